@@ -1,0 +1,270 @@
+"""Run, check and test Agent State Language and Amazon States Language documents.
+
+    import asl
+
+    program = asl.compile(asl.load("review.asl.json"))
+    result = asl.run(program, {"code": "x"}, agents={"Reviewer": review})
+    print(result.status, result.output)
+
+Importing this package is cheap: what a call needs is loaded by that call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import AslError, DocumentNotFound, InvalidDocument, NotJson, StateError
+
+if TYPE_CHECKING:
+    from asl.core.diagnostics import Diagnostic, Report, Severity
+    from asl.core.document import Document, What
+    from asl.core.profile import Profile
+    from asl.core.values import Json
+    from asl.engine.agent import Call
+    from asl.engine.history import Event
+    from asl.engine.result import Result
+    from asl.hosts.clock import Clock, VirtualClock, WallClock
+    from asl.program import Program
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AslError",
+    "Call",
+    "Diagnostic",
+    "Document",
+    "DocumentNotFound",
+    "Event",
+    "InvalidDocument",
+    "NotJson",
+    "Program",
+    "Report",
+    "Result",
+    "Severity",
+    "StateError",
+    "VirtualClock",
+    "WallClock",
+    "arun",
+    "check",
+    "compile",
+    "load",
+    "run",
+]
+
+_LAZY = {
+    "Call": "asl.engine.agent",
+    "Diagnostic": "asl.core.diagnostics",
+    "Document": "asl.core.document",
+    "Event": "asl.engine.history",
+    "Program": "asl.program",
+    "Report": "asl.core.diagnostics",
+    "Result": "asl.engine.result",
+    "Severity": "asl.core.diagnostics",
+    "VirtualClock": "asl.hosts.clock",
+    "WallClock": "asl.hosts.clock",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'asl' has no attribute {name!r}")
+
+
+def load(what: What, *, name: str | None = None, format: str | None = None) -> Document:
+    """Read a document from a path, text, bytes, dict or open file.
+
+    A string that begins with `{` or has several lines is text, any other a path. Raises
+    InvalidDocument (with every fault and its place) or DocumentNotFound.
+    """
+    from asl.core.document import read
+
+    return read(what, name=name, format=format)
+
+
+def check(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    strict: bool = False,
+    agents: Collection[str] | None = None,
+) -> Report:
+    """Check a document and return everything found, ordered by place; `report.ok` if no error.
+
+    `strict` makes every warning an error. `agents` are the names that are registered. What is
+    right but not executed by this version is reported as information (`EXEC-...`).
+    """
+    from asl.checks import check as check_document
+
+    return check_document(_document(document), _profile(profile), strict=strict, agents=agents)
+
+
+def compile(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    ignore_blocks: bool = False,
+) -> Program:
+    """Check a document and compile it; raises InvalidDocument, which carries the report.
+
+    A document that uses something which this version does not execute is refused;
+    `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
+    """
+    from asl.checks import check as check_document
+    from asl.compiler import compile_workflow
+
+    loaded, chosen = _document(document), _profile(profile)
+    report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
+    report.raise_for_errors()
+    return compile_workflow(loaded.value, chosen, _name_of(loaded))
+
+
+def run(
+    workflow: Program | Document | What,
+    input: Json = None,
+    *,
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    profile: str | Profile = "default",
+    clock: str | Clock = "wall",
+    name: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    ignore_blocks: bool = False,
+) -> Result:
+    """Run a workflow to its end and return what it came to; blocks the caller.
+
+    `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
+    plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
+    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
+    is `{}`. `clock` is `"wall"`, `"virtual"` or a clock object. `listener` gets every event.
+
+    A failed workflow is a result. Raises InvalidDocument for a document with errors and AslError
+    for misuse.
+    """
+    from asl.hosts.local import drive
+    from asl.hosts.run import execute
+
+    program = _program(workflow, profile, ignore_blocks)
+    registry = _registry(agents, resources, mocks)
+    chosen = _clock(clock)
+    _refuse_running_loop()
+    return drive(
+        execute(
+            program, _input(input), registry.find, chosen, name=name, listener=listener
+        ),
+        chosen,
+    )
+
+
+async def arun(
+    workflow: Program | Document | What,
+    input: Json = None,
+    *,
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    profile: str | Profile = "default",
+    clock: str | Clock = "wall",
+    name: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    ignore_blocks: bool = False,
+) -> Result:
+    """Run a workflow on the running asyncio event loop; see `run`.
+
+    Cancelling the call cancels the execution and all it has started. On a virtual clock the
+    execution gets an event loop of its own, in a thread.
+    """
+    from asl.hosts.clock import WallClock
+    from asl.hosts.run import execute
+
+    program = _program(workflow, profile, ignore_blocks)
+    registry = _registry(agents, resources, mocks)
+    chosen = _clock(clock)
+    in_event_loop = isinstance(chosen, WallClock)
+    work = execute(
+        program,
+        _input(input),
+        registry.find,
+        chosen,
+        name=name,
+        listener=listener,
+        in_event_loop=in_event_loop,
+    )
+    if in_event_loop:
+        return await work
+    from asyncio import get_running_loop
+
+    from asl.hosts.local import drive
+    from asl.hosts.threads import run_in_thread
+
+    result: Result = await run_in_thread(get_running_loop(), drive, work, chosen)
+    return result
+
+
+def _document(what: Document | What) -> Document:
+    from asl.core.document import Document
+
+    return what if isinstance(what, Document) else load(what)
+
+
+def _program(workflow: Program | Document | What, profile: str | Profile, ignore: bool) -> Program:
+    from asl.program import Program
+
+    if isinstance(workflow, Program):
+        return workflow
+    return compile(workflow, profile=profile, ignore_blocks=ignore)
+
+
+def _profile(profile: str | Profile) -> Profile:
+    from asl.core.profile import PROFILES, Profile
+
+    if isinstance(profile, Profile):
+        return profile
+    if profile not in PROFILES:
+        raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
+    return PROFILES[profile]
+
+
+def _clock(clock: str | Clock) -> Clock:
+    from asl.hosts.clock import VirtualClock, WallClock
+
+    if not isinstance(clock, str):
+        return clock
+    if clock not in ("wall", "virtual"):
+        raise AslError(f"no clock {clock!r}; there are 'wall' and 'virtual'")
+    return VirtualClock() if clock == "virtual" else WallClock()
+
+
+def _registry(
+    agents: Mapping[str, Any] | None,
+    resources: Mapping[str, Any] | None,
+    mocks: Mapping[str, Any] | None,
+) -> Any:
+    from asl.agents.registry import Registry
+
+    return Registry(agents, resources, mocks)
+
+
+def _input(data: Json) -> Json:
+    return {} if data is None else data
+
+
+def _name_of(document: Document) -> str:
+    from pathlib import PurePath
+
+    name = document.source.name
+    if name is None or name.startswith("<"):
+        return "workflow"
+    return PurePath(name).name.split(".")[0] or "workflow"
+
+
+def _refuse_running_loop() -> None:
+    import sys
+
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:
+        raise AslError("asl.run blocks, and an event loop is running here: await asl.arun instead")

@@ -1,0 +1,6 @@
+"""`python -m asl` is the command `asl`."""
+
+from asl.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Layer 6: agents are reached through adapters: functions, processes, scripts."""

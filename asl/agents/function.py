@@ -1,0 +1,109 @@
+"""Agents that are Python functions: `(parameters)` or `(parameters, call)`, plain or async."""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.values import Json, detached
+from asl.engine.agent import Call
+
+__all__ = ["AsyncFunction", "PlainFunction", "function_agent", "named_function"]
+
+
+class PlainFunction:
+    """A plain function; it may block, so it runs off the event loop."""
+
+    __slots__ = ("function", "takes_call")
+
+    blocking = True
+    needs_loop = False
+    real = True
+
+    def __init__(self, function: Callable[..., Any], takes_call: bool) -> None:
+        self.function = function
+        self.takes_call = takes_call
+
+    def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the function on a copy of the payload; raises NotJson for a result that is none."""
+        own = detached(payload)
+        return detached(self.function(own, call) if self.takes_call else self.function(own))
+
+    async def close(self) -> None:
+        """A function holds nothing."""
+
+
+class AsyncFunction:
+    """A coroutine function; it is awaited on the execution's event loop."""
+
+    __slots__ = ("function", "takes_call")
+
+    blocking = False
+    needs_loop = True
+    real = False
+
+    def __init__(self, function: Callable[..., Any], takes_call: bool) -> None:
+        self.function = function
+        self.takes_call = takes_call
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Await the function on a copy of the payload; raises NotJson for a result that is none."""
+        own = detached(payload)
+        if self.takes_call:
+            return detached(await self.function(own, call))
+        return detached(await self.function(own))
+
+    async def close(self) -> None:
+        """A function holds nothing."""
+
+
+def function_agent(function: Callable[..., Any]) -> PlainFunction | AsyncFunction:
+    """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
+    takes_call = _takes_call(function)
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)
+    if inspect.iscoroutinefunction(called):
+        return AsyncFunction(function, takes_call)
+    return PlainFunction(function, takes_call)
+
+
+def _takes_call(function: Callable[..., Any]) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in callables have no signature to read
+        return False
+    for arguments, takes_call in ((("parameters", "call"), True), (("parameters",), False)):
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            continue
+        # A second argument with a default belongs to the function, not to us, unless it is named.
+        second = list(signature.parameters.values())[1:2]
+        return takes_call and not (
+            second and second[0].default is not inspect.Parameter.empty and second[0].name != "call"
+        )
+    raise AslError(
+        f"an agent takes (parameters) or (parameters, call), not {signature} ({function!r})"
+    )
+
+
+def named_function(name: str) -> PlainFunction | AsyncFunction:
+    """Import `module:function` and wrap it; raises AslError that says what is missing."""
+    module_name, _, path = name.partition(":")
+    if not module_name or not path:
+        raise AslError(f"{name!r} is not of the form 'module:function'")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise AslError(f"cannot import {name!r}: {error}") from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            hint = did_you_mean(part, [each for each in dir(found) if not each.startswith("_")])
+            raise AslError(
+                f"module {module_name!r} has no {path!r}" + (f" ({hint})" if hint else "")
+            )
+        found = getattr(found, part)
+    if not callable(found):
+        raise AslError(f"{name!r} is no function but {type(found).__name__}")
+    return function_agent(found)

@@ -1,0 +1,174 @@
+"""Agents whose answers are written down: for tests, conformance cases and dry runs.
+
+A script is a JSON object with one of these keys, and optionally `delay` (seconds before the
+answer) and `heartbeat` (seconds between signs of life during the delay):
+
+| key | answer |
+| --- | --- |
+| `return` | the value |
+| `raise` | an error: `{"Error": name, "Cause": text}`, both optional |
+| `echo` | `true`: the request itself |
+| `hang` | `true`: none, ever |
+| `sequence` | the scripts of the list one after the other; the last one repeats |
+| `table` | the script `then` of the first row whose pattern `when` matches the request |
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.patterns import matches
+from asl.core.values import Json, is_number
+from asl.engine.agent import Call
+from asl.states.host import Raised
+
+__all__ = ["SCRIPT_KEYS", "ScriptedAgent", "check_script"]
+
+FOREVER = 99_999_999.0
+"""Seconds after which a call that never answers times out, as a task without a timeout does."""
+
+
+class ScriptedAgent:
+    """Answers from a script; one object serves one execution."""
+
+    __slots__ = ("answers",)
+
+    blocking = False
+    needs_loop = False
+    real = False
+    takes_call = True
+
+    def __init__(self, script: Mapping[str, Json]) -> None:
+        check_script(script)
+        self.answers = _compile(script)
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Give the next answer of the script."""
+        assert call is not None
+        return await self.answers(payload, call)
+
+    async def close(self) -> None:
+        """A script holds nothing."""
+
+
+_Answer = Callable[[Json, Call], Awaitable[Json]]
+
+
+def _compile(script: Mapping[str, Json]) -> _Answer:
+    key = next(each for each in script if each in _KINDS)
+    answer = _KINDS[key](script[key])
+    delay, pulse = script.get("delay", 0), script.get("heartbeat")
+    if not delay:
+        return answer
+
+    async def delayed(payload: Json, call: Call) -> Json:
+        await _wait(call, delay, pulse)
+        return await answer(payload, call)
+
+    return delayed
+
+
+async def _wait(call: Call, delay: float, pulse: float | None) -> None:
+    while pulse is not None and delay > pulse:
+        await call.sleep(pulse)
+        call.heartbeat()
+        delay -= pulse
+    await call.sleep(delay)
+
+
+def _return(value: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        return value
+
+    return answer
+
+
+def _raise(error: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        raise Raised(error.get("Error"), error.get("Cause"))
+
+    return answer
+
+
+def _echo(value: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        return payload
+
+    return answer
+
+
+def _hang(value: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        await call.sleep(FOREVER)
+        raise Raised("States.Timeout", "the agent never answered")
+
+    return answer
+
+
+def _sequence(scripts: Json) -> _Answer:
+    answers = [_compile(script) for script in scripts]
+    calls = iter(range(len(answers)))
+
+    async def answer(payload: Json, call: Call) -> Json:
+        return await answers[next(calls, len(answers) - 1)](payload, call)
+
+    return answer
+
+
+def _table(rows: Json) -> _Answer:
+    choices = [(row.get("when", {"$any": True}), _compile(row["then"])) for row in rows]
+
+    async def answer(payload: Json, call: Call) -> Json:
+        for pattern, then in choices:
+            if matches(pattern, payload):
+                return await then(payload, call)
+        raise Raised("States.TaskFailed", "no row of the script matches the request")
+
+    return answer
+
+
+_KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
+    {
+        "return": _return,
+        "raise": _raise,
+        "echo": _echo,
+        "hang": _hang,
+        "sequence": _sequence,
+        "table": _table,
+    }
+)
+SCRIPT_KEYS = (*_KINDS, "delay", "heartbeat")
+
+
+def check_script(script: Json, place: str = "script") -> None:
+    """Raise AslError, with the place inside the script, unless it has the shape above."""
+    if type(script) is not dict:
+        raise AslError(f"{place}: a script is an object with one of {', '.join(_KINDS)}")
+    for key in script:
+        if key not in SCRIPT_KEYS:
+            hint = did_you_mean(key, SCRIPT_KEYS)
+            raise AslError(f"{place}: unknown key {key!r}" + (f" ({hint})" if hint else ""))
+    kinds = [key for key in script if key in _KINDS]
+    if len(kinds) != 1:
+        raise AslError(f"{place}: exactly one of {', '.join(_KINDS)} is needed")
+    for key in ("delay", "heartbeat"):
+        if key in script and not (is_number(script[key]) and script[key] > 0):
+            raise AslError(f"{place}.{key}: a number of seconds above 0")
+    (kind,) = kinds
+    value = script[kind]
+    if kind == "raise" and not (type(value) is dict and value.keys() <= {"Error", "Cause"}):
+        raise AslError(f"{place}.raise: an object with 'Error' and 'Cause', both optional")
+    if kind == "sequence":
+        if type(value) is not list or not value:
+            raise AslError(f"{place}.sequence: a list of at least one script")
+        for index, part in enumerate(value):
+            check_script(part, f"{place}.sequence[{index}]")
+    if kind == "table":
+        if type(value) is not list or not value:
+            raise AslError(f"{place}.table: a list of rows with 'when' and 'then'")
+        for index, row in enumerate(value):
+            here = f"{place}.table[{index}]"
+            if type(row) is not dict or "then" not in row or not row.keys() <= {"when", "then"}:
+                raise AslError(f"{here}: a row has 'then' and maybe 'when'")
+            check_script(row["then"], f"{here}.then")

@@ -1,0 +1,95 @@
+"""Layer 4: what is wrong with a document, before it runs.
+
+`check` reports every rule of the specification that a document breaks, each with its place. The
+shape comes from the JSON Schemas (`structure`); the rules that need more than one look at the text
+are functions, one module per concern.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+from asl.checks import (
+    agents as _agents,
+)
+from asl.checks import (
+    aws,
+    execution,
+    expressions,
+    handlers,
+    languages,
+    names,
+    texts,
+    transitions,
+    variables,
+)
+from asl.checks.structure import structure
+from asl.checks.workflow import Workflow, scopes
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding, Report, Severity, place
+from asl.core.document import Document
+from asl.core.profile import DEFAULT, Profile
+from asl.states import STATE_TYPES
+
+__all__ = ["check"]
+
+Rule = Callable[[Workflow], Iterator[Finding]]
+
+
+def _types(workflow: Workflow) -> Iterator[Finding]:
+    for node in workflow.nodes():
+        kind = node.value.get("Type")
+        if type(kind) is str and kind in STATE_TYPES:
+            yield from STATE_TYPES[kind].check(node)
+
+
+RULES: tuple[Rule, ...] = (
+    structure,
+    names.check,
+    transitions.check,
+    _types,
+    handlers.check,
+    languages.check,
+    expressions.check,
+    variables.check,
+    texts.check,
+    _agents.check,
+)
+
+
+def check(
+    document: Document,
+    profile: Profile = DEFAULT,
+    *,
+    strict: bool = False,
+    agents: Collection[str] | None = None,
+    resources: Collection[str] | None = None,
+    for_run: bool = False,
+    ignore_blocks: bool = False,
+    express: bool = False,
+) -> Report:
+    """Check a document against every rule and report all that it breaks.
+
+    `strict` turns warnings into errors. `agents` and `resources` are the names that the caller can
+    serve; a Task that wants another one draws a warning. What this version does not execute
+    (EXEC-...) is an error with `for_run` and a piece of information without; with `ignore_blocks`
+    agent blocks only draw a warning. `express` checks for AWS's express workflows.
+    """
+    workflow = Workflow(
+        document.value, profile, scopes(document.value, profile), agents, resources, express
+    )
+    findings = [finding for rule in RULES for finding in rule(workflow)]
+    if profile.aws:
+        findings = [*aws.adapted(findings), *aws.check(workflow)]
+    graded = [_graded(each, profile, strict) for each in dict.fromkeys(findings)]
+    unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
+    return place(document, [*graded, *unexecuted])
+
+
+def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
+    code = lookup(finding.code)
+    severity = finding.severity or Severity(code.severity)
+    if profile.aws and code.aws_severity is not None and finding.severity is None:
+        severity = Severity(code.aws_severity)
+    if severity is Severity.WARNING and (strict or finding.code in profile.warnings_are_errors):
+        severity = Severity.ERROR
+    return replace(finding, severity=severity)

@@ -1,0 +1,41 @@
+"""Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08."""
+
+from collections.abc import Iterator
+
+from asl.checks.workflow import Workflow, text
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.expr.glob import compile_glob
+
+__all__ = ["check"]
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the agents and resources that the caller of the check cannot serve."""
+    if workflow.agents is not None:
+        yield from _agents(workflow, frozenset(workflow.agents))
+    if workflow.resources is not None:
+        yield from _resources(workflow, list(workflow.resources))
+
+
+def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
+    for node in workflow.nodes():
+        name = text(node.value, "Agent")
+        if name is not None and name not in known:
+            message = f"no agent {name!r} is registered"
+            yield Finding("V-TASK-03", message, node.at("Agent"), did_you_mean(name, known))
+        listed = node.value.get("Agents")
+        for index, name in enumerate(listed if type(listed) is list else ()):
+            if type(name) is str and name not in known:
+                message = f"no agent {name!r} is registered"
+                place = node.at("Agents", index)
+                yield Finding("V-DEB-08", message, place, did_you_mean(name, known))
+
+
+def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
+    patterns = [compile_glob(pattern) for pattern in known if "*" in pattern]
+    for node in workflow.nodes():
+        name = text(node.value, "Resource")
+        if name is None or name in known or any(matches(name) for matches in patterns):
+            continue
+        message = f"no handler for the resource {name!r} is registered"
+        yield Finding("V-TASK-03", message, node.at("Resource"), did_you_mean(name, known))

@@ -1,0 +1,118 @@
+"""What this version checks but does not execute: EXEC-01 to EXEC-06."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from asl.checks.workflow import Workflow, text
+from asl.core.diagnostics import Finding, Severity
+from asl.states import KNOWN_TYPES, STATE_TYPES
+from asl.states.base import Node
+
+__all__ = ["check"]
+
+BLOCKS = (
+    "Audit",
+    "Budget",
+    "Cache",
+    "CacheResult",
+    "CacheTTL",
+    "Context",
+    "Events",
+    "Feedback",
+    "Generation",
+    "Guardrails",
+    "IdempotencyKey",
+    "Idempotent",
+    "Memory",
+    "Metadata",
+    "Model",
+    "Progress",
+    "Reasoning",
+    "Streaming",
+    "Tools",
+)
+"""The agent blocks of a state."""
+
+DOCUMENT_BLOCKS = (
+    "Budget",
+    "Checkpointing",
+    "DefaultTools",
+    "Events",
+    "Memory",
+    "Progress",
+    "RealTime",
+    "ToolCategories",
+)
+"""The agent blocks of a document. `Metadata` and `Observability` have no effect anyway."""
+
+COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
+DISTRIBUTED = ("ItemReader", "ItemBatcher", "ResultWriter", "Label")
+
+
+def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
+    """Yield what a run of this document would need and this version lacks.
+
+    Errors if the document is to be run, otherwise information. With *ignore_blocks* the run goes
+    on without the agent blocks, so those draw a warning.
+    """
+    severity = Severity.ERROR if for_run else Severity.INFO
+    for finding in _unexecuted(workflow):
+        if finding.code == "EXEC-02" and ignore_blocks:
+            yield replace(
+                finding,
+                message=f"{finding.message}: the run ignores it, so its limits are not enforced",
+                severity=Severity.WARNING,
+            )
+        else:
+            yield replace(finding, severity=severity)
+
+
+def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
+    for field in DOCUMENT_BLOCKS:
+        if field in workflow.value:
+            yield Finding("EXEC-02", f"{field!r} is not executed yet", f"/{field}", at_key=True)
+    for field in COMPOSITION:
+        if field in workflow.value:
+            yield Finding("EXEC-05", f"{field!r} is not executed yet", f"/{field}", at_key=True)
+    for node in workflow.nodes():
+        yield from _of_state(node)
+
+
+def _of_state(node: Node) -> Iterator[Finding]:
+    kind = node.value.get("Type")
+    if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
+        yield Finding("EXEC-01", f"{kind} states are not executed yet", node.at("Type"))
+        return
+    if node.query_language == "JSONata":
+        message = f"{node.name!r} is written in JSONata, which is not executed yet"
+        yield Finding("EXEC-03", message, node.pointer, at_key=True)
+    for field in node.value:
+        if field.removesuffix(".$") in BLOCKS:
+            yield Finding("EXEC-02", f"{field!r} is not executed yet", node.at(field), at_key=True)
+    if kind == "Map":
+        yield from _of_map(node)
+    if kind == "Task":
+        yield from _of_task(node)
+
+
+def _of_map(node: Node) -> Iterator[Finding]:
+    for field in ("ItemProcessor", "Iterator"):
+        machine = node.value.get(field)
+        config = machine.get("ProcessorConfig") if type(machine) is dict else None
+        if type(config) is dict and config.get("Mode") == "DISTRIBUTED":
+            place = node.at(field, "ProcessorConfig", "Mode")
+            yield Finding("EXEC-04", "a distributed Map is not executed yet", place)
+    for field in DISTRIBUTED:
+        if field in node.value:
+            yield Finding("EXEC-04", f"{field!r} is not executed yet", node.at(field), at_key=True)
+
+
+def _of_task(node: Node) -> Iterator[Finding]:
+    resource = text(node.value, "Resource")
+    if resource is None:
+        return
+    if resource.endswith(".waitForTaskToken"):
+        message = "a task that waits for a callback is not executed yet"
+        yield Finding("EXEC-06", message, node.at("Resource"))
+    elif resource.startswith("arn:") and ":activity:" in resource:
+        yield Finding("EXEC-06", "activities are not executed yet", node.at("Resource"))

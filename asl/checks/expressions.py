@@ -1,0 +1,282 @@
+"""Every expression of the JSONPath states: that it can be read and suits its place.
+
+V-ST-05, V-ST-09, V-INTR-*, and the rules of the fields that hold a path. Specification 3.2, 3.4,
+3.9 and 5.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from asl.checks.workflow import Workflow, objects
+from asl.core.diagnostics import Finding, escape
+from asl.core.errors import ExpressionFault
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.expr import intrinsics
+from asl.expr.paths import Path, parse_path, parse_reference_path
+from asl.expr.rules import COMBINATORS, OPERATORS
+from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
+from asl.states.base import Node
+
+__all__ = ["Expression", "Kind", "check", "expressions_of", "paths_in", "read"]
+
+
+class Kind(Enum):
+    """What may stand in a field."""
+
+    PATH = "a path"
+    REFERENCE = "a reference path"
+    RESULT = "a reference path into the data"
+    VALUE = "a path or an intrinsic function"
+    TEXT = "a path or an intrinsic function that gives text"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A text of the document that is evaluated when the state runs."""
+
+    pointer: str
+    text: str
+    kind: Kind
+    rule: str
+    """The rule that a malformed path breaks here."""
+
+
+_FIELDS: Mapping[str, tuple[Kind, str]] = {
+    "InputPath": (Kind.PATH, "V-ST-05"),
+    "OutputPath": (Kind.PATH, "V-ST-05"),
+    "ResultPath": (Kind.RESULT, "V-ST-05"),
+    "ItemsPath": (Kind.REFERENCE, "V-MAP-03"),
+    "MaxConcurrencyPath": (Kind.REFERENCE, "V-MAP-05"),
+    "ToleratedFailureCountPath": (Kind.REFERENCE, "V-MAP-05"),
+    "ToleratedFailurePercentagePath": (Kind.REFERENCE, "V-MAP-05"),
+    "TimeoutSecondsPath": (Kind.REFERENCE, "V-TASK-05"),
+    "HeartbeatSecondsPath": (Kind.REFERENCE, "V-TASK-05"),
+    "SecondsPath": (Kind.REFERENCE, "V-WAIT-04"),
+    "TimestampPath": (Kind.REFERENCE, "V-WAIT-04"),
+    "TopicPath": (Kind.REFERENCE, "V-DEB-02"),
+    "ErrorPath": (Kind.TEXT, "V-FAIL-03"),
+    "CausePath": (Kind.TEXT, "V-FAIL-03"),
+    "Error.$": (Kind.TEXT, "V-FAIL-03"),
+    "Cause.$": (Kind.TEXT, "V-FAIL-03"),
+}
+"""The fields of a state that hold one path."""
+
+_ITEM_FIELDS = ("MaxItemsPath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath")
+
+TEMPLATES = (
+    "Parameters",
+    "ResultSelector",
+    "ItemSelector",
+    "Assign",
+    "Credentials",
+    "Metadata",
+    "Input",
+    "Memory",
+    "Context",
+    "Tools",
+    "Budget",
+    "Guardrails",
+    "Reasoning",
+    "Model",
+    "Generation",
+    "Audit",
+    "Cache",
+    "Feedback",
+    "Streaming",
+    "Progress",
+    "Events",
+    "ItemReader",
+    "ItemBatcher",
+    "ResultWriter",
+    "Prompt",
+    "Escalation",
+    "Editable",
+    "BatchMode",
+    "Notifications",
+    "Policy",
+    "Communication",
+    "Consensus",
+)
+"""The fields of a state in which a key that ends in `.$` is evaluated, at any depth."""
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the expressions of every JSONPath state."""
+    for node in workflow.nodes():
+        if node.query_language == "JSONPath":
+            for pointer, template in _templates(node):
+                for place, fault in template_faults(template, pointer):
+                    yield Finding(fault.code, fault.message, place, fault.hint)
+            yield from _twins(node)
+            for expression in expressions_of(node):
+                yield from _judged(expression, node)
+
+
+def _twins(node: Node) -> Iterator[Finding]:
+    """Fields of the state itself that are given both plain and computed."""
+    for field in node.value:
+        plain = field.removesuffix(SUFFIX)
+        # A Fail state has its own rule for its two groups.
+        if plain != field and plain in node.value and node.value.get("Type") != "Fail":
+            message = f"both {plain!r} and {field!r} are given"
+            yield Finding("V-ST-09", message, node.at(field), at_key=True)
+
+
+# --------------------------------------------------------------------------------------------
+# Where expressions stand
+
+
+def expressions_of(node: Node) -> Iterator[Expression]:
+    """Yield every expression of a state that is a string, in no particular order."""
+    for field, value in node.value.items():
+        if type(value) is not str:
+            continue
+        if field in _FIELDS:
+            yield Expression(node.at(field), value, *_FIELDS[field])
+        elif field.endswith(SUFFIX):
+            yield Expression(node.at(field), value, Kind.VALUE, "V-ST-09")
+    for pointer, template in _templates(node):
+        for place, _, value in dynamic_fields(template, pointer):
+            if type(value) is str:
+                yield Expression(place, value, Kind.VALUE, "V-ST-09")
+    for index, entry in objects(node.value, "Catch"):
+        if type(entry.get("ResultPath")) is str:
+            place = node.at("Catch", index, "ResultPath")
+            yield Expression(place, entry["ResultPath"], Kind.RESULT, "V-CATCH-04")
+    for index, rule in objects(node.value, "Choices"):
+        yield from _conditions(rule, node.at("Choices", index))
+    yield from _item_paths(node)
+
+
+def _item_paths(node: Node) -> Iterator[Expression]:
+    for holder, inner in (("ItemBatcher", None), ("ItemReader", "ReaderConfig")):
+        pointer, value = node.at(holder), node.value.get(holder)
+        if inner is not None and type(value) is dict:
+            pointer, value = f"{pointer}/{inner}", value.get(inner)
+        for field in _ITEM_FIELDS:
+            if type(value) is dict and type(value.get(field)) is str:
+                yield Expression(f"{pointer}/{field}", value[field], Kind.REFERENCE, "V-MAP-10")
+
+
+def _templates(node: Node) -> Iterator[tuple[str, Json]]:
+    for field in TEMPLATES:
+        if field in node.value:
+            yield node.at(field), node.value[field]
+    for field in ("Choices", "Catch"):
+        for index, entry in objects(node.value, field):
+            if "Assign" in entry:
+                yield node.at(field, index, "Assign"), entry["Assign"]
+
+
+def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
+    for field, value in rule.items():
+        place = f"{pointer}/{escape(field)}"
+        if field in COMBINATORS:
+            for step, part in _parts(value):
+                yield from _conditions(part, place + step)
+        elif type(value) is not str:
+            continue
+        elif field == "Variable":
+            yield Expression(place, value, Kind.PATH, "V-ST-09")
+        elif field == "Variable.$":
+            yield Expression(place, value, Kind.VALUE, "V-ST-09")
+        elif field in OPERATORS and OPERATORS[field].operand == "path":
+            yield Expression(place, value, Kind.REFERENCE, "V-CHOICE-04")
+
+
+def _parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    if type(value) is dict:
+        yield "", value
+    elif type(value) is list:
+        for index, part in enumerate(value):
+            if type(part) is dict:
+                yield f"/{index}", part
+
+
+# --------------------------------------------------------------------------------------------
+# Judging one expression
+
+
+def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
+    try:
+        parsed = read(expression)
+    except ExpressionFault as fault:
+        code = expression.rule if fault.code in ("V-ST-05", "V-ST-09") else fault.code
+        message = f"{fault.message}{_position(expression.text, fault.offset)}"
+        yield Finding(code, message, expression.pointer, fault.hint)
+        return
+    if isinstance(parsed, Path):
+        return
+    if expression.kind is Kind.TEXT and parsed.name not in intrinsics.ALLOWED_IN_ERROR_PATH:
+        allowed = ", ".join(sorted(intrinsics.ALLOWED_IN_ERROR_PATH))
+        message = f"{parsed.name} is not available here"
+        yield Finding(expression.rule, message, expression.pointer, f"one of {allowed}")
+    yield from _remarks(expression, parsed, node.profile)
+
+
+def _remarks(
+    expression: Expression, call: intrinsics.Call, profile: Profile
+) -> Iterator[Finding]:
+    for remark in intrinsics.check(call, profile):
+        message = f"{remark.message}{_position(expression.text, remark.offset)}"
+        yield Finding(remark.code, message, expression.pointer, remark.hint)
+
+
+def _position(text: str, offset: int) -> str:
+    """Say where in a longer text the fault is; at its beginning there is no need."""
+    return f" (at character {offset + 1} of {text!r})" if 0 < offset and len(text) <= 200 else ""
+
+
+def read(expression: Expression) -> Path | intrinsics.Call:
+    """Parse an expression; raises ExpressionFault for what does not suit its place."""
+    text, kind = expression.text, expression.kind
+    if kind is Kind.PATH:
+        return parse_path(text)
+    if kind is Kind.REFERENCE:
+        return parse_reference_path(text)
+    if kind is Kind.RESULT:
+        path = parse_reference_path(text)
+        if path.root != "$":
+            raise ExpressionFault(
+                f"a result goes into the data, so its path begins with '$.', not {text!r}",
+                0,
+                expression.rule,
+                "use 'Assign' for a variable" if path.variable else None,
+            )
+        return path
+    return read_value(text, reference=kind is Kind.TEXT)
+
+
+def read_value(text: str, *, reference: bool = False) -> Path | intrinsics.Call:
+    """Parse a path or an intrinsic call, the paths within it too; raises ExpressionFault."""
+    if text.startswith("$"):
+        return parse_reference_path(text) if reference else parse_path(text)
+    if "(" not in text:
+        raise ExpressionFault(
+            f"{text!r} is neither a path nor an intrinsic function",
+            0,
+            "V-ST-09",
+            f"write '$.{text}' for a field of the data" if text.isidentifier() else None,
+        )
+    call = intrinsics.parse(text)
+    for _ in paths_in(call):
+        pass
+    return call
+
+
+def paths_in(parsed: Path | intrinsics.Call) -> Iterator[Path]:
+    """Yield every path that an expression reads; raises ExpressionFault for a malformed one."""
+    if isinstance(parsed, Path):
+        yield parsed
+        return
+    for argument in parsed.arguments:
+        if isinstance(argument, intrinsics.Call):
+            yield from paths_in(argument)
+        elif isinstance(argument, intrinsics.Path):
+            try:
+                yield parse_path(argument.text)
+            except ExpressionFault as fault:
+                offset = argument.offset + fault.offset
+                raise ExpressionFault(fault.message, offset, fault.code, fault.hint) from None

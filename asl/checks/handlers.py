@@ -1,0 +1,178 @@
+"""Retry and Catch: V-RETRY-02, V-RETRY-05..07, V-RETRY-09..11, V-CATCH-02, V-CATCH-05.
+
+Specification 4.1 to 4.4.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import log
+
+from asl.checks.workflow import Workflow, entries, objects
+from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.core.values import Json, is_integer, is_number
+from asl.states.base import Node
+
+__all__ = ["ERROR_NAMES", "check"]
+
+ALL = "States.ALL"
+ANY_TASK_FAILURE = "States.TaskFailed"
+NOT_A_TASK_FAILURE = frozenset(
+    {ALL, "States.Timeout", "States.HeartbeatTimeout", "States.Runtime", "States.DataLimitExceeded"}
+)
+ERROR_NAMES = frozenset(
+    f"States.{name}"
+    for name in (
+        "ALL TaskFailed Timeout HeartbeatTimeout Permissions ResultPathMatchFailure "
+        "ParameterPathFailure IntrinsicFailure QueryEvaluationError NoChoiceMatched BranchFailed "
+        "ExceedToleratedFailureThreshold ItemReaderFailed ResultWriterFailed Runtime "
+        "DataLimitExceeded BudgetExceeded RateLimitExceeded AgentNotFound MemoryNotConfigured "
+        "MemoryKeyNotFound InvalidApproval CheckpointNotFound CheckpointExpired "
+        "CheckpointIncompatible TemplateError WorkflowNotFound ValidationError ParseError "
+        "FileNotFound FileReadError StateNotFound InvalidTTL"
+    ).split()
+)
+"""The reserved names that the language raises or matches (Specification 4.1)."""
+BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
+DAY = 86_400
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the error handlers of every state."""
+    for node in workflow.nodes():
+        yield from _names(node, "Retry", "V-RETRY-02")
+        yield from _names(node, "Catch", "V-CATCH-02")
+        for index, entry in objects(node.value, "Retry"):
+            yield from _delays(node.at("Retry", index), entry)
+
+
+# --------------------------------------------------------------------------------------------
+# Error names
+
+
+def _names(node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
+    handlers = list(objects(node.value, field))
+    earlier: dict[str, str] = {}
+    for index, entry in handlers:
+        pointer = node.at(field, index, "ErrorEquals")
+        listed = entries(entry, "ErrorEquals")
+        if ALL in listed:
+            yield from _wildcard(listed, index == handlers[-1][0], pointer, wildcard_rule)
+        for name in dict.fromkeys(listed):
+            place = f"{pointer}/{_index(entry, name)}"
+            yield from _name(name, place)
+            by = _matched_by(name, earlier)
+            if by is not None and name != "States.Runtime":
+                yield Finding(
+                    "V-RETRY-11",
+                    f"an earlier entry already matches {name!r}",
+                    place,
+                    related=((by, "this one"),),
+                )
+        for name in listed:
+            earlier.setdefault(name, f"{pointer}/{_index(entry, name)}")
+
+
+def _index(entry: Mapping[str, Json], name: str) -> int:
+    position: int = entry["ErrorEquals"].index(name)
+    return position
+
+
+def _wildcard(listed: list[str], last: bool, pointer: str, rule: str) -> Iterator[Finding]:
+    if len(listed) > 1:
+        yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer)
+    if not last:
+        yield Finding(
+            rule, f"{ALL!r} matches everything, so the entries after it never apply", pointer
+        )
+
+
+def _name(name: str, pointer: str) -> Iterator[Finding]:
+    if name == "States.Runtime":
+        yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
+    elif name.startswith("States.") and name not in ERROR_NAMES:
+        yield Finding(
+            "V-CATCH-05",
+            f"the language raises no error {name!r}",
+            pointer,
+            did_you_mean(name, ERROR_NAMES),
+        )
+    elif name.endswith("."):
+        message = f"{name!r} matches only an error of exactly this name"
+        yield Finding("V-CATCH-05", message, pointer, "list the names in full")
+
+
+def _matched_by(name: str, earlier: Mapping[str, str]) -> str | None:
+    """Return the place of the earlier name that already matches this one."""
+    for other in _synonyms(name):
+        if other in earlier:
+            return earlier[other]
+    if name not in NOT_A_TASK_FAILURE:
+        return earlier.get(ANY_TASK_FAILURE)
+    return None
+
+
+def _synonyms(name: str) -> tuple[str, ...]:
+    bare = name.removeprefix("States.")
+    if bare in BARE_NAMES:
+        return (bare, f"States.{bare}")
+    if name == "States.HeartbeatTimeout":
+        return (name, "States.Timeout")
+    return (name,)
+
+
+# --------------------------------------------------------------------------------------------
+# Delays
+
+
+def _delays(pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
+    interval = entry.get("IntervalSeconds", 1)
+    if is_number(interval) and (interval == 0 or (interval > 0 and not is_integer(interval))):
+        yield Finding(
+            "V-RETRY-06",
+            f"AWS takes only whole numbers from 1 up, not {interval}",
+            f"{pointer}/IntervalSeconds",
+            severity=Severity.WARNING,
+        )
+    if "MaxIntervalSeconds" in entry:
+        yield Finding(
+            "V-RETRY-05",
+            "the cap of the delay is named 'MaxDelaySeconds'",
+            f"{pointer}/MaxIntervalSeconds",
+            severity=Severity.WARNING,
+            at_key=True,
+        )
+    field = "MaxDelaySeconds" if "MaxDelaySeconds" in entry else "MaxIntervalSeconds"
+    most = entry.get(field)
+    if is_number(most) and is_number(interval) and 0 < most <= interval:
+        yield Finding(
+            "V-RETRY-05",
+            f"{field!r} must be greater than the interval of {interval} seconds",
+            f"{pointer}/{field}",
+        )
+    if most is None and _grows_beyond_a_day(entry, interval):
+        yield Finding(
+            "V-RETRY-10",
+            "the last delay is longer than a day",
+            pointer,
+            "set 'MaxDelaySeconds' or lower 'MaxAttempts'",
+        )
+    jitter = entry.get("JitterStrategy")
+    if type(jitter) is str and jitter != jitter.upper() and jitter.upper() in JITTERS:
+        yield Finding(
+            "V-RETRY-07",
+            f"the strategy is written {jitter.upper()!r}",
+            f"{pointer}/JitterStrategy",
+            severity=Severity.WARNING,
+        )
+
+
+JITTERS = ("NONE", "FULL", "DECORRELATED")
+
+
+def _grows_beyond_a_day(entry: Mapping[str, Json], interval: Json) -> bool:
+    attempts, rate = entry.get("MaxAttempts", 3), entry.get("BackoffRate", 2.0)
+    if not (is_number(interval) and is_integer(attempts) and is_number(rate)):
+        return False
+    if attempts < 1 or rate < 1 or interval <= 0:
+        return False
+    # Logarithms, as the delay itself may be too large for any number.
+    return log(interval) + (attempts - 1) * log(rate) > log(DAY) + 1e-9

@@ -1,0 +1,127 @@
+"""JSONPath or JSONata: V-ST-07, V-ST-08, and JSONata where a number is expected.
+
+Specification 2.1, 3.6.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from asl.checks.structure import known_fields
+from asl.checks.workflow import Workflow, objects
+from asl.core.diagnostics import Finding
+from asl.core.values import Json
+from asl.expr.rules import COMBINATORS, OPERATORS
+from asl.states import KNOWN_TYPES
+from asl.states.base import Node
+
+__all__ = ["check"]
+
+JSONPATH_ONLY = frozenset(
+    {
+        "InputPath",
+        "OutputPath",
+        "ResultPath",
+        "Parameters",
+        "ResultSelector",
+        "ItemsPath",
+        "ItemsPath.$",
+        "MaxConcurrencyPath",
+        "ToleratedFailureCountPath",
+        "ToleratedFailurePercentagePath",
+        "TimeoutSecondsPath",
+        "HeartbeatSecondsPath",
+        "SecondsPath",
+        "TimestampPath",
+        "TopicPath",
+        "ErrorPath",
+        "CausePath",
+        "Error.$",
+        "Cause.$",
+    }
+)
+JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
+_RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
+_RULE_JSONATA = frozenset({"Condition", "Output"})
+_NUMBERS: Mapping[str, str] = {
+    "TimeoutSeconds": "V-TASK-05",
+    "HeartbeatSeconds": "V-TASK-05",
+    "Seconds": "V-WAIT-02",
+    "Timestamp": "V-WAIT-03",
+    "MaxConcurrency": "V-MAP-05",
+    "ToleratedFailureCount": "V-MAP-05",
+    "ToleratedFailurePercentage": "V-MAP-08",
+}
+"""Fields whose value may be computed by JSONata, and the rule they break elsewhere."""
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the fields that belong to the other query language."""
+    for node in workflow.nodes():
+        yield from _language(workflow, node)
+        yield from _fields(workflow, node)
+        if node.query_language == "JSONPath":
+            yield from _numbers(node)
+
+
+def _language(workflow: Workflow, node: Node) -> Iterator[Finding]:
+    if (
+        workflow.value.get("QueryLanguage") == "JSONata"
+        and node.value.get("QueryLanguage") == "JSONPath"
+    ):
+        yield Finding(
+            "V-ST-08",
+            "the document is written in JSONata, so its states are too",
+            node.at("QueryLanguage"),
+            "leave the top at JSONPath and set JSONata on single states",
+        )
+
+
+def _fields(workflow: Workflow, node: Node) -> Iterator[Finding]:
+    kind = node.value.get("Type")
+    if type(kind) is not str or kind not in KNOWN_TYPES:
+        return
+    jsonata = node.query_language == "JSONata"
+    known = known_fields(f"states:{kind}")
+    for field in node.value:
+        label = field == "Output" and workflow.template and kind not in ("Succeed", "Fail")
+        if field in known and field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY) and not label:
+            yield _other(field, node, node.at(field))
+    for holder, surplus in (("Choices", _RULE_JSONPATH if jsonata else _RULE_JSONATA),):
+        for index, rule in objects(node.value, holder):
+            for field in rule:
+                if field in surplus:
+                    yield _other(field, node, node.at(holder, index, field))
+    for index, catcher in objects(node.value, "Catch"):
+        field = "ResultPath" if jsonata else "Output"
+        if field in catcher:
+            yield _other(field, node, node.at("Catch", index, field))
+    for holder in ("ItemReader", "ResultWriter"):
+        block = node.value.get(holder)
+        field = "Parameters" if jsonata else "Arguments"
+        if type(block) is dict and field in block:
+            yield _other(field, node, node.at(holder, field))
+
+
+def _other(field: str, node: Node, pointer: str) -> Finding:
+    other = "JSONPath" if node.query_language == "JSONata" else "JSONata"
+    return Finding(
+        "V-ST-07",
+        f"{field!r} belongs to {other}, and this state is written in {node.query_language}",
+        pointer,
+        f'set "QueryLanguage": "{other}" on the state, or rewrite the field',
+        at_key=True,
+    )
+
+
+def _numbers(node: Node) -> Iterator[Finding]:
+    for field, rule in _NUMBERS.items():
+        if _is_jsonata(node.value.get(field)):
+            yield Finding(rule, f"{field!r} is computed by JSONata only", node.at(field))
+    batcher = node.value.get("ItemBatcher")
+    for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch"):
+        if type(batcher) is dict and _is_jsonata(batcher.get(field)):
+            place = node.at("ItemBatcher", field)
+            yield Finding("V-MAP-10", f"{field!r} is computed by JSONata only", place)
+
+
+def _is_jsonata(value: Json) -> bool:
+    return type(value) is str and value.startswith("{%") and value.endswith("%}")

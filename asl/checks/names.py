@@ -1,0 +1,48 @@
+"""Names, comments and versions: V-TOP-06, V-TOP-08, V-TOP-14."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.checks.workflow import Workflow, objects
+from asl.core.diagnostics import Finding
+from asl.core.values import Json, type_name
+
+__all__ = ["check"]
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield faults of names and of what only readers look at."""
+    yield from _repeated(workflow)
+    version = workflow.value.get("Version", "1.0")
+    if version != "1.0":
+        yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version")
+    for pointer, holder in _commented(workflow):
+        comment = holder.get("Comment")
+        if comment is not None and type(comment) is not str:
+            message = f"a comment is a string, not of type {type_name(comment)}"
+            yield Finding("V-TOP-14", message, f"{pointer}/Comment")
+
+
+def _repeated(workflow: Workflow) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for node in workflow.nodes():
+        if node.name in first:
+            yield Finding(
+                "V-TOP-06",
+                f"there is another state named {node.name!r}",
+                node.pointer,
+                "names are unique in the whole document",
+                related=((first[node.name], "the other one is here"),),
+                at_key=True,
+            )
+        else:
+            first[node.name] = node.pointer
+
+
+def _commented(workflow: Workflow) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    for scope in workflow.scopes:
+        yield scope.pointer, scope.value
+    for node in workflow.nodes():
+        yield node.pointer, node.value
+        for field in ("Choices", "Retry", "Catch"):
+            for index, entry in objects(node.value, field):
+                yield node.at(field, index), entry

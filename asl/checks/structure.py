@@ -1,0 +1,265 @@
+"""The shape of a document: every object against its JSON Schema (`schemas/README.md`).
+
+The document and each state are validated one at a time, so a fault is reported once. Which rule a
+failure breaks is read off the annotations of the schemas.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from asl.checks.workflow import Workflow
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.resources import folder
+from asl.core.values import Json, compact, type_name
+from asl.states import KNOWN_TYPES
+
+__all__ = ["known_fields", "structure"]
+
+URN = "urn:asl:schema:"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_Schema: TypeAlias = Mapping[str, Any]
+
+
+def structure(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what the schemas have against the document and against each of its states."""
+    yield from _faults("asl", workflow.value, "")
+    for node in workflow.nodes():
+        kind = node.value.get("Type")
+        if type(kind) is str and kind in KNOWN_TYPES:
+            yield from _faults(f"states:{kind}", node.value, node.pointer)
+        else:
+            yield _unknown_type(node.value, node.pointer)
+
+
+def _unknown_type(state: Mapping[str, Json], pointer: str) -> Finding:
+    if "Type" not in state:
+        return Finding("V-ST-01", "'Type' is missing", pointer, at_key=True)
+    kind = state["Type"]
+    if type(kind) is not str:
+        message = f"'Type' must be a string, not {_article(type_name(kind))}"
+        return Finding("V-ST-01", message, f"{pointer}/Type")
+    return Finding(
+        "V-ST-01",
+        f"there is no state type {kind!r}",
+        f"{pointer}/Type",
+        did_you_mean(kind, KNOWN_TYPES) or f"one of {', '.join(KNOWN_TYPES)}",
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# Validators
+
+
+@cache
+def _registry() -> Any:
+    import orjson
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
+    schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
+    # States are validated one at a time, so the schema of their parent accepts any.
+    schemas = [s for s in schemas if s["$id"] != f"{URN}State"]
+    schemas.append({"$schema": _DIALECT, "$id": f"{URN}State"})
+    resources = [(s["$id"], Resource(contents=s, specification=DRAFT202012)) for s in schemas]
+    registry: Registry[Any] = Registry().with_resources(resources)
+    return registry.crawl()
+
+
+@cache
+def _validator(name: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator({"$ref": URN + name}, registry=_registry())
+
+
+def _contents(reference: str) -> _Schema:
+    contents: _Schema = _registry().resolver().lookup(reference).contents
+    return contents
+
+
+@cache
+def known_fields(name: str) -> frozenset[str]:
+    """Return the fields that a schema names: `known_fields("states:Task")`."""
+    return frozenset(_contents(URN + name)["properties"])
+
+
+@cache
+def _state_fields() -> frozenset[str]:
+    return frozenset().union(*(known_fields(f"states:{kind}") for kind in KNOWN_TYPES))
+
+
+# --------------------------------------------------------------------------------------------
+# From failures to findings
+
+
+def _faults(name: str, value: Json, pointer: str) -> Iterator[Finding]:
+    seen = set()
+    for error in _validator(name).iter_errors(value):
+        for finding in _findings(name, error, pointer):
+            if finding not in seen:
+                seen.add(finding)
+                yield finding
+
+
+def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
+    steps = tuple(error.absolute_path)
+    pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
+    rule, holder = _rule(name, error)
+    if error.validator == "additionalProperties":
+        yield from _unknown_fields(name, error, steps, pointer)
+    elif error.validator == "required":
+        rules = holder.get("x-required", {})
+        for field in error.validator_value:
+            if field not in error.instance:
+                code = rules.get(field, rule)
+                yield Finding(code, f"{field!r} is missing", pointer, at_key=True)
+    elif "propertyNames" in error.absolute_schema_path:
+        message = f"the name {_shown(error.instance)} {_complaint(error)}"
+        yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
+    else:
+        hint = _suggestion(error)
+        yield Finding(rule, f"{_subject(steps, base)} {_complaint(error)}", pointer, hint)
+
+
+def _rule(name: str, error: Any) -> tuple[str, _Schema]:
+    """Return the rule that a failure breaks and the schema that holds the failing keyword."""
+    node: Any = {"$ref": URN + name}
+    holder: _Schema = node
+    rule = ""
+    for step in error.absolute_schema_path:
+        if isinstance(node, dict):
+            rule = node.get("x-rule", rule)
+            while step not in node:
+                node = _contents(node["$ref"])
+                rule = node.get("x-rule", rule)
+        holder, node = node, node[step]
+    return rule, holder
+
+
+def _unknown_fields(
+    name: str, error: Any, steps: tuple[str | int, ...], pointer: str
+) -> Iterator[Finding]:
+    schema: _Schema = error.schema
+    known = schema["properties"]
+    rules: Mapping[str, str] = schema.get("x-unknown", {})
+    of_state = name.startswith("states:") and not steps
+    for field in _surplus(error.instance, schema):
+        place = f"{pointer}/{escape(field)}"
+        if field in rules:
+            yield Finding(rules[field], _misplaced(field, name), place, at_key=True)
+        elif of_state and field in _state_fields():
+            yield Finding("V-ST-06", _misplaced(field, name), place, at_key=True)
+        else:
+            code = rules.get("*", "V-PAR-03" if steps[:1] == ("Branches",) else "V-TOP-09")
+            if len(steps) > 2 and code == "V-PAR-03":
+                code = "V-TOP-09"
+            noun = "comparison operator" if code == "V-CHOICE-09" else "field"
+            message = f"there is no {noun} {field!r} here"
+            yield Finding(code, message, place, did_you_mean(field, known), at_key=True)
+
+
+def _surplus(instance: Mapping[str, Json], schema: _Schema) -> Iterator[str]:
+    import re
+
+    patterns = schema.get("patternProperties", ())
+    for field in instance:
+        if field not in schema["properties"] and not any(re.search(p, field) for p in patterns):
+            yield field
+
+
+def _misplaced(field: str, name: str) -> str:
+    kind = name.removeprefix("states:")
+    article = "an" if kind[0] in "AEIOU" else "a"
+    return f"{article} {kind} state has no {field!r}"
+
+
+# --------------------------------------------------------------------------------------------
+# Words
+
+
+def _subject(steps: tuple[str | int, ...], base: str) -> str:
+    """Name the faulty value as a reader would: `'End'`, `item 2 of 'Branches'`."""
+    words = []
+    for step in reversed(steps):
+        if type(step) is str:
+            return " of ".join([*words, repr(step)])
+        words.append(f"item {int(step) + 1}")
+    whole = "the state" if base else "the document"
+    return " of ".join([*words, whole])
+
+
+def _complaint(error: Any) -> str:
+    written: str | None = error.schema.get("x-message")
+    if written is not None:
+        if not written.startswith("must be"):
+            return written
+        return f"{written}, not {_shown(error.instance)}"
+    describe = _COMPLAINTS.get(error.validator)
+    return describe(error) if describe else "does not have the form that is expected here"
+
+
+def _suggestion(error: Any) -> str | None:
+    if error.validator == "enum" and type(error.instance) is str:
+        return did_you_mean(error.instance, filter(lambda v: type(v) is str, error.validator_value))
+    return None
+
+
+def _type(error: Any) -> str:
+    wanted = error.validator_value
+    kinds = [wanted] if type(wanted) is str else list(wanted)
+    nouns = " or ".join(_article(kind) for kind in kinds)
+    found = type_name(error.instance)
+    if found in ("number", "boolean"):
+        return f"must be {nouns}, not {compact(error.instance)}"
+    return f"must be {nouns}, not {_article(found)}"
+
+
+def _enum(error: Any) -> str:
+    values = [v if type(v) is str else json.dumps(v) for v in error.validator_value]
+    return f"must be {_either(values)}, not {_shown(error.instance)}"
+
+
+def _either(values: list[str]) -> str:
+    if len(values) == 1:
+        return values[0]
+    return f"{', '.join(values[:-1])} or {values[-1]}"
+
+
+def _length(error: Any) -> str:
+    least = error.validator_value
+    return "must not be empty" if least == 1 else f"must have at least {least} members"
+
+
+_COMPLAINTS = {
+    "type": _type,
+    "enum": _enum,
+    "minimum": lambda e: f"must be at least {e.validator_value}, not {_shown(e.instance)}",
+    "maximum": lambda e: f"must be at most {e.validator_value}, not {_shown(e.instance)}",
+    "exclusiveMinimum": lambda e: (
+        f"must be greater than {e.validator_value}, not {_shown(e.instance)}"
+    ),
+    "exclusiveMaximum": lambda e: (
+        f"must be less than {e.validator_value}, not {_shown(e.instance)}"
+    ),
+    "minLength": lambda e: "must not be empty",
+    "maxLength": lambda e: f"must have at most {e.validator_value} characters",
+    "minItems": _length,
+    "minProperties": _length,
+    "maxItems": lambda e: f"must have at most {e.validator_value} members",
+    "uniqueItems": lambda e: "must not hold the same value twice",
+    "not": lambda e: "is not allowed here",
+}
+
+
+def _article(kind: str) -> str:
+    noun = {"integer": "whole number"}.get(kind, kind)
+    if noun == "null":
+        return noun
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _shown(value: Json) -> str:
+    text = repr(value) if type(value) is str else compact(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

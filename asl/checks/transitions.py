@@ -1,0 +1,199 @@
+"""Where a machine goes: V-TOP-04, V-TOP-11..13, V-ST-02, V-ST-03, V-TPL-05, V-APR-04.
+
+Specification 1.4, 2.1, 9.2 and 9.4.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from asl.checks.workflow import Scope, Workflow, entries, objects, text
+from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.states import KNOWN_TYPES
+from asl.states.base import Node
+
+__all__ = ["check"]
+
+ENDS = ("Succeed", "Fail")
+"""The types that end their machine by themselves."""
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with starts, targets and ends, machine by machine."""
+    for scope in workflow.scopes:
+        checker = _Machine(workflow, scope)
+        yield from checker.starts()
+        yield from checker.ways()
+        yield from checker.targets()
+        yield from checker.reach()
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    workflow: Workflow
+    scope: Scope
+
+    @property
+    def loose(self) -> bool:
+        """Whether the final form of this machine is known only after substitution."""
+        return self.workflow.template or self.module
+
+    @property
+    def module(self) -> bool:
+        return self.workflow.module and self.scope.outer is None
+
+    # The start
+
+    def starts(self) -> Iterator[Finding]:
+        start = text(self.scope.value, "StartAt")
+        if start is not None and self.scope.names:
+            yield from self.target(f"{self.scope.pointer}/StartAt", start, "V-TOP-04")
+
+    # Next or End
+
+    def ways(self) -> Iterator[Finding]:
+        for node in self.scope.nodes:
+            kind = node.value.get("Type")
+            if kind in (*ENDS, "Choice") or kind not in KNOWN_TYPES:
+                continue
+            ends = node.value.get("End") is True
+            if "Next" in node.value and ends:
+                yield Finding(
+                    "V-ST-02",
+                    "'Next' and 'End' exclude each other",
+                    node.at("End"),
+                    "remove one of them",
+                    related=((node.at("Next"), "'Next' is here"),),
+                    at_key=True,
+                )
+            elif "Next" not in node.value and "End" not in node.value:
+                yield from self.no_way(node)
+            elif "Next" not in node.value and node.value["End"] is False:
+                yield from self.no_way(node)
+
+    def no_way(self, node: Node) -> Iterator[Finding]:
+        if self.module:
+            return  # the next state in document order follows (Specification 9.4)
+        if node.value.get("Type") == "Approval":
+            if "Choices" not in node.value and "Default" not in node.value:
+                yield Finding(
+                    "V-APR-04",
+                    f"nothing says what follows the approval {node.name!r}",
+                    node.pointer,
+                    "add 'Choices', 'Default', 'Next' or \"End\": true",
+                    at_key=True,
+                )
+        elif self.workflow.template and text(node.value, "Output") is not None:
+            yield Finding(
+                "V-TPL-05",
+                f"the label in 'Output' makes {node.name!r} an end",
+                node.at("Output"),
+                'write "End": true as well',
+                at_key=True,
+            )
+        else:
+            yield Finding(
+                "V-ST-02",
+                f"nothing says what follows {node.name!r}",
+                node.pointer,
+                'add "Next" or "End": true',
+                at_key=True,
+            )
+
+    # Targets
+
+    def targets(self) -> Iterator[Finding]:
+        for node in self.scope.nodes:
+            for pointer, name in _targets(node):
+                yield from self.target(pointer, name, "V-ST-03")
+
+    def target(self, pointer: str, name: str, code: str) -> Iterator[Finding]:
+        if name in self.scope.names:
+            return
+        if "{{" in name:
+            if not self.workflow.template:
+                yield Finding(
+                    "V-TOP-13",
+                    f"{name!r} is filled in only in a template",
+                    pointer,
+                    "declare the parameter in 'Parameters' at the top, or name a state",
+                )
+            return
+        yield Finding(code, f"there is no state {name!r} in this machine", pointer, self.hint(name))
+
+    def hint(self, name: str) -> str | None:
+        elsewhere = any(name in scope.names for scope in self.workflow.scopes)
+        if elsewhere:
+            return "it belongs to another machine: end this one and go on outside"
+        return did_you_mean(name, self.scope.names)
+
+    # Reachability
+
+    def reach(self) -> Iterator[Finding]:
+        roots = self.roots()
+        if not roots or any("{{" in root for root in roots):
+            return
+        reached = self.reached(roots)
+        severity = Severity.WARNING if self.loose else None
+        for node in self.scope.nodes:
+            if node.name not in reached:
+                yield Finding(
+                    "V-TOP-11",
+                    f"no transition leads to {node.name!r}",
+                    node.pointer,
+                    severity=severity,
+                    at_key=True,
+                )
+        if not any(self.ends(node) for node in self.scope.nodes if node.name in reached):
+            yield Finding(
+                "V-TOP-12",
+                "no state that can be reached ends this machine",
+                f"{self.scope.pointer}/States",
+                'give the last state "End": true',
+                at_key=True,
+            )
+
+    def roots(self) -> list[str]:
+        """Return where the machine can be entered, empty where that is not known."""
+        names = self.scope.names
+        if self.module:
+            exports = [name for name in entries(self.workflow.value, "Exports") if name in names]
+            return exports or [node.name for node in self.scope.nodes]
+        start = text(self.scope.value, "StartAt")
+        return [start] if start in names or (start and "{{" in start) else []
+
+    def reached(self, roots: list[str]) -> set[str]:
+        nodes = {node.name: node for node in self.scope.nodes}
+        order = [node.name for node in self.scope.nodes]
+        following = dict(zip(order, order[1:], strict=False)) if self.module else {}
+        reached: set[str] = set()
+        todo = list(roots)
+        while todo:
+            name = todo.pop()
+            if name in reached or name not in self.scope.names:
+                continue
+            reached.add(name)
+            if name in nodes:
+                todo.extend(target for _, target in _targets(nodes[name]))
+                if name in following and not nodes[name].value.keys() & {"Next", "End"}:
+                    todo.append(following[name])
+        return reached
+
+    def ends(self, node: Node) -> bool:
+        state = node.value
+        if state.get("Type") in ENDS or state.get("End") is True:
+            return True
+        # A state without any way on is a fault of its own, or an end in a template or module.
+        return "Type" not in state or not any(True for _ in _targets(node))
+
+
+def _targets(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield `(pointer, name)` of every state that this one may go on to."""
+    for field in ("Next", "Default"):
+        name = text(node.value, field)
+        if name is not None:
+            yield node.at(field), name
+    for field in ("Choices", "Catch"):
+        for index, entry in objects(node.value, field):
+            name = text(entry, "Next")
+            if name is not None:
+                yield node.at(field, index, "Next"), name

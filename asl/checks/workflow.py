@@ -1,0 +1,141 @@
+"""A document as the checks see it: its machines and their states, whatever else is in it.
+
+Nothing here assumes that the document is sound. What has not the shape of a machine or a state is
+left out of the walk; the schemas report it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from asl.core.diagnostics import escape
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.states.base import Node
+
+__all__ = ["Scope", "Workflow", "entries", "objects", "text"]
+
+LANGUAGES = ("JSONPath", "JSONata")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One machine of a document: the workflow itself, a branch or a Map processor."""
+
+    value: Mapping[str, Json]
+    pointer: str
+    nodes: tuple[Node, ...]
+    """The states that are objects, in document order."""
+    names: frozenset[str]
+    """The names of all states, also of those that are no objects."""
+    outer: "Scope | None" = None
+    isolated: bool = False
+    """Whether variables of the outer machines are out of reach: a distributed Map."""
+
+    def node(self, name: str) -> Node | None:
+        """Return the state of this name."""
+        return next((node for node in self.nodes if node.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A whole document and what the caller of a check knows about its surroundings."""
+
+    value: Mapping[str, Json]
+    profile: Profile
+    scopes: tuple[Scope, ...]
+    """All machines, outer ones before inner ones."""
+    agents: Collection[str] | None = None
+    resources: Collection[str] | None = None
+    express: bool = False
+
+    @property
+    def template(self) -> bool:
+        """Whether `{{name}}` in its texts stands for a parameter (Specification 9.2)."""
+        return "Parameters" in self.value
+
+    @property
+    def module(self) -> bool:
+        """Whether the document is only a supply of states (Specification 9.4)."""
+        return self.value.get("Module") is True
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield every state of every machine."""
+        for scope in self.scopes:
+            yield from scope.nodes
+
+
+def scopes(value: Json, profile: Profile) -> tuple[Scope, ...]:
+    """Return all machines of a document, outer ones before inner ones."""
+    if type(value) is not dict:
+        return ()
+    return tuple(_scopes(value, "", profile, None, _language(value, "JSONPath"), False))
+
+
+def _scopes(
+    value: Mapping[str, Json],
+    pointer: str,
+    profile: Profile,
+    outer: Scope | None,
+    language: str,
+    isolated: bool,
+) -> Iterator[Scope]:
+    states = value.get("States")
+    names = frozenset(states) if type(states) is dict else frozenset()
+    nodes = tuple(
+        Node(
+            state,
+            f"{pointer}/States/{escape(name)}",
+            name,
+            names,
+            profile,
+            _language(state, language),
+        )
+        for name, state in (states.items() if type(states) is dict else ())
+        if type(state) is dict
+    )
+    scope = Scope(value, pointer, nodes, names, outer, isolated)
+    yield scope
+    for node in nodes:
+        for place, machine in _machines(node):
+            inner = _language(machine, language)
+            yield from _scopes(machine, place, profile, scope, inner, _distributed(machine))
+
+
+def _language(holder: Mapping[str, Json], otherwise: str) -> str:
+    chosen = holder.get("QueryLanguage")
+    return chosen if type(chosen) is str and chosen in LANGUAGES else otherwise
+
+
+def _machines(node: Node) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    for field in ("ItemProcessor", "Iterator"):
+        machine = node.value.get(field)
+        if type(machine) is dict:
+            yield node.at(field), machine
+    for index, branch in objects(node.value, "Branches"):
+        yield node.at("Branches", index), branch
+
+
+def _distributed(machine: Mapping[str, Json]) -> bool:
+    config = machine.get("ProcessorConfig")
+    return type(config) is dict and config.get("Mode") == "DISTRIBUTED"
+
+
+def objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    """Yield `(index, object)` for the objects of an array; nothing where it is none."""
+    value = holder.get(field)
+    if type(value) is list:
+        for index, entry in enumerate(value):
+            if type(entry) is dict:
+                yield index, entry
+
+
+def entries(holder: Mapping[str, Json], field: str) -> list[str]:
+    """Return the strings of an array of strings, empty where it is none."""
+    value = holder.get(field)
+    return [entry for entry in value if type(entry) is str] if type(value) is list else []
+
+
+def text(holder: Mapping[str, Json], field: str) -> str | None:
+    """Return the string in *field*, None where there is none."""
+    value = holder.get(field)
+    return value if type(value) is str else None

@@ -1,0 +1,46 @@
+"""Layer 8: conformance cases as data, run on this interpreter or on any other by a command.
+
+`load_suite` reads cases, `run_suite` runs them and returns a `SuiteReport`. The format and the
+protocol for other interpreters are described in `conformance/README.md`.
+
+pytest imports this package at every start, so what it offers is loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asl.conformance.case import Case, InvalidSuite, load_suite
+    from asl.conformance.recorder import Recording
+    from asl.conformance.runner import (
+        Implementation,
+        SuiteReport,
+        Verdict,
+        judge,
+        run_case,
+        run_suite,
+    )
+
+__all__ = [
+    "Case",
+    "Implementation",
+    "InvalidSuite",
+    "Recording",
+    "SuiteReport",
+    "Verdict",
+    "judge",
+    "load_suite",
+    "run_case",
+    "run_suite",
+]
+
+_MODULES = {"Case": "case", "InvalidSuite": "case", "load_suite": "case", "Recording": "recorder"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'runner')}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,212 @@
+"""Cases: what they say, and how they are read from files."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asl.agents.scripted import check_script
+from asl.core.document import Document, read_value
+from asl.core.errors import AslError, ExpressionFault
+from asl.core.resources import folder
+from asl.core.values import Json
+from asl.expr.times import parse_timestamp
+
+__all__ = ["CHECK_FACTS", "DOCUMENTS", "Case", "InvalidSuite", "find_suites", "load_suite"]
+
+CHECK_FACTS = frozenset({"diagnostics", "valid"})
+"""What `expect` says about the document alone; everything else is about a run of it."""
+
+DOCUMENTS = ("document", "document_file", "document_text")
+SCRIPTED = ("agents", "resources", "mocks")
+DEFAULTS = (*DOCUMENTS, *SCRIPTED, "spec", "profile", "dialect", "clock")
+"""What a suite may say once for all of its cases."""
+
+USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
+NOT_SUITES = (".asl.yaml", ".asl.yml", ".asl.json", ".schema.json")
+
+
+class InvalidSuite(AslError):
+    """A suite does not have the format; one line with file and line for each fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: a document, what it is given, and what must come of it.
+
+    `document` is an object; `document_text` is there instead where the text itself matters, and
+    for a `document_file`. `expect` holds patterns (`asl.core.patterns`) by the name of the fact.
+    """
+
+    id: str
+    expect: Mapping[str, Json]
+    title: str = ""
+    spec: str = ""
+    suite: str = ""
+    document: Mapping[str, Json] | None = None
+    document_text: str | None = None
+    dialect: str = "asl"
+    profile: str = "default"
+    input: Json = field(default_factory=dict)
+    agents: Mapping[str, Json] = field(default_factory=dict)
+    resources: Mapping[str, Json] = field(default_factory=dict)
+    mocks: Mapping[str, Json] = field(default_factory=dict)
+    clock: str | None = None
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    file: str = ""
+    line: int = 0
+
+    @property
+    def where(self) -> str:
+        """`file:line` of the case."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def observe(self) -> list[str]:
+        """The names of the facts that an interpreter has to report, sorted."""
+        wanted = {_REPORTED_AS.get(name, name) for name in self.expect}
+        if not wanted <= CHECK_FACTS:
+            wanted.add("status")
+        return sorted(wanted)
+
+    def request(self) -> dict[str, Json]:
+        """Return what an interpreter is asked, as a JSON object (conformance/README.md)."""
+        request: dict[str, Json] = {
+            "id": self.id,
+            "observe": self.observe,
+            "dialect": self.dialect,
+            "profile": self.profile,
+            "input": self.input,
+        }
+        if self.document is None:
+            request["document_text"] = self.document_text
+        else:
+            request["document"] = self.document
+        for key in (*SCRIPTED, "clock", "name"):
+            if value := getattr(self, key):
+                request[key] = value
+        return request
+
+
+_REPORTED_AS = {"cost": "usage", "events_exact": "events"}
+
+
+def load_suite(path: str | os.PathLike[str] | None = None) -> list[Case]:
+    """Read the cases of a file, of every suite in a folder, or those that come with this library.
+
+    Raises InvalidSuite for cases without the right form or with the same id, `InvalidDocument`
+    for a file that is neither JSON nor YAML, `DocumentNotFound` for a missing one.
+    """
+    cases: dict[str, Case] = {}
+    for file in find_suites(folder("conformance") if path is None else Path(path)):
+        for case in _read(file):
+            if case.id in cases:
+                raise InvalidSuite(
+                    f"{case.where}: the id {case.id!r} stands at {cases[case.id].where} already"
+                )
+            cases[case.id] = case
+    return list(cases.values())
+
+
+def find_suites(path: Path) -> list[Path]:
+    """List the suite files at a path, in alphabetical order; raises InvalidSuite if none is there.
+
+    In a folder these are the `*.asl-test.yaml|yml|json` files below it. Where there are none,
+    every YAML and JSON file is a suite, except documents (`*.asl.*`) and schemas.
+    """
+    if not path.is_dir():
+        return [path]
+    files = sorted(each for each in path.rglob("*") if each.suffix in (".yaml", ".yml", ".json"))
+    found = [each for each in files if each.name.endswith(USER_SUITES)]
+    found = found or [each for each in files if not each.name.endswith(NOT_SUITES)]
+    if not found:
+        raise InvalidSuite(f"{path}: there is no YAML or JSON file with cases in this folder")
+    return found
+
+
+def _read(file: Path) -> list[Case]:
+    document = read_value(file)
+    faults = list(_schema_faults(document))
+    if faults:
+        raise InvalidSuite("\n".join(faults))
+    suite = document.value
+    if "cases" not in suite:
+        return [_case(suite, {}, "", document, file)]
+    defaults = {key: suite[key] for key in DEFAULTS if key in suite}
+    return [
+        _case(case, defaults, f"/cases/{index}", document, file, suite["suite"])
+        for index, case in enumerate(suite["cases"])
+    ]
+
+
+def _schema_faults(document: Document) -> Iterator[str]:
+    errors = _validator().iter_errors(document.value)
+    for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path))):
+        pointer = "".join(f"/{step}" for step in error.absolute_path)
+        yield f"{_place(document, pointer)}: {pointer or 'the file'}: {error.message}"
+
+
+@cache
+def _validator() -> Any:
+    import json
+
+    from jsonschema import Draft202012Validator
+
+    text = (folder("conformance") / "case.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def _case(
+    own: Mapping[str, Json],
+    defaults: Mapping[str, Json],
+    pointer: str,
+    document: Document,
+    file: Path,
+    suite: str = "",
+) -> Case:
+    if any(key in own for key in DOCUMENTS):
+        defaults = {key: value for key, value in defaults.items() if key not in DOCUMENTS}
+    values = {**defaults, **own}
+    line = document.locate(pointer).line or 0
+    faults = list(_faults(values))
+    if faults:
+        place = _place(document, pointer)
+        raise InvalidSuite("\n".join(f"{place}: {own['id']}: {fault}" for fault in faults))
+    if "document_file" in values:
+        values["document_text"] = _text(file.parent / values.pop("document_file"), f"{file}:{line}")
+    tags = tuple(values.pop("tags", ()))
+    return Case(**values, tags=tags, suite=suite, file=str(file), line=line)
+
+
+def _faults(values: Mapping[str, Json]) -> Iterator[str]:
+    """Say what the schema cannot."""
+    if "answers" in values:
+        yield "'answers' (to approvals) is not supported by this version"
+    if sum(key in values for key in DOCUMENTS) != 1:
+        yield f"exactly one of {', '.join(DOCUMENTS)} is needed"
+    for key in SCRIPTED:
+        for name, script in values.get(key, {}).items():
+            try:
+                check_script(script, f"{key}.{name}")
+            except AslError as error:
+                yield str(error)
+    if "clock" in values:
+        try:
+            parse_timestamp(values["clock"])
+        except ExpressionFault as fault:
+            yield f"clock: {fault}"
+
+
+def _text(path: Path, where: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSuite(f"{where}: cannot read document_file {str(path)!r}: {error}") from error
+
+
+def _place(document: Document, pointer: str) -> str:
+    place = document.locate(pointer)
+    return f"{document.source.name}:{place.line}:{place.column}"

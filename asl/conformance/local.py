@@ -1,0 +1,104 @@
+"""This project's own interpreter as an implementation under test."""
+
+import traceback
+from collections.abc import Iterable, Mapping
+
+from asl.conformance.case import CHECK_FACTS, Case
+from asl.core.diagnostics import Diagnostic, Report
+from asl.core.errors import InvalidDocument
+from asl.core.values import Json
+from asl.engine.result import Result
+from asl.program import Program
+
+__all__ = ["Local", "observe"]
+
+NOT_EXECUTED = "EXEC-"
+
+
+class Local:
+    """Runs cases in this process, on the virtual clock."""
+
+    def observe(self, case: Case) -> Mapping[str, Json]:
+        """Run one case."""
+        return observe(case.request())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def observe(request: Mapping[str, Json]) -> dict[str, Json]:
+    """Answer one request of the protocol, without the `id`."""
+    try:
+        return _observed(request)
+    except Exception as error:  # whatever the interpreter raises is a failure of this case
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return {"crash": f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"}
+
+
+def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
+    import asl
+
+    if request["dialect"] != "asl":
+        return {"skip": f"the dialect {request['dialect']!r} is not supported by this version"}
+    wanted = set(request["observe"])
+    seen: dict[str, Json] = {}
+    try:
+        what = request.get("document")
+        document = asl.load(request["document_text"].encode() if what is None else what)
+        if wanted & CHECK_FACTS:
+            report = asl.check(document, profile=request["profile"])
+            seen = _checked(report)
+            if wanted <= CHECK_FACTS or not report.ok:
+                return seen
+        program = asl.compile(document, profile=request["profile"])
+    except InvalidDocument as refusal:
+        return _refused(refusal.report)
+    return seen | _facts(_run(program, request), wanted)
+
+
+def _run(program: Program, request: Mapping[str, Json]) -> Result:
+    from asl.agents.registry import Registry
+    from asl.expr.times import epoch
+    from asl.hosts.clock import VirtualClock
+    from asl.hosts.local import drive
+    from asl.hosts.run import execute
+
+    registry = Registry(request.get("agents"), request.get("resources"), request.get("mocks"))
+    clock = VirtualClock(epoch(request["clock"])) if "clock" in request else VirtualClock()
+    name = request.get("name", "case")
+    return drive(execute(program, request["input"], registry.find, clock, name=name), clock)
+
+
+def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:
+    facts: dict[str, Json] = {"status": result.status, "error": result.error, "cause": result.cause}
+    if result.ok:
+        facts["output"] = result.output
+    for name in ("visited", "elapsed", "usage"):
+        if name in wanted:
+            facts[name] = getattr(result, name)
+    if "events" in wanted:
+        facts["events"] = [event.to_json() for event in result.events]
+    return {name: value for name, value in facts.items() if name == "output" or value is not None}
+
+
+def _checked(report: Report) -> dict[str, Json]:
+    return {"valid": report.ok, "diagnostics": [_diagnostic(each) for each in report]}
+
+
+def _refused(report: Report) -> dict[str, Json]:
+    if report.errors and all(each.code.startswith(NOT_EXECUTED) for each in report.errors):
+        return {"skip": report.errors[0].message}
+    return _checked(report)
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Json]:
+    facts = {
+        "code": diagnostic.code,
+        "severity": str(diagnostic.severity),
+        "message": diagnostic.message,
+        "pointer": diagnostic.pointer,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "hint": diagnostic.hint,
+    }
+    return {name: value for name, value in facts.items() if value is not None}

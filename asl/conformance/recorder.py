@@ -1,0 +1,164 @@
+"""A run becomes a case: agents are recorded while they answer, and scripted from then on.
+
+    recording = Recording()
+    result = asl.run(document, data, agents=recording.around(agents))
+    case = recording.case("review/pr-17", document, data, result)
+
+The case is a JSON object in the format of `conformance/README.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from asl.agents.registry import as_agent
+from asl.core.document import Document
+from asl.core.errors import StateError
+from asl.core.values import Json, compact, detached
+from asl.engine.agent import Agent, Call
+from asl.engine.result import Result
+from asl.expr.times import format_timestamp
+
+__all__ = ["Recording", "literal"]
+
+HANG = {"hang": True}
+"""How an answer is scripted that did not come before the state gave up."""
+
+
+class Recording:
+    """What agents were asked and answered in one execution.
+
+    Bind agents through `around` before the run; `case` turns the run into a conformance case.
+    """
+
+    def __init__(self) -> None:
+        self.calls: dict[str, list[_Exchange]] = {}
+
+    def around(self, bindings: Mapping[str, Any]) -> dict[str, Agent]:
+        """Return the same bindings (of agents, resources or mocks) with every call recorded."""
+        return {name: _Recorded(as_agent(value, name), self) for name, value in bindings.items()}
+
+    def mocks(self) -> dict[str, Json]:
+        """Return a script for each Task state that was reached."""
+        return {state: _script(calls) for state, calls in self.calls.items()}
+
+    def case(self, id: str, document: Document, input: Json, result: Result) -> dict[str, Json]:
+        """Return the run as a case: expects what it came to, with agents that answer the same."""
+        execution = result.execution
+        expect: dict[str, Json] = {"status": result.status}
+        if result.ok:
+            expect["output"] = literal(result.output)
+        else:
+            expect |= {"error": result.error, "cause": result.cause}
+        expect["visited"] = result.visited
+        return {
+            "id": id,
+            "title": f"{execution.program.name} ends {result.status}",
+            "document": document.value,
+            "input": input,
+            "profile": execution.program.profile.name,
+            "clock": format_timestamp(execution.started),
+            "name": execution.name,
+            "mocks": self.mocks(),
+            "expect": expect,
+        }
+
+
+class _Exchange:
+    """One call: what was asked, and the script of what was answered."""
+
+    __slots__ = ("request", "script")
+
+    def __init__(self, request: Json) -> None:
+        self.request = detached(request)
+        self.script: dict[str, Json] = HANG
+
+    def answered(self, result: Json, call: Call) -> None:
+        if not call.cancelled:
+            self.script = {"return": detached(result)}
+
+
+class _Recorded:
+    """An agent that writes down what passes through it."""
+
+    takes_call = True
+
+    def __init__(self, agent: Agent, recording: Recording) -> None:
+        self.agent = agent
+        self.recording = recording
+        self.blocking = agent.blocking
+        self.needs_loop = agent.needs_loop
+        self.real = agent.real
+
+    def answer(self, payload: Json, call: Call | None) -> Json:
+        """Let the agent answer."""
+        assert call is not None
+        exchange = _Exchange(payload)
+        self.recording.calls.setdefault(call.state_name, []).append(exchange)
+        if not self.blocking:
+            return self._awaited(exchange, payload, call)
+        with _errors_written(exchange):
+            result = self.agent.answer(payload, call)
+            exchange.answered(result, call)
+        return result
+
+    async def _awaited(self, exchange: _Exchange, payload: Json, call: Call) -> Json:
+        with _errors_written(exchange):
+            result = await self.agent.answer(payload, call)
+            exchange.answered(result, call)
+        return result
+
+    async def close(self) -> None:
+        """Release what the agent holds."""
+        await self.agent.close()
+
+
+@contextmanager
+def _errors_written(exchange: _Exchange) -> Iterator[None]:
+    """Write down what the agent raises; a cancelled call stays one that is never answered."""
+    try:
+        yield
+    except StateError as error:
+        exchange.script = _raise(error.name, error.cause)
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".rstrip(": ")
+        exchange.script = _raise("States.TaskFailed", text)
+        raise
+
+
+def _raise(name: str | None, cause: str | None) -> dict[str, Json]:
+    both = {"Error": name, "Cause": cause}
+    return {"raise": {key: value for key, value in both.items() if value is not None}}
+
+
+def _script(calls: list[_Exchange]) -> dict[str, Json]:
+    """Script the calls of one state: by request where requests differ, else by their order."""
+    rows: dict[str, list[_Exchange]] = {}
+    for call in calls:
+        rows.setdefault(compact(call.request), []).append(call)
+    if len(rows) == 1:
+        return _sequence(calls)
+    return {
+        "table": [
+            {"when": literal(same[0].request), "then": _sequence(same)} for same in rows.values()
+        ]
+    }
+
+
+def _sequence(calls: list[_Exchange]) -> dict[str, Json]:
+    scripts = [call.script for call in calls]
+    return scripts[0] if all(each == scripts[0] for each in scripts) else {"sequence": scripts}
+
+
+def literal(value: Json) -> Json:
+    """Return the pattern that only this value matches, even if it looks like a wild card."""
+    if type(value) is list:
+        return [literal(item) for item in value]
+    if type(value) is not dict:
+        return value
+    members = {key: literal(item) for key, item in value.items()}
+    looks_wild = len(members) == 1 and next(iter(members)).startswith("$")
+    return {"$partial": members} if looks_wild else members

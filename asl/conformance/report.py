@@ -1,0 +1,118 @@
+"""Reports on a suite: text for people, JSON for programs, JUnit XML for build servers."""
+
+import re
+from collections.abc import Iterator
+
+from asl.conformance.runner import SuiteReport, Verdict
+from asl.core.values import Json
+
+__all__ = ["as_json", "as_junit", "as_text", "summary", "verdict_text"]
+
+_COLOURS = {"passed": "32", "failed": "31", "skipped": "33"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_text(report: SuiteReport, *, colour: bool = False, verbose: bool = False) -> str:
+    """Return what failed, with the differences, and the summary; `verbose` for every case."""
+    shown = report.verdicts if verbose else report.failed
+    lines = [verdict_text(verdict, colour=colour) for verdict in shown]
+    return "\n".join([*lines, summary(report, colour=colour)])
+
+
+def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
+    """Return a verdict as lines: outcome, id, title, and where it stands and why it failed."""
+    case = verdict.case
+    head = f"{_painted(verdict.outcome, verdict.outcome, colour)} {case.id}"
+    lines = [f"{head}: {case.title}" if case.title else head]
+    if verdict.outcome == "failed":
+        section = f" (section {case.spec})" if case.spec else ""
+        lines.append(f"    {case.where}{section}")
+    lines.extend(f"    {reason}" for reason in verdict.reasons)
+    return "\n".join(lines)
+
+
+def summary(report: SuiteReport, *, colour: bool = False) -> str:
+    """Return one line: how many cases passed, failed and were skipped."""
+    parts = [
+        _painted(f"{len(verdicts)} {outcome}", outcome, colour)
+        for outcome in _COLOURS
+        if (verdicts := report.of(outcome)) or outcome == "passed"
+    ]
+    return f"{', '.join(parts)} in {report.seconds:.2f} s"
+
+
+def _painted(text: str, outcome: str, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[outcome]}m{text}\x1b[0m" if colour else text
+
+
+def as_json(report: SuiteReport) -> dict[str, Json]:
+    """Return the report as a JSON object; seconds are real ones."""
+    return {
+        **{outcome: len(report.of(outcome)) for outcome in _COLOURS},
+        "seconds": round(report.seconds, 3),
+        "cases": [_case(verdict) for verdict in report.verdicts],
+    }
+
+
+def _case(verdict: Verdict) -> dict[str, Json]:
+    case = verdict.case
+    return {
+        "id": case.id,
+        "title": case.title,
+        "spec": case.spec,
+        "file": case.file,
+        "line": case.line,
+        "outcome": verdict.outcome,
+        "reasons": list(verdict.reasons),
+        "seconds": round(verdict.seconds, 6),
+    }
+
+
+def as_junit(report: SuiteReport) -> str:
+    """Return the report as JUnit XML: one test suite for each title of a suite."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    root = Element("testsuites", time=f"{report.seconds:.3f}")
+    for name, verdicts in _by_suite(report):
+        suite = SubElement(
+            root,
+            "testsuite",
+            name=_xml(name),
+            tests=str(len(verdicts)),
+            failures=str(sum(each.outcome == "failed" for each in verdicts)),
+            skipped=str(sum(each.outcome == "skipped" for each in verdicts)),
+            errors="0",
+        )
+        for verdict in verdicts:
+            case = verdict.case
+            attributes = {
+                "name": case.id,
+                "classname": _xml(case.suite or case.file),
+                "file": _xml(case.file),
+                "line": str(case.line),
+                "time": f"{verdict.seconds:.6f}",
+            }
+            test = SubElement(suite, "testcase", attributes)
+            if verdict.outcome == "passed":
+                continue
+            why = _xml("\n".join(verdict.reasons))
+            first = why.partition("\n")[0]
+            if verdict.outcome == "failed":
+                failure = SubElement(test, "failure", message=first)
+                failure.text = _xml(f"{case.where}: {case.title}\n{why}")
+            else:
+                SubElement(test, "skipped", message=first)
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _by_suite(report: SuiteReport) -> Iterator[tuple[str, list[Verdict]]]:
+    suites: dict[str, list[Verdict]] = {}
+    for verdict in report.verdicts:
+        suites.setdefault(verdict.case.suite or verdict.case.file, []).append(verdict)
+    yield from suites.items()
+
+
+def _xml(text: str) -> str:
+    """Replace the characters that XML cannot hold."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

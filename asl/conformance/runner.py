@@ -1,0 +1,319 @@
+"""Runs cases on an interpreter and judges what came of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, TypeAlias
+
+from asl.conformance.case import CHECK_FACTS, Case
+from asl.core.patterns import matches, mismatches
+from asl.core.values import Json, compact, is_number
+
+__all__ = [
+    "Implementation",
+    "Observation",
+    "SuiteReport",
+    "Verdict",
+    "judge",
+    "run_case",
+    "run_suite",
+]
+
+Observation: TypeAlias = Mapping[str, Json]
+"""What an interpreter answers: the facts asked for by name; or `skip` or `crash` with a text."""
+
+TIME_LIMIT = 60.0
+"""Real seconds that an interpreter of its own process may take for one case."""
+
+ELAPSED_TOLERANCE = 1e-6
+SHOWN = 300
+
+
+class Implementation(Protocol):
+    """An interpreter under test."""
+
+    def observe(self, case: Case) -> Observation:
+        """Run one case; a failure of the interpreter itself is `{"crash": text}`."""
+        ...
+
+    def close(self) -> None:
+        """Release what the interpreter holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one case: `passed`, `failed` or `skipped`.
+
+    `reasons` are the differences of a failed case or why it was skipped; `seconds` are real ones.
+    """
+
+    case: Case
+    outcome: str
+    reasons: tuple[str, ...]
+    observation: Observation
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """The verdicts in the order of the cases, and the real seconds that all took."""
+
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether no case failed."""
+        return not self.failed
+
+    @property
+    def passed(self) -> tuple[Verdict, ...]:
+        return self.of("passed")
+
+    @property
+    def failed(self) -> tuple[Verdict, ...]:
+        return self.of("failed")
+
+    @property
+    def skipped(self) -> tuple[Verdict, ...]:
+        return self.of("skipped")
+
+    def of(self, outcome: str) -> tuple[Verdict, ...]:
+        """Return the verdicts with one outcome."""
+        return tuple(each for each in self.verdicts if each.outcome == outcome)
+
+
+def run_suite(
+    cases: Sequence[Case],
+    implementation: Implementation | Sequence[str] | None = None,
+    *,
+    jobs: int = 1,
+    time_limit: float = TIME_LIMIT,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> SuiteReport:
+    """Run cases on this interpreter, or on the one that a command (a list of words) starts.
+
+    With `jobs` above 1 so many processes share the cases. `on_verdict` hears of every verdict as
+    it comes. Raises AslError if a command cannot be started.
+    """
+    began = perf_counter()
+    workers = _workers(implementation, min(jobs, len(cases)), time_limit)
+    try:
+        verdicts: dict[str, Verdict] = {}
+        for verdict in _verdicts(cases, workers):
+            verdicts[verdict.case.id] = verdict
+            if on_verdict is not None:
+                on_verdict(verdict)
+    finally:
+        for worker in workers:
+            worker.close()
+    return SuiteReport(tuple(verdicts[case.id] for case in cases), perf_counter() - began)
+
+
+def _workers(
+    implementation: Implementation | Sequence[str] | None, jobs: int, time_limit: float
+) -> list[Implementation]:
+    from asl.conformance.external import External
+    from asl.conformance.local import Local
+
+    if implementation is None and jobs <= 1:
+        return [Local()]
+    if implementation is None:
+        implementation = (sys.executable, "-m", "asl.conformance.serve")
+    if isinstance(implementation, Sequence):
+        command = implementation
+        return [External(command, time_limit) for _ in range(max(jobs, 1))]
+    return [implementation]
+
+
+def _verdicts(cases: Sequence[Case], workers: list[Implementation]) -> Iterator[Verdict]:
+    """Yield verdicts as they come."""
+    if len(workers) == 1:
+        for case in cases:
+            yield run_case(case, workers[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from queue import SimpleQueue
+
+    idle: SimpleQueue[Implementation] = SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def run(case: Case) -> Verdict:
+        worker = idle.get()
+        try:
+            return run_case(case, worker)
+        finally:
+            idle.put(worker)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        futures = [pool.submit(run, case) for case in cases]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def run_case(case: Case, implementation: Implementation) -> Verdict:
+    """Run one case and judge it."""
+    began = perf_counter()
+    observation = implementation.observe(case)
+    return judge(case, observation, perf_counter() - began)
+
+
+def judge(case: Case, observation: Observation, seconds: float = 0.0) -> Verdict:
+    """Compare what was observed with what the case expects."""
+    if "skip" in observation:
+        return Verdict(case, "skipped", (str(observation["skip"]),), observation, seconds)
+    if "crash" in observation:
+        reasons = [f"the interpreter failed: {observation['crash']}"]
+    else:
+        reasons = list(_differences(case.expect, observation))
+    outcome = "failed" if reasons else "passed"
+    return Verdict(case, outcome, tuple(reasons), observation, seconds)
+
+
+def _differences(expect: Mapping[str, Json], seen: Observation) -> Iterator[str]:
+    runs = not expect.keys() <= CHECK_FACTS
+    if runs and "status" not in seen:
+        yield f"the document was refused: {_errors(seen)}"
+    elif not runs and "valid" not in expect:
+        yield from _valid(_implied_validity(expect["diagnostics"]), seen)
+    for fact, judge_fact in _JUDGES.items():
+        if fact in expect and (fact in CHECK_FACTS or "status" in seen):
+            exact = fact == "events" and expect.get("events_exact")
+            yield from (_exact_events if exact else judge_fact)(expect[fact], seen)
+
+
+def _implied_validity(diagnostics: Json) -> bool:
+    """A document is refused unless all that is expected of it are warnings."""
+    return all(each.get("severity") in ("warning", "info") for each in diagnostics)
+
+
+def _plain(fact: str) -> Callable[[Json, Observation], Iterator[str]]:
+    def differences(expected: Json, seen: Observation) -> Iterator[str]:
+        yield from sorted(mismatches(expected, seen.get(fact), fact))
+
+    return differences
+
+
+def _status(expected: Json, seen: Observation) -> Iterator[str]:
+    for text in mismatches(expected, seen["status"], "status"):
+        yield f"{text} ({_ending(seen)})"
+
+
+def _output(expected: Json, seen: Observation) -> Iterator[str]:
+    if "output" in seen:
+        yield from sorted(mismatches(expected, seen["output"], "output"))
+    else:
+        yield f"output: expected {_short(expected)}, but there is none ({_ending(seen)})"
+
+
+def _error(expected: Json, seen: Observation) -> Iterator[str]:
+    for text in mismatches(expected, seen.get("error"), "error"):
+        yield f"{text} ({_ending(seen)})"
+
+
+def _elapsed(expected: Json, seen: Observation) -> Iterator[str]:
+    elapsed = seen.get("elapsed")
+    if is_number(expected) and is_number(elapsed):
+        if abs(expected - elapsed) > ELAPSED_TOLERANCE:
+            yield f"elapsed: expected {expected} seconds, got {elapsed}"
+    else:
+        yield from mismatches(expected, elapsed, "elapsed")
+
+
+def _cost(expected: Json, seen: Observation) -> Iterator[str]:
+    yield from mismatches(expected, (seen.get("usage") or {}).get("cost"), "cost")
+
+
+def _events(expected: Json, seen: Observation) -> Iterator[str]:
+    """Every expected event occurs, in this order, with others between them."""
+    events = seen.get("events") or []
+    start = 0
+    for index, pattern in enumerate(expected):
+        found = next((i for i in range(start, len(events)) if _is_event(pattern, events[i])), None)
+        if found is None:
+            later = [each["type"] for each in events[start:]]
+            yield f"events[{index}]: no {_short(pattern)} among {_short(later)}"
+            same = [e for e in events[start:] if e["type"] == pattern["type"]]
+            if same:
+                yield f"events[{index}]: the next {pattern['type']} is {_short(same[0])}"
+            return
+        start = found + 1
+
+
+def _exact_events(expected: Json, seen: Observation) -> Iterator[str]:
+    """The expected events are all that there are."""
+    types = [each["type"] for each in seen.get("events") or []]
+    differences = list(mismatches([each["type"] for each in expected], types, "events"))
+    yield from differences or _events(expected, seen)
+
+
+def _is_event(pattern: Json, event: Json) -> bool:
+    if "details" in pattern:
+        pattern = {**pattern, "details": {"$partial": pattern["details"]}}
+    return matches({"$partial": pattern}, event)
+
+
+def _diagnostics(expected: Json, seen: Observation) -> Iterator[str]:
+    found = seen.get("diagnostics") or []
+    for pattern in expected:
+        if not any(matches({"$partial": pattern}, each) for each in found):
+            near = [each for each in found if each.get("code") == pattern["code"]] or found
+            among = _short([_brief(each) for each in near])
+            yield f"diagnostics: no {_short(pattern)} among {among}"
+
+
+def _brief(diagnostic: Json) -> Json:
+    keys = ("code", "severity", "pointer", "line", "hint")
+    return {key: diagnostic[key] for key in keys if diagnostic.get(key) is not None}
+
+
+def _valid(expected: Json, seen: Observation) -> Iterator[str]:
+    if seen.get("valid") is not expected:
+        if expected:
+            yield f"valid: expected a document without errors, but {_errors(seen)}"
+        else:
+            yield "valid: expected a document that is refused, but it has no errors"
+
+
+def _errors(seen: Observation) -> str:
+    errors = [each for each in seen.get("diagnostics") or [] if each.get("severity") == "error"]
+    if not errors:
+        return "no reason was given"
+    return "; ".join(
+        f"{each.get('code')} at {each.get('pointer')!r}: {each.get('message')}" for each in errors
+    )
+
+
+def _ending(seen: Observation) -> str:
+    if "output" in seen:
+        return f"{seen['status']}, output {_short(seen['output'])}"
+    cause = f": {seen['cause']}" if seen.get("cause") else ""
+    return f"{seen['status']}, error {seen.get('error')}{cause}"
+
+
+def _short(value: Json) -> str:
+    text = compact(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+_JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
+    "status": _status,
+    "output": _output,
+    "error": _error,
+    "cause": _plain("cause"),
+    "visited": _plain("visited"),
+    "events": _events,
+    "diagnostics": _diagnostics,
+    "valid": _valid,
+    "elapsed": _elapsed,
+    "usage": _plain("usage"),
+    "cost": _cost,
+}

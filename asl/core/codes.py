@@ -1,0 +1,44 @@
+"""The catalogue of rules: one entry of `codes.toml` for every code a diagnostic can carry."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One rule: its severity under the default profile, a short title and an explanation.
+
+    `aws_severity` is set where the `aws` profile judges the rule differently.
+    """
+
+    id: str
+    severity: str
+    title: str
+    explain: str
+    aws_severity: str | None = None
+
+
+@cache
+def _catalogue() -> dict[str, Code]:
+    import tomllib
+
+    with open(os.path.join(os.path.dirname(__file__), "codes.toml"), "rb") as file:
+        entries = tomllib.load(file)
+    return {id: _code(id, **entry) for id, entry in entries.items()}
+
+
+def _code(
+    id: str, severity: str, title: str, explain: str, aws_severity: str | None = None
+) -> Code:
+    return Code(id, severity, title, explain.strip(), aws_severity)
+
+
+def lookup(code: str) -> Code:
+    """The rule of this id; KeyError if there is none."""
+    return _catalogue()[code]
+
+
+def all_codes() -> tuple[Code, ...]:
+    """Every rule, in the order of the specification."""
+    return tuple(_catalogue().values())

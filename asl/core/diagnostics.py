@@ -1,0 +1,206 @@
+"""What is wrong with a document, and where.
+
+A check yields a `Finding`, which points into the document's value. `place` turns findings into
+`Diagnostic`s, which point into its text and carry a severity, and gathers them in a `Report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from asl.core.codes import lookup
+from asl.core.errors import InvalidDocument
+
+if TYPE_CHECKING:
+    from asl.core.document import Document
+
+
+class Severity(StrEnum):
+    """How bad a diagnostic is: only an error stops a document from running."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found, not yet placed in the text.
+
+    `pointer` is a JSON Pointer; `at_key` puts the place on the member's key instead of its value;
+    `related` holds `(pointer, message)` pairs; `severity` overrides that of the code.
+    """
+
+    code: str
+    message: str
+    pointer: str
+    hint: str | None = None
+    related: tuple[tuple[str, str], ...] = ()
+    severity: Severity | None = None
+    at_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that helps to understand a diagnostic."""
+
+    message: str
+    pointer: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding with its severity and place; `line` and `column` count from 1, in characters."""
+
+    code: str
+    severity: Severity
+    message: str
+    pointer: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+    related: tuple[Related, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """`file:line:column`, as far as known, else the JSON Pointer."""
+        if self.line is None:
+            return ":".join(part for part in (self.file, self.pointer) if part) or "document"
+        return f"{self.file or '<document>'}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.severity} {self.code}: {self.message}"
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every diagnostic of one document, in the order of its text."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    document: Document | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing of severity error was found."""
+        return not self.errors
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return self.of(Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return self.of(Severity.WARNING)
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        """The diagnostics of one severity."""
+        return tuple(each for each in self.diagnostics if each.severity is severity)
+
+    def raise_for_errors(self) -> None:
+        """Raise `InvalidDocument` unless the report is `ok`."""
+        if not self.ok:
+            raise InvalidDocument(self)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.diagnostics)
+
+    def __len__(self) -> int:
+        return len(self.diagnostics)
+
+
+ProfileSeverity = Callable[[str, Severity], Severity | None]
+
+
+def default_severity(_code: str, severity: Severity) -> Severity:
+    """The default profile: every code keeps its own severity."""
+    return severity
+
+
+def place(
+    document: Document,
+    findings: Iterable[Finding],
+    profile_severity: ProfileSeverity = default_severity,
+) -> Report:
+    """Give findings their severity and place, ordered by line, column and code.
+
+    `profile_severity` maps a code and its default severity to the effective one; None drops the
+    finding. A finding's own severity is never overridden.
+    """
+    placed = []
+    for finding in findings:
+        severity = finding.severity or profile_severity(
+            finding.code, Severity(lookup(finding.code).severity)
+        )
+        if severity is not None:
+            offset = document.offset(finding.pointer, finding.at_key)
+            placed.append((offset, _diagnostic(document, finding, severity)))
+    placed.sort(key=lambda each: (each[0], each[1].code))
+    return Report(tuple(diagnostic for _, diagnostic in placed), document)
+
+
+def _diagnostic(document: Document, finding: Finding, severity: Severity) -> Diagnostic:
+    at = document.locate(finding.pointer, finding.at_key)
+    related = []
+    for pointer, message in finding.related:
+        other = document.locate(pointer, at_key=True)
+        related.append(Related(message, pointer, document.source.name, other.line, other.column))
+    return Diagnostic(
+        finding.code,
+        severity,
+        finding.message,
+        finding.pointer,
+        document.source.name,
+        at.line,
+        at.column,
+        finding.hint,
+        tuple(related),
+    )
+
+
+def escape(token: str) -> str:
+    """One reference token of a JSON Pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
+
+    Case is ignored; a swap of two neighbouring letters counts as one slip.
+    """
+    wanted = word.casefold()
+    ranked = sorted(
+        (_distance(wanted, candidate.casefold()), candidate)
+        for candidate in set(candidates)
+        if candidate != word and abs(len(candidate) - len(word)) <= _tolerance(word)
+    )
+    if ranked and ranked[0][0] <= _tolerance(word):
+        return f"did you mean {ranked[0][1]!r}?"
+    return None
+
+
+def _tolerance(word: str) -> int:
+    """How many slips still make the same word: one in three letters, at most three."""
+    return min(3, (len(word) + 2) // 3)
+
+
+def _distance(one: str, other: str) -> int:
+    """The optimal string alignment distance: insert, delete, replace or swap neighbours."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, against in enumerate(other, 1):
+            cost = min(last[j] + 1, row[-1] + 1, last[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]

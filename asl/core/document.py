@@ -1,0 +1,214 @@
+"""Documents: a JSON value that knows where its parts stand in a text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
+
+from asl.core import json_text, yaml_text
+from asl.core.codes import lookup
+from asl.core.diagnostics import Diagnostic, Related, Report, Severity, did_you_mean
+from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
+from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Place, Source, Span, spans_of
+from asl.core.values import SURROGATE, Json, detached, type_name
+
+_FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+
+
+class Readable(Protocol):
+    """An open file, of text or of bytes."""
+
+    def read(self, size: int, /) -> str | bytes: ...
+
+
+What: TypeAlias = str | bytes | os.PathLike[str] | Mapping[str, Json] | Readable
+"""What can be read: a path, a text, bytes, a dict or an open file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A value, the text it was read from, and the dialect it is written in."""
+
+    value: Json
+    source: Source
+    dialect: str = "asl"
+    _spans: list[Span] = field(default_factory=list, repr=False)
+
+    def offset(self, pointer: str, at_key: bool = False) -> int:
+        """Where the value (or its key) at a JSON Pointer begins: characters, counted from 0.
+
+        Without text it is the number of the value in the order of appearance.
+        """
+        if not self._spans:
+            if self.source.text is None:
+                self._spans.append(spans_of(self.value))
+            elif self.source.format == "yaml":
+                self._spans.append(yaml_text.loads(self.source.text, DEFAULT_LIMITS)[1])
+            else:
+                self._spans.append(json_text.scan(self.source.text, DEFAULT_LIMITS)[0])
+        return self._spans[0].find(pointer, at_key)
+
+    def locate(self, pointer: str, at_key: bool = False) -> Place:
+        """The place of the value (or of its key) at a JSON Pointer, or of its nearest ancestor."""
+        if self.source.text is None:
+            return Place()
+        return self.source.place(self.offset(pointer, at_key))
+
+
+def read(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Document:
+    """Read a document: an object in JSON or YAML.
+
+    A string is a text if it begins with `{` or has several lines, otherwise a path. `name` stands
+    for the file in diagnostics; `format` is `json` or `yaml`, guessed if not given.
+
+    Raises `InvalidDocument` for what cannot be read, with every fault found and its place,
+    `DocumentNotFound` for a path without a file, and `NotJson` for a dict that JSON cannot say.
+    """
+    document = read_value(what, name=name, format=format, limits=limits)
+    if type(document.value) is not dict:
+        message = f"a document is an object, not {_article(type_name(document.value))}"
+        raise _invalid(document.source, [Fault("V-TOP-01", message, document.offset(""))])
+    return document
+
+
+def read_value(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Document:
+    """Read any value in JSON or YAML; everything else is as in `read`."""
+    if format not in (None, "json", "yaml"):
+        raise AslError(f"unknown format {format!r}: json or yaml")
+    if isinstance(what, Mapping):
+        return Document(detached(what), Source(name))
+    raw, name = _raw(what, name, limits)
+    text = _decoded(raw, name, limits)
+    if format is None:
+        format = _FORMATS.get(os.path.splitext(name or "")[1].lower())
+    if format is None:
+        format = "json" if text.lstrip().startswith(("{", "[")) else "yaml"
+    source = Source(name, text, format)
+    spans = []
+    if format == "yaml":
+        if len(text.encode()) > limits.max_yaml_bytes:
+            raise _too_large(name, limits.max_yaml_bytes, "write large documents as JSON")
+        value, span, faults = yaml_text.loads(text, limits)
+        spans.append(span)  # this parser is too slow to be run twice
+    else:
+        value, faults = json_text.loads(text, limits)
+    if faults:
+        raise _invalid(source, faults)
+    return Document(value, source, _spans=spans)
+
+
+def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str | None]:
+    """The text or bytes of what is to be read, and its name."""
+    if isinstance(what, bytes | bytearray | memoryview):
+        return bytes(what), name
+    if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
+        return what, name
+    if isinstance(what, str | os.PathLike):
+        path = os.fsdecode(what)
+        shown = path.encode(errors="surrogateescape").decode(errors="replace")
+        return _file(path, limits), name or shown
+    if not hasattr(what, "read"):
+        raise AslError(f"cannot read a document from a value of type {type(what).__name__}")
+    if name is None and isinstance(getattr(what, "name", None), str):
+        name = what.name
+    return what.read(limits.max_bytes + 1), name
+
+
+def _file(path: str, limits: Limits) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(limits.max_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DocumentNotFound(path, reason.lower(), _near(path)) from None
+
+
+def _near(path: str) -> str | None:
+    """A hint at a file in the same folder whose name is close, or has the same stem."""
+    folder, wanted = os.path.split(path)
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = sorted(entry.name for entry in islice(entries, 1000) if entry.is_file())
+    except (OSError, ValueError):
+        return None
+    stem = wanted.split(".")[0]
+    same = next((each for each in names if stem and each.split(".")[0] == stem), None)
+    return did_you_mean(wanted, names) or (f"did you mean {same!r}?" if same else None)
+
+
+def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
+    if len(raw) > limits.max_bytes:
+        raise _too_large(name, limits.max_bytes)
+    if isinstance(raw, str):
+        if bad := SURROGATE.search(raw):
+            shown = SURROGATE.sub("\ufffd", raw)
+            fault = Fault("READ-09", "a lone surrogate is not a character", bad.start())
+            raise _invalid(Source(name, shown, "text"), [fault])
+        if len(raw.encode()) > limits.max_bytes:
+            raise _too_large(name, limits.max_bytes)
+        return raw.removeprefix("\ufeff")
+    try:
+        return raw.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        text = raw.decode(errors="replace")
+        offset = len(raw[: error.start].decode(errors="replace"))
+        byte = f"the byte 0x{raw[error.start]:02X} is not UTF-8"
+        hint = "save the file as UTF-8"
+        raise _invalid(Source(name, text, "text"), [Fault("READ-09", byte, offset, hint)]) from None
+
+
+def _too_large(name: str | None, limit: int, hint: str | None = None) -> InvalidDocument:
+    fault = Fault("READ-04", f"the document is larger than {limit} bytes", 0, hint)
+    return _invalid(Source(name), [fault])
+
+
+def _invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
+    ordered = sorted(faults, key=lambda fault: (fault.offset, fault.code))
+    diagnostics = tuple(_diagnostic(source, fault) for fault in ordered)
+    return InvalidDocument(Report(diagnostics, Document(None, source)))
+
+
+def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
+    at = source.place(fault.offset)
+    related: tuple[Related, ...] = ()
+    if fault.related is not None:
+        offset, message = fault.related
+        other = source.place(offset)
+        related = (Related(message, fault.pointer, source.name, other.line, other.column),)
+    return Diagnostic(
+        fault.code,
+        Severity(lookup(fault.code).severity),
+        _clipped(fault.message),
+        fault.pointer,
+        source.name,
+        at.line,
+        at.column,
+        fault.hint and _clipped(fault.hint),
+        related,
+    )
+
+
+def _clipped(text: str) -> str:
+    """A message of bounded length, however long the key or word that it quotes."""
+    return text if len(text) <= 200 else f"{text[:120]}…{text[-60:]}"
+
+
+def _article(noun: str) -> str:
+    if noun == "null":
+        return noun
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

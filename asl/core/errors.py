@@ -1,0 +1,85 @@
+"""The exceptions every layer shares.
+
+`AslError` and its kin tell the caller of this library that something was used wrongly.
+`StateError` is the workflow's own failure: `Retry` and `Catch` see it, never the caller's code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asl.core.diagnostics import Report
+
+
+class AslError(Exception):
+    """The library was misused, or given something it cannot work with."""
+
+
+class InvalidDocument(AslError):
+    """A document has errors; `report` says which and where."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report)
+        self.report = report
+
+    def __str__(self) -> str:
+        return "\n".join(str(diagnostic) for diagnostic in self.report.errors)
+
+
+class DocumentNotFound(AslError):
+    """No document can be read at `path`; `hint` names a near match in the same folder."""
+
+    def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(path, reason, hint)
+        self.path = path
+        self.reason = reason
+        self.hint = hint
+
+    def __str__(self) -> str:
+        path = self.path if len(self.path) <= 200 else self.path[:199] + "…"
+        text = f"cannot read {path!r}: {self.reason}"
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class NotJson(AslError):
+    """A Python value has no JSON form: `place` is a JSONPath, `found` the Python type's name."""
+
+    def __init__(self, place: str, found: str, reason: str) -> None:
+        super().__init__(place, found, reason)
+        self.place = place
+        self.found = found
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason} ({self.found})"
+
+
+class StateError(Exception):
+    """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both."""
+
+    __slots__ = ("cause", "name")
+
+    def __init__(self, name: str | None, cause: str | None = None) -> None:
+        super().__init__(name, cause)
+        self.name = name
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.name, self.cause) if part is not None)
+
+
+class ExpressionFault(Exception):
+    """An expression's text is wrong at `offset` (0-based, in characters); `code` is a rule id."""
+
+    __slots__ = ("code", "hint", "message", "offset")
+
+    def __init__(self, message: str, offset: int, code: str, hint: str | None = None) -> None:
+        super().__init__(message, offset, code, hint)
+        self.message = message
+        self.offset = offset
+        self.code = code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message

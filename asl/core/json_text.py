@@ -1,0 +1,336 @@
+"""Read JSON text: fast when it is sound, exact about what is wrong when it is not.
+
+`orjson` and `json` read a sound text. Only when they object, or when something must be placed,
+`scan` walks the text again and says where every value stands and what is wrong with it.
+"""
+
+import json
+import re
+from contextlib import suppress
+from typing import NoReturn
+
+import orjson
+
+from asl.core.source import MAX_FAULTS, Fault, Limits, Span
+from asl.core.values import MAX_DIGITS, SURROGATE, Json
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
+_WORD = re.compile(r"[^\s{}\[\],:\"']+")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_CLOSERS = {"{": "}", "[": "]"}
+_QUOTES = "'‘’“”`"
+_CONSTANTS = frozenset(("true", "false", "null"))
+_NOT_FINITE = frozenset(("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"))
+_MEANT = {"none": "null", "nil": "null", "undefined": "null"}
+
+
+def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
+    """The value of a JSON text, or the faults that keep it from having one."""
+    try:
+        orjson.loads(text)
+        value = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
+    except ValueError:
+        return None, scan(text, limits)[1]
+    openers = text.count("{") + text.count("[")
+    if openers > limits.max_depth and _depth(value) > limits.max_depth:
+        return None, scan(text, limits)[1]
+    if openers + text.count(",") >= limits.max_values:  # never fewer than the values but one
+        return value, scan(text, limits)[1]
+    return value, []
+
+
+def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(members)
+    if len(value) != len(members):
+        raise ValueError("duplicate key")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError("too large")
+    return int(digits)
+
+
+def _depth(value: Json) -> int:
+    depth = 0
+    level = [value]
+    while level := [item for item in level if type(item) is dict or type(item) is list]:
+        depth += 1
+        level = [
+            child for item in level for child in (item.values() if type(item) is dict else item)
+        ]
+    return depth
+
+
+def scan(text: str, limits: Limits) -> tuple[Span, list[Fault]]:
+    """Where every value of a JSON text stands, and what is wrong with the text.
+
+    After a syntax error the spans are those of the text before it.
+    """
+    scanner = _Scanner(text, limits)
+    with suppress(_Stop):
+        scanner.document()
+    return scanner.root, scanner.faults
+
+
+class _Stop(Exception):
+    """Nothing sensible can be read after this point."""
+
+
+class _Open:
+    """An object or array whose end has not been read; `step` is the member being read."""
+
+    __slots__ = ("at", "bracket", "closer", "span", "step")
+
+    def __init__(self, span: Span, bracket: str) -> None:
+        self.span = span
+        self.at = span.at
+        self.bracket = bracket
+        self.closer = _CLOSERS[bracket]
+        self.step = ""
+
+
+class _Scanner:
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.at = 0
+        self.end = 0  # of the last token
+        self.values = 0
+        self.open: list[_Open] = []
+        self.faults: list[Fault] = []
+        self.root = Span(0)
+
+    def document(self) -> None:
+        if not self.peek():
+            self.stop("the document is empty", 0)
+        self.root = self.value()
+        while self.open:
+            container = self.open[-1]
+            if not self.more(container):
+                self.open.pop()
+            elif container.bracket == "{":
+                self.member(container)
+            else:
+                self.item(container)
+        rest = self.peek()
+        if rest in ("{", "["):
+            self.stop(
+                "a second document follows", self.at, code="READ-10", hint="keep one per file"
+            )
+        if rest:
+            self.misplaced("the document ends before this")
+
+    def more(self, container: _Open) -> bool:
+        """Whether another member follows; reads the comma before it, or the closing bracket."""
+        found = self.peek()
+        if found == container.closer:
+            self.take(1)
+            return False
+        if found == "":
+            self.unclosed(container)
+        if found in ("}", "]"):
+            self.stop(
+                f"{found!r} cannot close {container.bracket!r}",
+                self.at,
+                hint=f"close it with {container.closer!r}",
+                related=(container.at, f"{container.bracket!r} is opened here"),
+            )
+        if container.span.members:
+            if found != ",":
+                self.no_comma(found)
+            comma = self.at
+            self.take(1)
+            if self.peek() == container.closer:
+                what = "member" if container.bracket == "{" else "item"
+                self.stop("a comma before the end", comma, hint=f"no comma after the last {what}")
+            if not self.peek():
+                self.unclosed(container)
+        return True
+
+    def member(self, container: _Open) -> None:
+        members = container.span.members
+        assert isinstance(members, dict)
+        key_at = self.at
+        if self.peek() != '"':
+            self.misplaced("a key in double quotes is expected")
+        key = self.string()
+        container.step = key
+        if self.peek() != ":":
+            self.stop(f"a colon is expected after the key {key!r}", self.end, hint="write a ':'")
+        self.take(1)
+        if key in members:
+            first = members[key].key_at
+            self.add(
+                "V-TOP-01",
+                f"the key {key!r} is given twice",
+                key_at,
+                hint="keep one of them",
+                related=(key_at if first is None else first, "it is first given here"),
+            )
+        span = self.value()
+        span.key_at = key_at
+        members[key] = span
+
+    def item(self, container: _Open) -> None:
+        members = container.span.members
+        assert isinstance(members, list)
+        container.step = str(len(members))
+        members.append(self.value())
+
+    def value(self) -> Span:
+        found = self.peek()
+        self.values += 1
+        if self.values > self.limits.max_values:
+            self.stop(f"more than {self.limits.max_values} values", code="READ-04")
+        span = Span(self.at)
+        if found == '"':
+            self.string()
+        elif found in _CLOSERS:
+            if len(self.open) >= self.limits.max_depth:
+                self.stop(f"nested deeper than {self.limits.max_depth} levels", code="READ-03")
+            span.members = {} if found == "{" else []
+            self.open.append(_Open(span, found))
+            self.take(1)
+        else:
+            self.scalar()
+        return span
+
+    def scalar(self) -> None:
+        word = self.word()
+        if number := _NUMBER.match(self.text, self.at):
+            self.number(number[0])
+            self.take(len(number[0]))
+            return
+        if word in _NOT_FINITE:
+            self.add(
+                "READ-02", f"{word} is not a JSON number", self.at, hint="use null or a string"
+            )
+        elif word not in _CONSTANTS:
+            self.misplaced("a value is expected")
+        self.take(len(word))
+
+    def number(self, digits: str) -> None:
+        if digits.lstrip("-").isdigit():
+            if len(digits.lstrip("-")) > MAX_DIGITS:
+                self.add("READ-02", f"an integer of more than {MAX_DIGITS} digits", self.at)
+        elif float(digits) in (float("inf"), float("-inf")):
+            self.add("READ-02", f"{digits} is too large for a number", self.at)
+
+    def string(self) -> str:
+        """Read a string and return its value."""
+        match = _STRING.match(self.text, self.at)
+        assert match is not None
+        at = match.end()
+        found = self.text[at : at + 1]
+        if found != '"':
+            self.bad_string(at, found)
+        token = self.text[self.at : at + 1]
+        value = token[1:-1]
+        if "\\" in value:
+            value = json.loads(token)
+            if _SURROGATE_ESCAPE.search(token) and SURROGATE.search(value):
+                self.add("READ-09", "a lone surrogate is not a character", self.at)
+        self.take(len(token))
+        return value
+
+    def bad_string(self, at: int, found: str) -> NoReturn:
+        if found == "\\":
+            escape = self.text[at : at + 2]
+            self.stop(f"{escape} is not an escape of JSON", at, hint=r"a backslash is written \\")
+        if found in ("", "\n", "\r"):
+            self.stop(
+                "the string is not closed",
+                self.at,
+                hint=r"add the closing quote; a line break inside is written \n",
+            )
+        self.stop(
+            f"the control character U+{ord(found):04X} in a string",
+            at,
+            hint=f"write it as \\u{ord(found):04x}" if found != "\t" else r"write it as \t",
+        )
+
+    def misplaced(self, expected: str) -> NoReturn:
+        """Stop at something that cannot stand here, with the usual reasons for it."""
+        found = self.peek()
+        word = self.word()
+        if not found:
+            if self.open:
+                self.unclosed(self.open[-1])
+            self.stop(f"{expected}, but the text ends", self.at)
+        self.stop(f"{expected}, found {word!r}", hint=self.advice(found, word, expected))
+
+    def advice(self, found: str, word: str, expected: str) -> str | None:
+        if found in _QUOTES:
+            return 'strings take double quotes: "..."'
+        if found == "#" or self.text.startswith(("//", "/*"), self.at):
+            return 'JSON has no comments; put the text into a "Comment" field'
+        if found.isdigit() or found in "+-.":
+            return "a number is written like 0, -12, 0.5 or 1e6: no sign +, no leading zeros"
+        if meant := _MEANT.get(word.lower(), word.lower() if word.lower() in _CONSTANTS else None):
+            return f"write {meant}"
+        if found.isalpha() or found in "_$":
+            return f'put it in double quotes: "{word}"'
+        return None
+
+    def no_comma(self, found: str) -> NoReturn:
+        if found in "#/":
+            self.misplaced("a comma or the end is expected")
+        if found == "=" or found == ":":
+            self.stop(f"a comma or the end is expected, found {found!r}")
+        self.stop("a comma is missing here", self.end, hint="separate members with ','")
+
+    def unclosed(self, container: _Open) -> NoReturn:
+        self.stop(
+            f"the text ends inside {container.bracket!r}",
+            self.end,
+            hint=f"add the closing {container.closer!r}",
+            related=(container.at, f"{container.bracket!r} is opened here"),
+        )
+
+    def peek(self) -> str:
+        """Skip blanks and return the next character, "" at the end."""
+        blanks = _BLANKS.match(self.text, self.at)
+        assert blanks is not None
+        self.at = blanks.end()
+        return self.text[self.at : self.at + 1]
+
+    def word(self) -> str:
+        """The run of characters from here to the next blank or bracket, or one character."""
+        match = _WORD.match(self.text, self.at)
+        return match[0] if match else self.text[self.at : self.at + 1]
+
+    def take(self, length: int) -> None:
+        self.at += length
+        self.end = self.at
+
+    def pointer(self) -> str:
+        steps = (container.step for container in self.open)
+        return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        offset: int,
+        hint: str | None = None,
+        related: tuple[int, str] | None = None,
+    ) -> None:
+        self.faults.append(Fault(code, message, offset, hint, self.pointer(), related))
+        if len(self.faults) >= MAX_FAULTS:
+            raise _Stop
+
+    def stop(
+        self,
+        message: str,
+        offset: int | None = None,
+        *,
+        code: str = "READ-01",
+        hint: str | None = None,
+        related: tuple[int, str] | None = None,
+    ) -> NoReturn:
+        self.add(code, message, self.at if offset is None else offset, hint, related)
+        raise _Stop

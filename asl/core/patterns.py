@@ -1,0 +1,85 @@
+"""Patterns over JSON values, for scripted agents and for what a conformance case expects.
+
+A pattern is a JSON value; `{"$like": REGEX}` matches a string as a whole, `{"$any": true}` matches
+everything, `{"$type": "number"}` a type, `{"$json": P}` a string that holds JSON matching P, and
+`{"$partial": {...}}` an object that has at least these members.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from asl.core.values import Json, json_equal, type_name
+
+__all__ = ["matches", "mismatches"]
+
+
+def matches(pattern: Json, value: Json) -> bool:
+    """Whether *value* is what *pattern* describes."""
+    return not any(True for _ in mismatches(pattern, value))
+
+
+def mismatches(pattern: Json, value: Json, place: str = "$") -> Iterator[str]:
+    """Yield a sentence for every part of *value* that *pattern* does not describe."""
+    if type(pattern) is dict and len(pattern) == 1 and (name := next(iter(pattern))) in _WILD:
+        yield from _WILD[name](pattern[name], value, place)
+    elif type(pattern) is dict and type(value) is dict:
+        for key in pattern.keys() | value.keys():
+            here = f"{place}.{key}"
+            if key not in value:
+                yield f"{here}: expected {_short(pattern[key])}, but it is absent"
+            elif key not in pattern:
+                yield f"{here}: unexpected {_short(value[key])}"
+            else:
+                yield from mismatches(pattern[key], value[key], here)
+    elif type(pattern) is list and type(value) is list and len(pattern) == len(value):
+        for index, (one, other) in enumerate(zip(pattern, value, strict=True)):
+            yield from mismatches(one, other, f"{place}[{index}]")
+    elif not json_equal(pattern, value):
+        yield f"{place}: expected {_short(pattern)}, got {_short(value)}"
+
+
+def _like(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    import re2
+
+    if type(value) is not str or re2.fullmatch(f"(?s){pattern}", value) is None:
+        yield f"{place}: expected a string like {pattern!r}, got {_short(value)}"
+
+
+def _any(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    yield from ()
+
+
+def _type(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    if type_name(value) != pattern:
+        yield f"{place}: expected a {pattern}, got {_short(value)}"
+
+
+def _json(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    try:
+        inner = json.loads(value)
+    except (TypeError, ValueError):
+        yield f"{place}: expected a string that holds JSON, got {_short(value)}"
+    else:
+        yield from mismatches(pattern, inner, f"{place}(JSON)")
+
+
+def _partial(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    if type(value) is not dict:
+        yield f"{place}: expected an object, got {_short(value)}"
+        return
+    for key, part in pattern.items():
+        if key not in value:
+            yield f"{place}.{key}: expected {_short(part)}, but it is absent"
+        else:
+            yield from mismatches(part, value[key], f"{place}.{key}")
+
+
+_WILD: Mapping[str, Callable[[Json, Json, str], Iterator[str]]] = MappingProxyType(
+    {"$like": _like, "$any": _any, "$type": _type, "$json": _json, "$partial": _partial}
+)
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,0 +1,120 @@
+"""The text a document came from, and where things stand in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asl.core.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a text; both count from 1, columns in characters. None where there is no text."""
+
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a document came from.
+
+    `name` is its path as the caller wrote it; `format` is `json`, `yaml`, or `value` for a Python
+    value that never was text.
+    """
+
+    name: str | None = None
+    text: str | None = None
+    format: str = "value"
+
+    def place(self, offset: int) -> Place:
+        """The place of the character at an offset."""
+        if self.text is None:
+            return Place()
+        start = self.text.rfind("\n", 0, offset) + 1
+        return Place(self.text.count("\n", 0, offset) + 1, offset - start + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading accepts; whatever is larger is refused.
+
+    The bytes are those of the text in UTF-8. YAML has smaller bounds of its own, because its
+    parser is a hundred times slower; its values are counted with every alias written out.
+    """
+
+    max_bytes: int = 16 * 1024 * 1024
+    max_values: int = 1_000_000
+    max_depth: int = 200
+    max_yaml_bytes: int = 1024 * 1024
+    max_yaml_values: int = 200_000
+    max_aliases: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that cannot be read. Offsets count characters; `related` is (offset, message)."""
+
+    code: str
+    message: str
+    offset: int
+    hint: str | None = None
+    pointer: str = ""
+    related: tuple[int, str] | None = None
+
+
+DEFAULT_LIMITS = Limits()
+
+MAX_FAULTS = 100
+"""Reading stops after so many faults."""
+
+
+class Span:
+    """Where a value and its key begin in the text, and the same for its members."""
+
+    __slots__ = ("at", "key_at", "members")
+
+    def __init__(self, at: int, members: dict[str, Span] | list[Span] | None = None) -> None:
+        self.at = at
+        self.key_at: int | None = None
+        self.members = members
+
+    def member(self, token: str) -> Span | None:
+        """The span of one member, named by a token of a JSON Pointer."""
+        if isinstance(self.members, dict):
+            return self.members.get(token)
+        if self.members is not None and token.isdecimal() and int(token) < len(self.members):
+            return self.members[int(token)]
+        return None
+
+    def find(self, pointer: str, at_key: bool) -> int:
+        """The offset of the value, or of its key, at a pointer.
+
+        Where nothing is, the nearest ancestor stands in: its key if it has one.
+        """
+        span = self
+        for token in pointer.split("/")[1:]:
+            member = span.member(token.replace("~1", "/").replace("~0", "~"))
+            if member is None:
+                at_key = True
+                break
+            span = member
+        return span.key_at if at_key and span.key_at is not None else span.at
+
+
+def spans_of(value: Json) -> Span:
+    """Spans for a value without text: its members numbered in the order of their appearance."""
+    root = Span(0)
+    todo = [(root, value)]
+    count = 0
+    while todo:
+        span, item = todo.pop()
+        span.at = count
+        count += 1
+        if type(item) is dict:
+            span.members = {key: Span(0) for key in item}
+            todo.extend(reversed(list(zip(span.members.values(), item.values(), strict=True))))
+        elif type(item) is list:
+            span.members = [Span(0) for _ in item]
+            todo.extend(reversed(list(zip(span.members, item, strict=True))))
+    return root

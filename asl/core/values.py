@@ -1,0 +1,226 @@
+"""JSON values: what they are, when they are equal, how large they are."""
+
+import json
+import re
+from math import isfinite
+from typing import Any, TypeAlias
+
+import orjson
+
+from asl.core.errors import NotJson
+
+Json: TypeAlias = Any
+"""Any JSON value: None, bool, int, float, str, list or dict with str keys."""
+
+MAX_DEPTH = 200
+"""How deep containers may nest in a value that enters an execution."""
+
+MAX_DIGITS = 4000
+"""How long an integer may be: Python refuses to write or read much longer ones."""
+
+MAX_INTEGER = 10**MAX_DIGITS - 1
+
+_SMALL = 1 << 63
+SURROGATE = re.compile("[\ud800-\udfff]")
+_NAMES = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def is_number(value: Json) -> bool:
+    """Whether the value is a JSON number; booleans are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_integer(value: Json) -> bool:
+    """Whether the value is a JSON number without a fraction: 3 and 3.0 both are."""
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def type_name(value: Json) -> str:
+    """The JSON name of the value's type."""
+    return _NAMES[type(value)]
+
+
+def compact(value: Json) -> str:
+    """The value as JSON text without blanks: key order kept, non-ASCII characters as they are."""
+    return _encoded(value).decode()
+
+
+def _encoded(value: Json) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # integers beyond 64 bits, or deeper than orjson goes
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def json_equal(one: Json, other: Json) -> bool:
+    """JSON equality, deep: 1 equals 1.0, true differs from 1, the order of keys is free."""
+    todo = [(one, other)]
+    seen: set[tuple[int, int]] = set()
+    while todo:
+        a, b = todo.pop()
+        pair = (id(a), id(b))
+        if a is b or pair in seen:
+            continue
+        if type(a) is dict:
+            if type(b) is not dict or a.keys() != b.keys():
+                return False
+            seen.add(pair)
+            todo.extend((item, b[key]) for key, item in a.items())
+        elif type(a) is list:
+            if type(b) is not list or len(a) != len(b):
+                return False
+            seen.add(pair)
+            todo.extend(zip(a, b, strict=True))
+        elif (type(a) is bool) is not (type(b) is bool) or a != b:
+            return False
+    return True
+
+
+class _Close:
+    """Marks, on the stack of `measure`, the end of a container and the count at its start."""
+
+    __slots__ = ("container", "start")
+
+    def __init__(self, container: int, start: int) -> None:
+        self.container = container
+        self.start = start
+
+
+def measure(value: Json, limit: int) -> int:
+    """The length of the value's compact JSON text in UTF-8 bytes.
+
+    Exact up to `limit`; once over it the count stops and some number above the limit is returned.
+    Every shared container is walked once, so that nested sharing costs no more than its own size.
+    """
+    total = 0
+    sizes: dict[int, int | None] = {}
+    todo: list[Any] = [value]
+    while todo:
+        item = todo.pop()
+        kind = type(item)
+        if kind is _Close:
+            sizes[item.container] = total - item.start
+        elif kind is not dict and kind is not list:
+            total += len(_encoded(item))
+        elif id(item) in sizes:
+            size = sizes[id(item)]
+            if size is None:  # the container holds itself: no text is long enough
+                return limit + 1
+            total += size
+        else:
+            members = item.values() if kind is dict else item
+            if not {dict, list}.isdisjoint(map(type, members)):
+                sizes[id(item)] = None
+                todo.append(_Close(id(item), total))
+                todo.extend(members)
+                total += 1 + len(item)
+                if kind is dict:
+                    total += sum(len(_encoded(key)) + 1 for key in item)
+            else:
+                sizes[id(item)] = size = len(_encoded(item))
+                total += size
+        if total > limit:
+            return total
+    return total
+
+
+def detached(value: Json) -> Json:
+    """An independent copy of a JSON value that comes from foreign code.
+
+    Raises `NotJson`, naming the place and the Python type, for anything JSON has no form for:
+    tuples, sets, bytes, dates, subclasses of the plain types, keys that are not strings, NaN,
+    infinities, lone surrogates, huge integers, cycles and containers nested beyond `MAX_DEPTH`.
+    """
+    try:
+        return _copied(value, 0, {})
+    except _Foreign as foreign:
+        place = "$" + "".join(reversed(foreign.steps))
+        raise NotJson(place, foreign.found, foreign.reason) from None
+
+
+class _Foreign(Exception):
+    """Something that is not JSON, found while copying; `steps` gathers its path inside out."""
+
+    def __init__(self, found: object, reason: str) -> None:
+        super().__init__(reason)
+        self.found = type(found).__name__
+        self.reason = reason
+        self.steps: list[str] = []
+
+
+def _copied(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:
+    """Copy a value `depth` containers down; `seen` holds the containers copied so far."""
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():  # one pass for the usual case: flat, plain and small
+            if type(key) is not str or not key.isascii():
+                break
+            kind = type(item)
+            if kind is str:
+                if not item.isascii():
+                    break
+            elif kind is int:
+                if not -_SMALL < item < _SMALL:
+                    break
+            elif kind is not bool and item is not None:
+                break
+        else:
+            return value.copy()
+    elif kind is not list:
+        return _scalar(value)
+    return _container(value, depth, seen)
+
+
+def _container(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:
+    if depth >= MAX_DEPTH:
+        raise _Foreign(value, f"nested deeper than {MAX_DEPTH} levels, or within itself")
+    known = seen.get(id(value))
+    if known is not None and known[0] >= depth:  # copied before, and no less deep
+        return known[1]
+    is_dict = type(value) is dict
+    copy: Json = {} if is_dict else []
+    step: object = None
+    try:
+        for step, item in value.items() if is_dict else enumerate(value):
+            if is_dict:
+                _check_key(step)
+                copy[step] = _copied(item, depth + 1, seen)
+            else:
+                copy.append(_copied(item, depth + 1, seen))
+    except _Foreign as foreign:
+        foreign.steps.append(f"[{step!r}]")
+        raise
+    seen[id(value)] = depth, copy
+    return copy
+
+
+def _check_key(key: object) -> None:
+    if type(key) is not str:
+        raise _Foreign(key, "a JSON object's key must be a plain string")
+    _scalar(key)
+
+
+def _scalar(value: Json) -> Json:
+    kind = type(value)
+    if kind is str:
+        if not value.isascii() and SURROGATE.search(value):
+            raise _Foreign(value, "a lone surrogate is not a character")
+    elif kind is float:
+        if not isfinite(value):
+            raise _Foreign(value, f"{value} is not a JSON number")
+    elif kind is int:
+        if not -MAX_INTEGER <= value <= MAX_INTEGER:
+            raise _Foreign(value, f"an integer of more than {MAX_DIGITS} digits")
+    elif kind is not bool and value is not None:
+        raise _Foreign(value, "not a JSON value")
+    return value

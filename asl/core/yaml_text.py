@@ -1,0 +1,345 @@
+"""Read YAML text as YAML 1.2 with the core schema, and nothing more than JSON can say.
+
+The parser's events are turned into values here, so that every bound holds while reading. Only
+JSON's types are known: `on`, `yes` and dates stay text, `010` is ten, keys are strings. Aliases
+are followed within limits. Merge keys (`<<`) are not part of YAML 1.2 and are refused.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from asl.core.source import MAX_FAULTS, Fault, Limits, Span
+from asl.core.values import MAX_DIGITS, MAX_INTEGER, SURROGATE, Json
+
+_TAG = "tag:yaml.org,2002:"
+_CONSTANTS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_BASES = {"0o": 8, "0x": 16}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+}
+
+
+def loads(text: str, limits: Limits) -> tuple[Json, Span, list[Fault]]:
+    """The value of a YAML text and where its parts stand, or the faults it has."""
+    builder = _Builder(limits)
+    try:
+        for event in _events(text):
+            builder.feed(event)
+    except _Stop:
+        pass
+    except _NotYaml as error:
+        offset = builder.at if error.offset is None else min(error.offset, len(text))
+        builder.faults.append(
+            Fault("READ-01", str(error), offset, _advice(text, offset), builder.pointer())
+        )
+    return builder.value, builder.root, builder.faults
+
+
+class _NotYaml(Exception):
+    """The parser met a syntax error; `offset` is None where it does not say the place."""
+
+    def __init__(self, message: str, offset: int | None) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+def _events(text: str) -> Iterator[Any]:
+    """The events of ruamel's parser, with its many errors made one."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.reader import ReaderError
+
+    try:
+        yield from YAML(typ="safe", pure=True).parse(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "not YAML"
+        raise _NotYaml(problem, mark.index if mark else None) from None
+    except ReaderError as error:
+        character = f"the character U+{error.character:04X} is not allowed in YAML"
+        raise _NotYaml(character, error.position) from None
+    except (
+        ValueError,
+        OverflowError,
+    ):  # from chr(): an escape beyond the last character of Unicode
+        raise _NotYaml("an escape names no character", None) from None
+
+
+def _advice(text: str, offset: int) -> str | None:
+    start = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", offset)
+    line = text[start : end if end >= 0 else len(text)]
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return "indent with blanks, not with tabs"
+    if line.lstrip().startswith(("{%", "%", "@", "`", "*", "&", "!", "{{")) or ": {" in line:
+        return "put text with special characters in quotes"
+    return None
+
+
+def _tag(event: Any) -> str | None:
+    """The tag of a node. ruamel decodes long tags in quadratic time; no known one is long."""
+    if event.ctag is None:
+        return None
+    suffix = event.ctag.suffix or ""
+    return str(event.tag) if len(suffix) <= 100 else f"!{suffix[:100]}"
+
+
+class _Stop(Exception):
+    """Nothing may be read after this point."""
+
+
+class _Anchor:
+    """A finished node that aliases may repeat, with what it weighs when written out."""
+
+    __slots__ = ("height", "nodes", "span", "value")
+
+    def __init__(self, value: Json, span: Span, nodes: int, height: int) -> None:
+        self.value = value
+        self.span = span
+        self.nodes = nodes
+        self.height = height
+
+
+class _Open:
+    """A mapping or sequence whose end has not been read."""
+
+    __slots__ = ("anchor", "height", "key", "key_at", "nodes", "span", "value")
+
+    def __init__(self, value: Json, span: Span, anchor: str | None) -> None:
+        self.value = value
+        self.span = span
+        self.anchor = anchor
+        self.key: str | None = None
+        self.key_at = span.at
+        self.nodes = 1
+        self.height = 1
+
+
+class _Builder:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.faults: list[Fault] = []
+        self.value: Json = None
+        self.root = Span(0)
+        self.at = 0
+        self.documents = 0
+        self.aliases = 0
+        self.nodes = 0
+        self.open: list[_Open] = []
+        self.anchors: dict[str, _Anchor | None] = {}
+
+    def feed(self, event: Any) -> None:
+        """Take one parser event; ruamel's classes are told apart by their names."""
+        self.at = event.start_mark.index
+        match type(event).__name__:
+            case "ScalarEvent":
+                self.scalar(event)
+            case "MappingStartEvent":
+                self.start(event, "map")
+            case "SequenceStartEvent":
+                self.start(event, "seq")
+            case "MappingEndEvent" | "SequenceEndEvent":
+                self.finish()
+            case "AliasEvent":
+                self.alias(event.anchor)
+            case "DocumentStartEvent":
+                self.documents += 1
+                if self.documents > 1:
+                    self.stop("READ-10", "a second document follows", "keep one per file")
+
+    def start(self, event: Any, kind: str) -> None:
+        if len(self.open) >= self.limits.max_depth:
+            self.stop("READ-03", f"nested deeper than {self.limits.max_depth} levels")
+        if self.awaits_key():
+            self.stop(
+                "READ-08",
+                "a key must be a string, not a collection",
+                "put text that begins with { or [ in quotes",
+            )
+        tag = _tag(event)
+        if tag not in (None, "!", _TAG + kind):
+            self.unknown_tag(tag)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        is_map = kind == "map"
+        span = Span(self.at, {} if is_map else [])
+        self.open.append(_Open({} if is_map else [], span, event.anchor))
+
+    def finish(self) -> None:
+        done = self.open.pop()
+        if done.anchor is not None:
+            self.anchors[done.anchor] = _Anchor(done.value, done.span, done.nodes, done.height)
+        self.count(1)
+        self.put(done.value, done.span, done.nodes, done.height)
+
+    def scalar(self, event: Any) -> None:
+        value = self.resolved(event)
+        span = Span(self.at)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _Anchor(value, span, 1, 0)
+        if self.awaits_key():
+            if event.value == "<<" and event.style is None:
+                self.add(
+                    "READ-07",
+                    "merge keys (<<) are not part of YAML 1.2",
+                    "write the members out, or repeat a whole value with an alias",
+                )
+            self.key(value, event.value)
+        else:
+            self.count(1)
+            self.put(value, span, 1, 0)
+
+    def alias(self, name: str) -> None:
+        self.aliases += 1
+        if self.aliases > self.limits.max_aliases:
+            self.stop("READ-05", f"more than {self.limits.max_aliases} aliases")
+        if name not in self.anchors:
+            self.stop("READ-01", f"no anchor &{name} before this alias")
+        anchor = self.anchors[name]
+        if anchor is None:
+            self.stop("READ-06", f"*{name} stands inside the value that it repeats")
+        if len(self.open) + anchor.height > self.limits.max_depth:
+            self.stop("READ-03", f"nested deeper than {self.limits.max_depth} levels")
+        if self.awaits_key():
+            self.key(anchor.value, str(anchor.value))
+        else:
+            self.count(anchor.nodes)
+            # The text behind the alias is the anchor's, its own place is here.
+            self.put(anchor.value, Span(self.at, anchor.span.members), anchor.nodes, anchor.height)
+
+    def awaits_key(self) -> bool:
+        return bool(self.open) and type(self.open[-1].value) is dict and self.open[-1].key is None
+
+    def key(self, value: Json, text: str) -> None:
+        parent = self.open[-1]
+        if type(value) is not str:
+            self.add(
+                "READ-08", "a key must be a string", f'put it in quotes: "{text}"' if text else None
+            )
+        elif text in parent.value:
+            first = parent.span.members
+            assert isinstance(first, dict)
+            self.add(
+                "V-TOP-01",
+                f"the key {text!r} is given twice",
+                "keep one of them",
+                (first[text].key_at or 0, "it is first given here"),
+                step=text,
+            )
+        parent.key = text
+        parent.key_at = self.at
+
+    def put(self, value: Json, span: Span, nodes: int, height: int) -> None:
+        """Place a finished node in the container that holds it."""
+        if not self.open:
+            self.value, self.root = value, span
+            return
+        parent = self.open[-1]
+        parent.nodes += nodes
+        parent.height = max(parent.height, height + 1)
+        if type(parent.value) is list:
+            assert isinstance(parent.span.members, list)
+            parent.value.append(value)
+            parent.span.members.append(span)
+        else:
+            assert isinstance(parent.span.members, dict)
+            assert parent.key is not None
+            span.key_at = parent.key_at
+            parent.value[parent.key] = value
+            parent.span.members[parent.key] = span
+            parent.key = None
+
+    def count(self, nodes: int) -> None:
+        self.nodes += nodes
+        if self.nodes > self.limits.max_yaml_values:
+            what = "with its aliases written out " if nodes > 1 else ""
+            self.stop(
+                "READ-05" if nodes > 1 else "READ-04",
+                f"the document {what}has more than {self.limits.max_yaml_values} values",
+            )
+
+    def resolved(self, event: Any) -> Json:
+        """The value of a scalar by the core schema (YAML 1.2, chapter 10.3)."""
+        text: str = event.value
+        if not text.isascii() and SURROGATE.search(text):
+            self.add("READ-09", "a lone surrogate is not a character")
+        tag = _tag(event)
+        if (tag is None and event.style is not None) or tag in ("!", _TAG + "str"):
+            return text
+        if tag is None:
+            return self.plain(text)
+        wanted = _TYPES.get(tag.removeprefix(_TAG)) if tag.startswith(_TAG) else None
+        if wanted is None:
+            self.unknown_tag(tag)
+            return text
+        value = self.plain(text)
+        if type(value) not in wanted:
+            self.add("READ-07", f"{text!r} is no {tag.removeprefix(_TAG)}")
+        return float(value) if float in wanted and type(value) is int else value
+
+    def plain(self, text: str) -> Json:
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text[0] not in "+-.0123456789":
+            return text
+        if _INTEGER.fullmatch(text):
+            return self.integer(text)
+        if _NOT_FINITE.fullmatch(text):
+            self.add("READ-02", f"{text} is not a JSON number", "use null or a string")
+        elif _FLOAT.fullmatch(text):
+            number = float(text)
+            if number in (float("inf"), float("-inf")):
+                self.add("READ-02", f"{text} is too large for a number")
+            return number
+        return text
+
+    def integer(self, text: str) -> int:
+        base = _BASES.get(text[:2])
+        if len(text) <= MAX_DIGITS + 1:
+            value = int(text[2:], base) if base else int(text)
+            if -MAX_INTEGER <= value <= MAX_INTEGER:
+                return value
+        self.add("READ-02", f"an integer of more than {MAX_DIGITS} digits")
+        return 0
+
+    def unknown_tag(self, tag: str) -> None:
+        shown = tag.replace(_TAG, "!!")
+        self.add("READ-07", f"the tag {shown} is not known here", "only JSON's own types are")
+
+    def pointer(self) -> str:
+        steps = [
+            str(len(each.value)) if type(each.value) is list else each.key for each in self.open
+        ]
+        return "".join(
+            "/" + step.replace("~", "~0").replace("/", "~1") for step in steps if step is not None
+        )
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        related: tuple[int, str] | None = None,
+        step: str | None = None,
+    ) -> None:
+        pointer = self.pointer()
+        if step is not None:
+            pointer += "/" + step.replace("~", "~0").replace("/", "~1")
+        self.faults.append(Fault(code, message, self.at, hint, pointer, related))
+        if len(self.faults) >= MAX_FAULTS:
+            raise _Stop
+
+    def stop(self, code: str, message: str, hint: str | None = None) -> NoReturn:
+        self.add(code, message, hint)
+        raise _Stop

@@ -1,0 +1,171 @@
+"""The frame: what one machine in flight is, as its states, expressions and host see it."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from hashlib import sha256
+from types import MappingProxyType
+
+from asl.core.values import Json
+from asl.engine.execution import Execution
+from asl.engine.records import SCHEDULED
+from asl.expr.times import format_timestamp
+from asl.program import Machine, Step
+from asl.states.host import ABSENT, Host
+
+__all__ = ["Frame"]
+
+
+class Frame:
+    """One machine in flight; strictly sequential (protocol `asl.states.host.Frame`).
+
+    `visit` counts the states that this machine has entered and never restarts, so that
+    `(path, visit)` names a state's visit for ever. `variables` holds the machine's own variables
+    over those of the machines around it; it is replaced, never changed.
+    """
+
+    __slots__ = (
+        "attempts",
+        "data",
+        "draws",
+        "entered",
+        "execution",
+        "host",
+        "index",
+        "item",
+        "now",
+        "parent",
+        "retries",
+        "step",
+        "variables",
+        "visit",
+    )
+
+    def __init__(
+        self,
+        execution: Execution,
+        host: Host,
+        step: Step,
+        data: Json,
+        now: float,
+        variables: dict[str, Json],
+        parent: "Frame | None" = None,
+        index: int = 0,
+        item: Json = ABSENT,
+    ) -> None:
+        self.execution = execution
+        self.host = host
+        self.step = step
+        self.data = data
+        self.now = now
+        self.entered = now
+        self.variables = variables
+        self.parent = parent
+        self.index = index
+        self.item = item
+        self.visit = 0
+        self.draws = 0
+        self.retries = 0
+        self.attempts: dict[int, int] | None = None
+
+    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
+        """Return the frame of a machine that this one forks, standing at its start."""
+        return Frame(
+            self.execution,
+            self.host,
+            machine.start,
+            data,
+            self.now,
+            self.variables,
+            self,
+            index,
+            item,
+        )
+
+    @property
+    def execution_id(self) -> str:
+        """The id of the execution that the machine belongs to."""
+        return self.execution.id
+
+    @property
+    def path(self) -> str:
+        """The path of forks from the top machine down to this one: `/Each@12[17]`."""
+        return "" if self.parent is None else f"{self.parent.key}[{self.index}]"
+
+    @property
+    def key(self) -> str:
+        """The key of the visit under way; it names answers, idempotency and randomness."""
+        return f"{self.path}/{self.step.name}@{self.visit}"
+
+    @property
+    def usage(self) -> "Execution":
+        """Totals of the whole execution."""
+        return self.execution
+
+    def price(self, model: str) -> Decimal | None:
+        """Return the price of one input token of *model*, None if it is not known."""
+        return self.execution.prices.get(model)
+
+    def entropy(self) -> int:
+        """Return 128 bits that depend on the execution, the visit and the draw alone."""
+        self.draws += 1
+        seed = f"{self.execution.id}\n{self.path}\n{self.visit}\n{self.draws}"
+        return int.from_bytes(sha256(seed.encode()).digest()[:16])
+
+    def account(self, state: str, result: Json) -> None:
+        """Count the usage that an agent reports in its raw result."""
+        if "_tokens" in result or "_cost" in result or "_usage" in result:
+            self.execution.account(state, result)
+
+    def scheduled(self, payload: Json) -> None:
+        """Record that the state's work is about to be handed over."""
+        self.execution.emit((SCHEDULED, self.now, self, self.visit, self.step, payload))
+
+    def context(self, root: str, state: str) -> Json:
+        """Return one member of the context object (Specification 3.10); KeyError if absent."""
+        return _CONTEXT[root](self, state)
+
+
+def _execution(frame: Frame, state: str) -> Json:
+    execution = frame.execution
+    return {
+        "Id": execution.id,
+        "Input": execution.input,
+        "Name": execution.name,
+        "RoleArn": execution.role,
+        "StartTime": format_timestamp(execution.started),
+        "RedriveCount": 0,
+        "Cost": float(execution.cost),
+        "TokensUsed": execution.tokens,
+    }
+
+
+def _state(frame: Frame, state: str) -> Json:
+    return {
+        "Name": state,
+        "EnteredTime": format_timestamp(frame.entered),
+        "RetryCount": frame.retries,
+    }
+
+
+def _state_machine(frame: Frame, state: str) -> Json:
+    return {"Id": frame.execution.workflow_id, "Name": frame.execution.program.name}
+
+
+def _map(frame: Frame, state: str) -> Json:
+    """The innermost Map's item, also inside the states of the iteration (register C-21)."""
+    at: Frame | None = frame
+    while at is not None:
+        if at.item is not ABSENT:
+            return {"Item": {"Index": at.index, "Value": at.item}}
+        at = at.parent
+    raise KeyError("Map")
+
+
+_CONTEXT: Mapping[str, Callable[[Frame, str], Json]] = MappingProxyType(
+    {
+        "Execution": _execution,
+        "State": _state,
+        "StateMachine": _state_machine,
+        "Map": _map,
+    }
+)

@@ -1,0 +1,300 @@
+"""History: flat records become events, on demand.
+
+A stretch of pure states is one record; its events come from running the stretch again, one state
+at a time, on the data that it began with. Nothing is lost and nothing is stored twice. The same
+expander serves a finished history and a listener to a running one.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine import records as kinds
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame
+from asl.expr.times import format_timestamp
+from asl.program import Step
+from asl.states.host import Record
+
+__all__ = ["Event", "Expander", "visited"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of an execution's history (Specification 8.14)."""
+
+    id: int
+    """1 for the first event of the execution."""
+    timestamp: float
+    """Epoch seconds."""
+    type: str
+    """AWS's name where one exists: `TaskStateEntered`, `MapIterationStarted`, ..."""
+    path: tuple[str | int, ...]
+    """Where: names of states and indices of branches or items, outermost first."""
+    details: dict[str, Json]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event as a JSON object; the timestamp in ISO 8601."""
+        return {
+            "id": self.id,
+            "timestamp": format_timestamp(self.timestamp),
+            "type": self.type,
+            "path": list(self.path),
+            "details": self.details,
+        }
+
+
+class Expander:
+    """Turns records into events, in order; `feed` each record once."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.count = 0
+        self.started: set[int] = set()
+        self.entered_ids: dict[tuple[int, int], int] = {}
+        """The id of the event with which a visit began, by frame and visit."""
+
+    def start(self) -> Event:
+        """Return the first event."""
+        return self._event(
+            self.execution.started, "ExecutionStarted", (), {"input": self.execution.input}
+        )
+
+    def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
+        """Return the last event; *status* is the execution's."""
+        name = {
+            "SUCCEEDED": "ExecutionSucceeded",
+            "FAILED": "ExecutionFailed",
+            "TIMED_OUT": "ExecutionTimedOut",
+            "ABORTED": "ExecutionAborted",
+        }[status]
+        return self._event(time, name, (), details)
+
+    def feed(self, record: Record) -> Iterator[Event]:
+        """Yield the events that one record stands for."""
+        kind, time, frame, visit, step, *rest = record
+        if id(frame) not in self.started:
+            self.started.add(id(frame))
+            yield from self._child_event(frame, time, "Started")
+        yield from _EXPAND[kind](self, time, frame, visit, step, *rest)
+
+    def _event(
+        self, time: float, type: str, path: tuple[str | int, ...], details: dict[str, Json]
+    ) -> Event:
+        self.count += 1
+        return Event(self.count, time, type, path, details)
+
+    def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
+        event = self._event(
+            time,
+            f"{step.type}StateEntered",
+            (*_path(frame), step.name),
+            {"name": step.name, "input": data},
+        )
+        self.entered_ids[id(frame), visit] = event.id
+        return event
+
+    def _exited(
+        self,
+        frame: Frame,
+        time: float,
+        step: Step,
+        output: Json,
+        assigned: dict[str, Json],
+    ) -> Event:
+        details: dict[str, Json] = {"name": step.name, "output": output}
+        if assigned:
+            details["assignedVariables"] = assigned
+        return self._event(
+            time, f"{step.type}StateExited", (*_path(frame), step.name), details
+        )
+
+    def _child_event(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
+        """Yield the event of an iteration; branches have none, as with AWS."""
+        parent = frame.parent
+        if parent is not None and parent.step.type == "Map":
+            yield self._event(
+                time,
+                f"MapIteration{what}",
+                _path(frame),
+                {"name": parent.step.name, "index": frame.index, **more},
+            )
+
+    # One method per kind of record
+
+    def _stretch(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step | None,
+        data: Json,
+        variables: dict[str, Json],
+        length: int,
+        after: Step | None,
+    ) -> Iterator[Event]:
+        at = replayed(frame, visit, variables, time)
+        for offset in range(length):
+            assert step is not None
+            yield self._entered(frame, time, visit + offset, step, data)
+            before = at.variables
+            try:
+                following, output = advance(at, step, data)
+            except StateError:
+                return
+            if step.type != "Fail":
+                yield self._exited(frame, time, step, output, _changes(before, at.variables))
+            step, data = following, output
+        if after is None:
+            yield from self._child_event(frame, time, "Succeeded")
+
+    def _begin(
+        self, time: float, frame: Frame, visit: int, step: Step, data: Json, variables: object
+    ) -> Iterator[Event]:
+        yield self._entered(frame, time, visit, step, data)
+        if step.type in ("Map", "Parallel"):
+            yield self._event(
+                time, f"{step.type}StateStarted", (*_path(frame), step.name), {"name": step.name}
+            )
+
+    def _scheduled(
+        self, time: float, frame: Frame, visit: int, step: Step, payload: Json
+    ) -> Iterator[Event]:
+        yield self._event(
+            time, "TaskScheduled", (*_path(frame), step.name), {"parameters": payload}
+        )
+
+    def _failed(
+        self, time: float, frame: Frame, visit: int, step: Step, error: StateError
+    ) -> Iterator[Event]:
+        if step.type in ("Map", "Parallel"):
+            name = f"{step.type}StateFailed"
+        else:
+            name = "TaskTimedOut" if error.name == "States.Timeout" else f"{step.type}Failed"
+        yield self._event(time, name, (*_path(frame), step.name), error_details(error))
+
+    def _retried(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        error: StateError,
+        delay: float,
+        retry: int,
+    ) -> Iterator[Event]:
+        details = {"retry": retry, "delay": delay, **error_details(error)}
+        yield self._event(time, "RetryScheduled", (*_path(frame), step.name), details)
+
+    def _caught(
+        self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
+    ) -> Iterator[Event]:
+        details = {"next": goto.name, **error_details(error)}
+        yield self._event(time, "ErrorCaught", (*_path(frame), step.name), details)
+
+    def _end(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        result: Json,
+        output: Json,
+        before: dict[str, Json],
+        after: dict[str, Json],
+        following: Step | None,
+    ) -> Iterator[Event]:
+        if result is not None:
+            (raw,) = result
+            if step.type in ("Map", "Parallel"):
+                name, details = f"{step.type}StateSucceeded", {"name": step.name}
+                yield self._event(time, name, (*_path(frame), step.name), details)
+            elif step.type == "Task":
+                yield self._event(
+                    time, "TaskSucceeded", (*_path(frame), step.name), {"output": raw}
+                )
+        yield self._exited(frame, time, step, output, _changes(before, after))
+        if following is None:
+            yield from self._child_event(frame, time, "Succeeded")
+
+    def _broken(
+        self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
+    ) -> Iterator[Event]:
+        yield from self._child_event(frame, time, "Failed", **error_details(error))
+
+    def _aborted(
+        self, time: float, frame: Frame, visit: int, step: Step | None
+    ) -> Iterator[Event]:
+        yield from self._child_event(frame, time, "Aborted")
+
+
+_EXPAND: dict[str, Any] = {
+    kinds.STRETCH: Expander._stretch,
+    kinds.ENTERED: Expander._begin,
+    kinds.SCHEDULED: Expander._scheduled,
+    kinds.FAILED: Expander._failed,
+    kinds.RETRIED: Expander._retried,
+    kinds.CAUGHT: Expander._caught,
+    kinds.EXITED: Expander._end,
+    kinds.BROKEN: Expander._broken,
+    kinds.ABORTED: Expander._aborted,
+}
+
+
+def error_details(error: StateError) -> dict[str, Json]:
+    """Return the error and cause that are there."""
+    both = {"error": error.name, "cause": error.cause}
+    return {key: value for key, value in both.items() if value is not None}
+
+
+def visited(records: Iterable[Record]) -> Iterator[str]:
+    """Yield the names of the top machine's states in the order they were entered."""
+    for kind, time, frame, visit, step, *rest in records:
+        if frame.parent is not None:
+            continue
+        if kind == kinds.ENTERED:
+            yield step.name
+        elif kind == kinds.STRETCH:
+            data, variables, length, _ = rest
+            at = replayed(frame, visit, variables, time)
+            for _ in range(length):
+                yield step.name
+                try:
+                    step, data = advance(at, step, data)
+                except StateError:
+                    break
+
+
+def replayed(frame: Frame, visit: int, variables: dict[str, Json], time: float) -> Frame:
+    """Return a copy of *frame* as it was when a stretch began, to run the stretch again."""
+    at = Frame(
+        frame.execution, frame.host, frame.step, None, time, variables, frame.parent, frame.index,
+        frame.item,
+    )
+    at.visit = visit
+    return at
+
+
+def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
+    """Run one pure state; the interpreter does the same for a whole stretch at once."""
+    if step.choose is not None:
+        return step.choose(data, at)
+    assert step.transform is not None
+    return step.next, step.transform(data, at)
+
+
+def _path(frame: Frame) -> tuple[str | int, ...]:
+    path: list[str | int] = []
+    at = frame
+    while at.parent is not None:
+        path += [at.index, at.parent.step.name]
+        at = at.parent
+    return tuple(reversed(path))
+
+
+def _changes(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
+    if before is after:
+        return {}
+    return {key: value for key, value in after.items() if before.get(key, ...) is not value}

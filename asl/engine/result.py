@@ -1,0 +1,137 @@
+"""The result of an execution: a value, whatever became of the workflow."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.execution import Execution
+from asl.engine.history import Event, Expander, visited
+from asl.engine.records import BROKEN, FAILED
+from asl.states.host import Raised, Record
+
+__all__ = ["Result"]
+
+
+class Result:
+    """What an execution came to (Specification 1.3). Events are expanded when they are read.
+
+    `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT` or `ABORTED`; `output` is there only when it
+    succeeded; `error` and `cause` are None where the workflow gave none.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        records: Sequence[Record],
+        status: str,
+        ended: float,
+        output: Json = None,
+        failure: StateError | None = None,
+    ) -> None:
+        self.execution = execution
+        self.records = records
+        self.status = status
+        self.ended = ended
+        self.output = output
+        self._failure = failure
+
+    @property
+    def ok(self) -> bool:
+        """Whether the execution succeeded."""
+        return self.status == "SUCCEEDED"
+
+    @property
+    def error(self) -> str | None:
+        """The error name, None where there is none."""
+        return None if self._failure is None else self._failure.name
+
+    @cached_property
+    def cause(self) -> str | None:
+        """The cause; one that the engine found names the state and the event of its entry."""
+        failure = self._failure
+        if failure is None or failure.name != "States.Runtime" or isinstance(failure, Raised):
+            return None if failure is None else failure.cause
+        expander = self._expander()
+        for record in self.records:
+            if record[0] in (FAILED, BROKEN) and record[5] is failure and record[4] is not None:
+                entered = expander.entered_ids.get((id(record[2]), record[3]))
+                return (
+                    f"An error occurred while executing the state '{record[4].name}' "
+                    f"(entered at the event id #{entered}). {failure.cause}"
+                )
+        return failure.cause
+
+    @cached_property
+    def visited(self) -> list[str]:
+        """The names of the top machine's states in the order they were entered."""
+        return list(visited(self.records))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The whole history, in order."""
+        expander = Expander(self.execution)
+        events = [expander.start()]
+        for record in self.records:
+            events.extend(expander.feed(record))
+        events.append(expander.end(self.status, self.ended, self.end_details()))
+        return events
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from start to end on the execution's clock."""
+        return self.ended - self.execution.started
+
+    @property
+    def usage(self) -> dict[str, Json]:
+        """What agents reported: `cost`, `tokens`, and both by state and by model."""
+        execution = self.execution
+        return {
+            "cost": float(execution.cost),
+            "tokens": execution.tokens,
+            "byState": _totals(execution.by_state),
+            "byModel": _totals(execution.by_model),
+        }
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the result as a JSON object, without events."""
+        found = {
+            "status": self.status,
+            "output": self.output,
+            "error": self.error,
+            "cause": self.cause,
+            "visited": self.visited,
+            "usage": self.usage,
+            "elapsed": self.elapsed,
+        }
+        absent = ("error", "cause") if self.ok else ("output",)
+        return {
+            key: value
+            for key, value in found.items()
+            if key not in absent and not (key in ("error", "cause") and value is None)
+        }
+
+    def __repr__(self) -> str:
+        what = f"output={self.output!r}" if self.ok else f"error={self.error!r}"
+        return f"<Result {self.status} {what}>"
+
+    def _expander(self) -> Expander:
+        expander = Expander(self.execution)
+        expander.start()
+        for record in self.records:
+            for _ in expander.feed(record):
+                pass
+        return expander
+
+    def end_details(self) -> dict[str, Json]:
+        """Return the details of the history's last event."""
+        if self.ok:
+            return {"output": self.output}
+        both = {"error": self.error, "cause": self.cause}
+        return {key: value for key, value in both.items() if value is not None}
+
+
+def _totals(totals: dict[str, tuple[object, int]] | dict[str, Json]) -> dict[str, Json]:
+    return {
+        name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in totals.items()
+    }

@@ -1,0 +1,59 @@
+"""What an expression may read while it runs, and the one signature that all of them share."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Protocol, TypeAlias
+
+from asl.core.values import Json
+
+__all__ = ["Evaluate", "Frame", "Usage", "constant", "identity"]
+
+
+class Usage(Protocol):
+    """What the execution has spent so far, and its limit."""
+
+    cost: Decimal
+    tokens: int
+    max_cost: Decimal | None
+
+
+class Frame(Protocol):
+    """The running machine as an expression sees it."""
+
+    variables: dict[str, Json]
+    now: float
+    """Epoch seconds, read once per stretch of pure states."""
+
+    @property
+    def usage(self) -> Usage:
+        """Totals of the whole execution."""
+        ...
+
+    def context(self, root: str, state: str) -> Json:
+        """Return one member of the context object (`Execution`, `State`, ...) as seen by *state*.
+
+        Raises KeyError where the context object has no such member now (Specification 3.10).
+        """
+        ...
+
+    def entropy(self) -> int:
+        """Return 128 random bits, the same ones when the same execution is repeated."""
+        ...
+
+    def price(self, model: str) -> Decimal | None:
+        """Return the price of one input token of *model*, None if it is not known."""
+        ...
+
+
+Evaluate: TypeAlias = Callable[[Json, Frame], Json]
+"""Every compiled expression: `(data, frame) -> value`; raises StateError."""
+
+
+def identity(data: Json, frame: Frame) -> Json:
+    """Return the data as it is: the expression `$`."""
+    return data
+
+
+def constant(value: Json) -> Evaluate:
+    """Return the expression that is always *value*."""
+    return lambda data, frame: value

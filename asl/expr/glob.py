@@ -1,0 +1,47 @@
+"""Patterns of `StringMatches` (Specification 6.2).
+
+`*` matches any run of characters, an empty one too; `\\*` is a literal star and `\\\\` a literal
+backslash. Nothing else is special. Matching searches for the literal pieces from left to right,
+each once, so it never backtracks.
+"""
+
+import re
+from collections.abc import Callable
+
+__all__ = ["compile_glob"]
+
+_TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
+
+
+def compile_glob(pattern: str) -> Callable[[str], bool]:
+    """Compile a pattern into the test of a whole string."""
+    first, *rest = _pieces(pattern)
+    if not rest:
+        return lambda text: text == first
+    *inner, last = rest
+    middle = [piece for piece in inner if piece]
+    shortest = len(first) + len(last)
+
+    def matches(text: str) -> bool:
+        if len(text) < shortest or not text.startswith(first) or not text.endswith(last):
+            return False
+        at, end = len(first), len(text) - len(last)
+        for piece in middle:
+            found = text.find(piece, at, end)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
+
+    return matches
+
+
+def _pieces(pattern: str) -> list[str]:
+    """The literal texts between the stars."""
+    pieces: list[list[str]] = [[]]
+    for token in _TOKEN.findall(pattern):
+        if token == "*":
+            pieces.append([])
+        else:
+            pieces[-1].append(token[-1])
+    return ["".join(piece) for piece in pieces]

@@ -1,0 +1,118 @@
+r"""Interpolated text: `Review {{ $.title }}` (Specification 3.8).
+
+A text is scanned once. What a value inserts is never scanned again, so data cannot bring
+expressions of its own. `\{{` stands for two braces.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json, compact
+from asl.expr import intrinsics
+from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.paths import parse_path
+
+__all__ = ["Insertion", "Part", "check", "compile", "parse"]
+
+RULE = "V-TXT-01"
+_MARK = re.compile(r"\\\{\{|\{\{|\}\}")
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|.""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """An expression between braces; `offset` is where its text begins."""
+
+    text: str
+    offset: int
+
+
+Part: TypeAlias = str | Insertion
+
+
+def parse(text: str) -> tuple[Part, ...]:
+    """Split a text into literal strings and insertions; raises ExpressionFault (V-TXT-01)."""
+    parts: list[Part] = []
+    literal = ""
+    at = 0
+    while (mark := _MARK.search(text, at)) is not None:
+        literal += text[at : mark.start()]
+        at = mark.end()
+        if mark.group() == r"\{{":
+            literal += "{{"
+        elif mark.group() == "}}":
+            raise ExpressionFault("'}}' without '{{' before it", mark.start(), RULE)
+        else:
+            insertion, at = _insertion(text, mark.end())
+            parts += [literal, insertion] if literal else [insertion]
+            literal = ""
+    literal += text[at:]
+    return (*parts, literal) if literal else tuple(parts)
+
+
+def _insertion(text: str, start: int) -> tuple[Insertion, int]:
+    """Read up to the closing braces; those within quotes do not close."""
+    for token in _TOKEN.finditer(text, start):
+        if token.group() == "}}":
+            inner = text[start : token.start()]
+            stripped = inner.strip()
+            offset = start + len(inner) - len(inner.lstrip())
+            if not stripped:
+                raise ExpressionFault("there is nothing between the braces", start - 2, RULE)
+            return Insertion(stripped, offset), token.end()
+    raise ExpressionFault("'{{' is never closed", start - 2, RULE, r"write \{{ for braces in text")
+
+
+def check(text: str) -> None:
+    """Raise ExpressionFault (V-TXT-01) for a text that `compile` would refuse."""
+    for part in parse(text):
+        if isinstance(part, Insertion):
+            _check_expression(part)
+
+
+def _check_expression(part: Insertion) -> None:
+    try:
+        if part.text.startswith("$"):
+            parse_path(part.text)
+        else:
+            _check_call(intrinsics.parse(part.text))
+    except ExpressionFault as fault:
+        hint = fault.hint
+        if part.text.isidentifier():
+            hint = f"write {{{{ $.{part.text} }}}} for a field of the data"
+        message = f"{part.text!r} is no expression: {fault.message}"
+        raise ExpressionFault(message, part.offset + fault.offset, RULE, hint) from None
+
+
+def _check_call(call: intrinsics.Call) -> None:
+    for argument in call.arguments:
+        if isinstance(argument, intrinsics.Call):
+            _check_call(argument)
+        elif isinstance(argument, intrinsics.Path):
+            parse_path(argument.text)
+
+
+def compile(text: str, expression: Callable[[str], Evaluate]) -> Evaluate:
+    """Compile a text; *expression* compiles the path or intrinsic call between two braces.
+
+    The value is a string: strings are inserted as they are, everything else as compact JSON.
+    Raises ExpressionFault (V-TXT-01); the closure raises what its expressions raise.
+    """
+    parts = parse(text)
+    if all(type(part) is str for part in parts):
+        return constant("".join(part for part in parts if type(part) is str))
+    pieces = [
+        expression(part.text) if isinstance(part, Insertion) else constant(part) for part in parts
+    ]
+
+    def evaluate(data: Json, frame: Frame) -> Json:
+        return "".join([_text(piece(data, frame)) for piece in pieces])
+
+    return evaluate
+
+
+def _text(value: Json) -> str:
+    return value if type(value) is str else compact(value)

@@ -1,0 +1,134 @@
+"""What the functions share: reading their arguments and failing with `States.IntrinsicFailure`.
+
+Every check takes the function's name and the argument's position (from 1) for the cause.
+"""
+
+from collections.abc import Iterable
+
+from asl.core.errors import StateError
+from asl.core.values import (
+    MAX_DEPTH,
+    Json,
+    compact,
+    is_integer,
+    is_number,
+    measure,
+    type_name,
+)
+
+MAX_CHARACTERS = 10_000
+"""The longest text that may be hashed or coded (Specification 1.2)."""
+
+
+def failure(function: str, cause: str) -> StateError:
+    """The failure of an intrinsic function at run time."""
+    return StateError("States.IntrinsicFailure", f"{function}: {cause}")
+
+
+def _mismatch(function: str, position: int, wanted: str, value: Json) -> StateError:
+    found = "null" if value is None else f"{type_name(value)} {_excerpt(value)}"
+    return failure(function, f"argument {position} must be {wanted}, found {found}")
+
+
+def _excerpt(value: Json) -> str:
+    """The value's JSON text if it is short, else dots: causes are read by people."""
+    return compact(value) if measure(value, 60) <= 60 else "..."
+
+
+def array(function: str, position: int, value: Json) -> list[Json]:
+    """The argument as an array."""
+    if type(value) is list:
+        return value
+    raise _mismatch(function, position, "an array", value)
+
+
+def mapping(function: str, position: int, value: Json) -> dict[str, Json]:
+    """The argument as an object."""
+    if type(value) is dict:
+        return value
+    raise _mismatch(function, position, "an object", value)
+
+
+def string(function: str, position: int, value: Json) -> str:
+    """The argument as a string."""
+    if type(value) is str:
+        return value
+    raise _mismatch(function, position, "a string", value)
+
+
+def number(function: str, position: int, value: Json) -> int | float:
+    """The argument as a number; booleans are none."""
+    if is_number(value):
+        return value  # type: ignore[no-any-return]  # is_number is no type guard
+    raise _mismatch(function, position, "a number", value)
+
+
+def integer(function: str, position: int, value: Json) -> int:
+    """The argument as an integer; 3.0 is one, 3.5 is not."""
+    if is_integer(value):
+        return int(value)
+    raise _mismatch(function, position, "an integer", value)
+
+
+def coded(function: str, text: str) -> str:
+    """The text, if it is short enough to be hashed or coded."""
+    if len(text) > MAX_CHARACTERS:
+        raise failure(function, f"the text has more than {MAX_CHARACTERS} characters")
+    return text
+
+
+def text_of(function: str, value: Json, limit: int) -> str:
+    """A string as it is, any other value as compact JSON.
+
+    The text is only built if it has at most `limit` bytes; see `bounded`.
+    """
+    if type(value) is str:
+        if len(value) > limit:
+            raise _too_large(function, limit)
+        return value
+    if type(value) in (dict, list):
+        bounded(function, value, limit)
+    return compact(value)
+
+
+def size_of(function: str, value: Json, limit: int) -> int:
+    """Bytes in UTF-8 of a string, or of the compact JSON of any other value.
+
+    Raises StateError("States.DataLimitExceeded") above `limit`.
+    """
+    size = len(value.encode()) if type(value) is str else measure(value, limit)
+    if size > limit:
+        raise _too_large(function, limit)
+    return size
+
+
+def bounded(function: str, value: Json, limit: int) -> None:
+    """Refuse a value that no recursive walk should enter.
+
+    A loop of `Pass` states can share a list within itself until its text has more bytes than there
+    are atoms, or nest one without end. Raises StateError("States.DataLimitExceeded") above `limit`
+    bytes and States.IntrinsicFailure beyond `MAX_DEPTH` levels.
+    """
+    size_of(function, value, limit)
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return
+        level = _containers(
+            member
+            for container in level
+            for member in (container.values() if type(container) is dict else container)
+        )
+    if level:
+        raise failure(function, f"the value is nested deeper than {MAX_DEPTH} levels")
+
+
+def _containers(values: Iterable[Json]) -> list[Json]:
+    """The different arrays and objects among the values."""
+    return list({id(value): value for value in values if type(value) in (dict, list)}.values())
+
+
+def _too_large(function: str, limit: int) -> StateError:
+    return StateError(
+        "States.DataLimitExceeded", f"{function}: the value is larger than {limit} bytes"
+    )

@@ -1,0 +1,175 @@
+"""What can be said about an intrinsic call before it runs: V-INTR-01, 03, 05, 06, 07."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from asl.core.profile import Profile
+from asl.core.values import type_name
+from asl.expr.intrinsics.grammar import Call, Literal, Text
+from asl.expr.intrinsics.strings import (
+    ALGORITHMS,
+    FORMAT,
+    canonical_algorithm,
+    stray_brace,
+    template,
+)
+from asl.expr.intrinsics.table import FUNCTIONS, Function
+
+
+class Remark(NamedTuple):
+    """What a check found at `offset` (0-based) of the call's text; the code has the severity."""
+
+    code: str
+    message: str
+    offset: int
+    hint: str | None = None
+
+
+def check(call: Call, profile: Profile) -> Iterator[Remark]:
+    """Yield what is wrong with a parsed call and the calls within it, under this profile."""
+    function = FUNCTIONS[call.name]
+    fault = count_fault(call)
+    if function.agent_native and not profile.agent_native:
+        yield Remark("V-INTR-01", f"{call.name} is not a function of AWS", call.offset)
+    elif fault is not None:
+        yield Remark("V-INTR-03", fault, call.offset)
+    else:
+        yield from _kinds(call, function)
+        if call.name in _PARTICULARS:
+            yield from _PARTICULARS[call.name](call, profile)
+    for argument in call.arguments:
+        if isinstance(argument, Call):
+            yield from check(argument, profile)
+
+
+def count_fault(call: Call) -> str | None:
+    """What is wrong with the number of arguments, if anything."""
+    function = FUNCTIONS[call.name]
+    given = len(call.arguments)
+    if given < function.minimum or (function.maximum is not None and given > function.maximum):
+        return f"{call.name} takes {_count(function)}, not {given}"
+    return None
+
+
+def _count(function: Function) -> str:
+    least, most = function.minimum, function.maximum
+    if most is None:
+        return f"at least {least} {_plural(least)}"
+    if least == most:
+        return f"{most or 'no'} {_plural(most)}"
+    return f"{least} to {most} arguments"
+
+
+def _plural(count: int) -> str:
+    return "argument" if count == 1 else "arguments"
+
+
+def _kinds(call: Call, function: Function) -> Iterator[Remark]:
+    """Literal arguments of a type that the function always refuses."""
+    for index, argument in enumerate(call.arguments):
+        if isinstance(argument, Literal | Text):
+            wanted = function.takes[min(index, len(function.takes) - 1)]
+            found = type_name(argument.value)
+            if found not in wanted:
+                kinds = " or ".join(sorted(wanted))
+                yield Remark(
+                    "V-INTR-03",
+                    f"argument {index + 1} of {call.name} must be of type {kinds}, found {found}",
+                    argument.offset,
+                )
+
+
+def _known(call: Call, index: int) -> Literal | Text | None:
+    """The argument, if it is there and its value is written in the call."""
+    argument = call.arguments[index] if index < len(call.arguments) else None
+    return argument if isinstance(argument, Literal | Text) else None
+
+
+def _json_merge(call: Call, profile: Profile) -> Iterator[Remark]:
+    deep = _known(call, 2)
+    if isinstance(deep, Literal) and deep.value is True:
+        yield Remark(
+            "V-INTR-03",
+            "States.JsonMerge only merges shallowly: its third argument is false",
+            deep.offset,
+            None if profile.aws else "States.Merge merges in depth",
+        )
+
+
+def _hash(call: Call, profile: Profile) -> Iterator[Remark]:
+    algorithm = _known(call, 1)
+    if not isinstance(algorithm, Text) or algorithm.value in ALGORITHMS:
+        return
+    canonical = canonical_algorithm(algorithm.value)
+    if canonical is None:
+        yield Remark(
+            "V-INTR-03",
+            f"{algorithm.value!r} is not a hash algorithm",
+            algorithm.offset,
+            f"one of {', '.join(ALGORITHMS)}",
+        )
+    else:
+        yield Remark(
+            "V-INTR-06",
+            f"AWS does not know the hash algorithm {algorithm.value!r}",
+            algorithm.offset,
+            f"write '{canonical}'",
+        )
+
+
+def _math_add(call: Call, profile: Profile) -> Iterator[Remark]:
+    if len(call.arguments) > 2:
+        yield Remark("V-INTR-06", "States.MathAdd of AWS takes exactly 2 arguments", call.offset)
+
+
+def _array_range(call: Call, profile: Profile) -> Iterator[Remark]:
+    if len(call.arguments) == 2:
+        yield Remark(
+            "V-INTR-06",
+            "States.ArrayRange of AWS takes exactly 3 arguments",
+            call.offset,
+            "add the step 1",
+        )
+    step = _known(call, 2)
+    if isinstance(step, Literal) and step.value == 0:
+        yield Remark("V-INTR-03", "the step of States.ArrayRange is not 0", step.offset)
+
+
+def _math_random(call: Call, profile: Profile) -> Iterator[Remark]:
+    given = len(call.arguments)
+    if given == 1 or (profile.aws and given == 0):
+        counts = "2 or 3" if profile.aws else "0, 2 or 3"
+        message = f"States.MathRandom takes {counts} arguments, not {given}"
+        yield Remark("V-INTR-03", message, call.offset)
+
+
+def _format(call: Call, profile: Profile) -> Iterator[Remark]:
+    text = call.arguments[0]
+    if not isinstance(text, Text):
+        return
+    brace = stray_brace(text.raw, profile)
+    if brace is not None:
+        yield Remark(
+            "V-INTR-05",
+            "a { that begins no {} must be escaped on AWS",
+            text.offset + 1 + brace,
+            r"write \{ and \} for braces that are text",
+        )
+    places = sum(type(part) is not str for part in template(text.raw))
+    given = len(call.arguments) - 1
+    if places != given:
+        yield Remark(
+            "V-INTR-07",
+            f"the template has {places} {{}} for {given} {_plural(given)}, so the call fails",
+            text.offset,
+        )
+
+
+_PARTICULARS: Mapping[str, Callable[[Call, Profile], Iterator[Remark]]] = {
+    "States.JsonMerge": _json_merge,
+    "States.Hash": _hash,
+    "States.MathAdd": _math_add,
+    "States.ArrayRange": _array_range,
+    "States.MathRandom": _math_random,
+    FORMAT: _format,
+}

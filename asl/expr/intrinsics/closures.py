@@ -1,0 +1,106 @@
+"""From the tree of an intrinsic call to a closure (Specification 5)."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
+
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.intrinsics.checks import count_fault
+from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text
+from asl.expr.intrinsics.strings import FORMAT, fill, template
+from asl.expr.intrinsics.table import FUNCTIONS
+
+CompilePath: TypeAlias = Callable[[str, int], Evaluate]
+"""Compiles the path argument with this text, which stands at this offset of the call."""
+
+
+def compile(
+    call: Call, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
+) -> Evaluate:
+    """Compile a call; the closure raises StateError("States.IntrinsicFailure") if it fails.
+
+    `compile_optional` compiles paths whose missing value is null: the arguments of
+    `States.Coalesce`. Calls of constants are computed here. Raises ExpressionFault(V-INTR-03) for
+    a wrong number of arguments, and whatever the path compilers raise.
+    """
+    return _evaluate(_Compiler(compile_path, compile_optional, profile).call(call))
+
+
+_Part: TypeAlias = Evaluate | Literal
+"""A compiled argument: a closure, or a value that is known already."""
+
+
+def _evaluate(part: _Part) -> Evaluate:
+    return constant(part.value) if isinstance(part, Literal) else part
+
+
+class _Compiler:
+    def __init__(
+        self, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
+    ) -> None:
+        self.compile_path = compile_path
+        self.compile_optional = compile_optional
+        self.profile = profile
+
+    def call(self, call: Call) -> _Part:
+        fault = count_fault(call)
+        if fault is not None:
+            raise ExpressionFault(fault, call.offset, "V-INTR-03")
+        function = FUNCTIONS[call.name]
+        arguments = call.arguments
+        apply = function.call
+        if call.name == FORMAT and isinstance(arguments[0], Text):
+            apply = partial(fill, self.profile, template(arguments[0].raw))
+            arguments = arguments[1:]
+        elif function.needs_profile:
+            apply = partial(apply, self.profile)
+        path = self.compile_optional if function.missing_is_null else self.compile_path
+        parts = [self.argument(argument, path) for argument in arguments]
+        if function.needs_frame:
+            return _applied_in_frame(apply, [_evaluate(part) for part in parts])
+        if all(isinstance(part, Literal) for part in parts):
+            with suppress(StateError):  # a call that fails must fail when the state runs
+                values = [part.value for part in parts if isinstance(part, Literal)]
+                return Literal(apply(*values), call.offset)
+        return _applied(apply, parts)
+
+    def argument(self, argument: Argument, path: CompilePath) -> _Part:
+        match argument:
+            case Path(text, offset):
+                return path(text, offset)
+            case Text(value, _, offset):
+                return Literal(value, offset)
+            case Call():
+                return self.call(argument)
+            case Literal():
+                return argument
+
+
+def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
+    """Apply a function to its arguments; the usual numbers of arguments need no list."""
+    match parts:
+        case [only]:
+            one = _evaluate(only)
+            return lambda data, frame: apply(one(data, frame))
+        case [first, Literal(value)]:
+            one = _evaluate(first)
+            return lambda data, frame: apply(one(data, frame), value)
+        case [first, second]:
+            one, two = _evaluate(first), _evaluate(second)
+            return lambda data, frame: apply(one(data, frame), two(data, frame))
+        case [first, second, third]:
+            one, two, three = _evaluate(first), _evaluate(second), _evaluate(third)
+            return lambda data, frame: apply(one(data, frame), two(data, frame), three(data, frame))
+    several = [_evaluate(part) for part in parts]
+    return lambda data, frame: apply(*[part(data, frame) for part in several])
+
+
+def _applied_in_frame(apply: Callable[..., Json], parts: Sequence[Evaluate]) -> Evaluate:
+    def evaluate(data: Json, frame: Frame) -> Json:
+        return apply(frame, *[part(data, frame) for part in parts])
+
+    return evaluate

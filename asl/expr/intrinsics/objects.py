@@ -1,0 +1,85 @@
+"""Intrinsic functions on objects and on JSON text (Specification 5.2, 5.3)."""
+
+import json
+import re
+
+import orjson
+
+from asl.core.profile import Profile
+from asl.core.values import MAX_DEPTH, Json, compact
+from asl.expr.intrinsics.arguments import bounded, failure, mapping, string, text_of
+
+_BLANKS = " \t\r\n"
+_LONG_INTEGER = re.compile("[0-9]{19}")
+
+
+def string_to_json(profile: Profile, text: Json) -> Json:
+    """`States.StringToJson(s)`: the value that the JSON text holds; null for blank text."""
+    name = "States.StringToJson"
+    text = string(name, 1, text)
+    if not text.strip(_BLANKS):
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise failure(name, f"not JSON: {error}") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        bounded(name, value, profile.max_payload)
+    # orjson reads integers beyond 64 bits as floats; they are rare, so found by a cheap look.
+    return json.loads(text) if _LONG_INTEGER.search(text) else value
+
+
+def json_to_string(profile: Profile, value: Json) -> Json:
+    """`States.JsonToString(v)`: compact JSON text, key order kept, non-ASCII unescaped."""
+    text = text_of("States.JsonToString", value, profile.max_payload)
+    return compact(text) if type(value) is str else text
+
+
+def json_merge(one: Json, other: Json, deep: Json) -> Json:
+    """`States.JsonMerge(a, b, false)`: shallow, the second wins; deep merging is not supported."""
+    name = "States.JsonMerge"
+    if deep is not False:
+        raise failure(name, "argument 3 must be false: only shallow merging is supported")
+    return {**mapping(name, 1, one), **mapping(name, 2, other)}
+
+
+def merge(profile: Profile, *objects: Json) -> Json:
+    """`States.Merge(o, ...)`: objects merge in depth, arrays concatenate, else the later wins.
+
+    Null arguments are skipped.
+    """
+    name = "States.Merge"
+    merged: Json = {}
+    for position, value in enumerate(objects, 1):
+        if value is not None:
+            bounded(name, value, profile.max_payload)
+            merged = _merged(merged, mapping(name, position, value))
+    return merged
+
+
+def _merged(one: Json, other: Json) -> Json:
+    if type(one) is dict and type(other) is dict:
+        both = {key: _merged(one[key], item) for key, item in other.items() if key in one}
+        return {**one, **other, **both}
+    if type(one) is list and type(other) is list:
+        return one + other
+    return other
+
+
+def pick(value: Json, *keys: Json) -> Json:
+    """`States.Pick(o, key, ...)`: the listed members that exist, in the order listed."""
+    members = mapping("States.Pick", 1, value)
+    wanted = [string("States.Pick", at, key) for at, key in enumerate(keys, 2)]
+    return {key: members[key] for key in wanted if key in members}
+
+
+def omit(value: Json, *keys: Json) -> Json:
+    """`States.Omit(o, key, ...)`: the members that are not listed."""
+    members = mapping("States.Omit", 1, value)
+    unwanted = {string("States.Omit", at, key) for at, key in enumerate(keys, 2)}
+    return {key: item for key, item in members.items() if key not in unwanted}
+
+
+def coalesce(*values: Json) -> Json:
+    """`States.Coalesce(a, ...)`: the first argument that is not null, else null."""
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,165 @@
+"""Intrinsic functions on strings: formatting, splitting, coding, hashing (Specification 5.2)."""
+
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64, b2a_base64
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from asl.core.profile import Profile
+from asl.core.values import Json, compact
+from asl.expr.frame import Frame
+from asl.expr.intrinsics.arguments import coded, failure, number, string, text_of
+
+FORMAT = "States.Format"
+ALGORITHMS = {
+    "MD5": "md5",
+    "SHA-1": "sha1",
+    "SHA-256": "sha256",
+    "SHA-384": "sha384",
+    "SHA-512": "sha512",
+}
+"""Hash algorithms by their canonical names, with Python's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """`{}`, or with `decimals` the agent-native `{:.Nf}`."""
+
+    decimals: int | None = None
+
+
+Template: TypeAlias = tuple[str | Placeholder, ...]
+
+_TEMPLATE = re.compile(
+    r"""(?P<text>[^\\{]++)
+    | \\(?P<escaped>['\\{}])
+    | (?P<place>\{(?::\.(?P<decimals>[0-9]{1,2})f)?\})
+    | (?P<literal>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def template(text: str) -> Template:
+    """Split the text of a format template, escapes included, at its placeholders.
+
+    A `{` that begins no placeholder and a backslash that escapes nothing stand for themselves.
+    """
+    parts: list[str | Placeholder] = []
+    literal: list[str] = []
+    for found in _TEMPLATE.finditer(text):
+        if found["place"] is None:
+            literal.append(found["text"] or found["escaped"] or found["literal"])
+            continue
+        parts.append("".join(literal))
+        literal.clear()
+        decimals = found["decimals"]
+        parts.append(Placeholder(None if decimals is None else int(decimals)))
+    parts.append("".join(literal))
+    return tuple(part for part in parts if part != "")
+
+
+def stray_brace(text: str, profile: Profile) -> int | None:
+    """The offset of the first `{` in a template's text that AWS takes for an error.
+
+    That is one that begins no placeholder; in the `aws` profile `{:.Nf}` is no placeholder.
+    """
+    for found in _TEMPLATE.finditer(text):
+        if found["literal"] == "{" or (profile.aws and found["decimals"] is not None):
+            return found.start()
+    return None
+
+
+def format_(profile: Profile, text: Json, *values: Json) -> Json:
+    """`States.Format(template, a, ...)` with a template that is only known now."""
+    return fill(profile, template(string(FORMAT, 1, text)), *values)
+
+
+def fill(profile: Profile, parts: Template, *values: Json) -> str:
+    """Put the values, in order, into the places of a template."""
+    places = sum(type(part) is not str for part in parts)
+    if places != len(values):
+        raise failure(FORMAT, f"the template has {places} places for {len(values)} arguments")
+    following = enumerate(values, 2)
+    remaining = profile.max_payload
+    pieces = []
+    for part in parts:
+        piece = part if type(part) is str else _printed(part, *next(following), profile, remaining)
+        remaining -= len(piece)
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def _printed(
+    place: str | Placeholder, position: int, value: Json, profile: Profile, limit: int
+) -> str:
+    if isinstance(place, Placeholder) and place.decimals is not None:
+        exact = Decimal(repr(number(FORMAT, position, value)))
+        return f"{exact:.{place.decimals}f}"  # Decimal rounds halves to even
+    text = text_of(FORMAT, value, limit)
+    return _java(value) if profile.java_format and type(value) in (dict, list) else text
+
+
+def _java(value: Json) -> str:
+    """A container the way Java prints maps and lists, as AWS was recorded doing."""
+    if type(value) is dict:
+        return "{" + ", ".join(f"{key}={_java(item)}" for key, item in value.items()) + "}"
+    if type(value) is list:
+        return "[" + ", ".join(map(_java, value)) + "]"
+    return value if type(value) is str else compact(value)
+
+
+def split(text: Json, delimiters: Json) -> Json:
+    """`States.StringSplit(s, delimiters)`: every character delimits; empty pieces are dropped."""
+    text = string("States.StringSplit", 1, text)
+    delimiters = string("States.StringSplit", 2, delimiters)
+    if not delimiters:
+        return [text] if text else []
+    if len(delimiters) > 1:
+        text = text.translate(dict.fromkeys(map(ord, delimiters), delimiters[0]))
+    return [piece for piece in text.split(delimiters[0]) if piece]
+
+
+def base64_encode(text: Json) -> Json:
+    """`States.Base64Encode(s)` of the string's UTF-8 bytes."""
+    name = "States.Base64Encode"
+    return b2a_base64(coded(name, string(name, 1, text)).encode(), newline=False).decode()
+
+
+def base64_decode(text: Json) -> Json:
+    """`States.Base64Decode(s)` to the UTF-8 text that was encoded."""
+    name = "States.Base64Decode"
+    text = coded(name, string(name, 1, text))
+    try:
+        return a2b_base64(text, strict_mode=True).decode()
+    except UnicodeDecodeError:
+        raise failure(name, "the decoded bytes are not UTF-8 text") from None
+    except (NotBase64, ValueError) as error:  # ValueError: not ASCII
+        raise failure(name, f"not Base64: {error}") from None
+
+
+def canonical_algorithm(name: str) -> str | None:
+    """The canonical name for a spelling such as `sha256`; None if there is no such algorithm."""
+    python = name.lower().replace("-", "").replace("_", "")
+    return next((known for known, wanted in ALGORITHMS.items() if wanted == python), None)
+
+
+def hash_(profile: Profile, data: Json, algorithm: Json) -> Json:
+    """`States.Hash(data, algorithm)` in lower-case hexadecimal; non-strings as compact JSON."""
+    import hashlib
+
+    name = "States.Hash"
+    written = string(name, 2, algorithm)
+    known = written if profile.aws else canonical_algorithm(written)
+    if known not in ALGORITHMS:
+        raise failure(name, f"{written!r} is none of {', '.join(ALGORITHMS)}")
+    text = coded(name, text_of(name, data, profile.max_payload))
+    return hashlib.new(ALGORITHMS[known], text.encode(), usedforsecurity=False).hexdigest()
+
+
+def uuid(frame: Frame) -> Json:
+    """`States.UUID()`: a random (version 4) UUID in lower case."""
+    from uuid import UUID
+
+    return str(UUID(int=frame.entropy(), version=4))

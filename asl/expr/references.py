@@ -1,0 +1,71 @@
+"""`ResultPath`: a new value that holds a result and shares everything else with the raw input.
+
+Only the spine from the root to the changed member is rebuilt, so the cost does not depend on the
+size of the document (Specification 3.5).
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.expr.paths import Path, Segment, excerpt
+
+__all__ = ["Place", "compile_result_path", "place"]
+
+Place: TypeAlias = Callable[[Json, Json], Json]
+"""`(raw input, result) -> value`; raises StateError("States.ResultPathMatchFailure")."""
+
+
+def compile_result_path(path: Path | None) -> Place | None:
+    """Compile a `ResultPath`; None (the JSON null) keeps the raw input.
+
+    Returns None where the result simply replaces the raw input (`$`).
+    """
+    if path is None:
+        return lambda raw, result: raw
+    steps = path.segments
+    if not steps:
+        return None
+    if len(steps) == 1 and type(steps[0]) is str:
+        key = steps[0]
+
+        def place_member(raw: Json, result: Json) -> Json:
+            if type(raw) is not dict:
+                raise _mismatch(key, raw)
+            return {**raw, key: result}
+
+        return place_member
+    return lambda raw, result: place(raw, steps, result)
+
+
+def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
+    """Return *data* with *value* at *steps*, creating the objects that are missing on the way."""
+    spine: list[Json] = []
+    node: Json = data
+    for step in steps:
+        if type(step) is str and type(node) is dict:
+            spine.append(node)
+            node = node.get(step, _NOTHING)
+        elif type(step) is str and node is _NOTHING:
+            spine.append({})
+        elif type(step) is int and type(node) is list and step < len(node):
+            spine.append(node)
+            node = node[step]
+        else:
+            raise _mismatch(step, None if node is _NOTHING else node)
+    for node, step in zip(reversed(spine), reversed(steps), strict=True):
+        if type(node) is dict:
+            value = {**node, step: value}
+        else:
+            value = [*node[:step], value, *node[step + 1 :]]
+    return value
+
+
+_NOTHING = object()
+
+
+def _mismatch(step: Segment, node: Json) -> StateError:
+    return StateError(
+        "States.ResultPathMatchFailure", f'Unable to apply step "{step}" to input {excerpt(node)}'
+    )

@@ -1,0 +1,79 @@
+"""Payload templates: JSON in which a key ending in `.$` is computed (Specification 3.4)."""
+
+from collections.abc import Callable, Iterator
+
+from asl.core.diagnostics import escape
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.frame import Evaluate, Frame, constant
+
+__all__ = ["SUFFIX", "compile_template", "dynamic_fields", "template_faults"]
+
+SUFFIX = ".$"
+
+
+def compile_template(template: Json, expression: Callable[[str, str], Evaluate]) -> Evaluate:
+    """Compile a payload template.
+
+    *expression* compiles one dynamic value: `(field name with suffix, text) -> Evaluate`. Parts
+    without dynamic values are shared between evaluations: data is never edited in place.
+    """
+    if not any(True for _ in dynamic_fields(template)):
+        return constant(template)
+    if type(template) is list:
+        parts = [compile_template(part, expression) for part in template]
+        return lambda data, frame: [part(data, frame) for part in parts]
+    fields = [
+        (key[: -len(SUFFIX)], expression(key, value))
+        if key.endswith(SUFFIX)
+        else (key, compile_template(value, expression))
+        for key, value in template.items()
+    ]
+    if len(fields) == 1:
+        ((only, value),) = fields
+        return lambda data, frame: {only: value(data, frame)}
+
+    def evaluate(data: Json, frame: Frame) -> Json:
+        return {key: value(data, frame) for key, value in fields}
+
+    return evaluate
+
+
+def dynamic_fields(template: Json, pointer: str = "") -> Iterator[tuple[str, str, Json]]:
+    """Yield `(pointer, key, value)` of every dynamic field at any depth, in document order."""
+    if type(template) is dict:
+        for key, value in template.items():
+            here = f"{pointer}/{escape(key)}"
+            if key.endswith(SUFFIX):
+                yield here, key, value
+            else:
+                yield from dynamic_fields(value, here)
+    elif type(template) is list:
+        for index, part in enumerate(template):
+            yield from dynamic_fields(part, f"{pointer}/{index}")
+
+
+def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, ExpressionFault]]:
+    """Yield `(pointer, fault)` for what is wrong with the shape of a template (V-ST-09)."""
+    if type(template) is dict:
+        for key, value in template.items():
+            here = f"{pointer}/{escape(key)}"
+            if not key.endswith(SUFFIX):
+                yield from template_faults(value, here)
+            elif key == SUFFIX:
+                yield here, ExpressionFault("a field named '.$' has no name", 0, "V-ST-09")
+            elif type(value) is not str:
+                yield here, ExpressionFault(
+                    f"the value of {key!r} is a path or an intrinsic call, so a string",
+                    0,
+                    "V-ST-09",
+                    hint=f"write {key[: -len(SUFFIX)]!r} for a literal value",
+                )
+            elif key[: -len(SUFFIX)] in template:
+                yield here, ExpressionFault(
+                    f"both {key[: -len(SUFFIX)]!r} and {key!r} are given", 0, "V-ST-09"
+                )
+    elif type(template) is list:
+        for index, part in enumerate(template):
+            yield from template_faults(part, f"{pointer}/{index}")
+

@@ -1,0 +1,134 @@
+"""Instants and durations: RFC 3339 timestamps (Specification 6.6), `90s`, `-5m` (8.0, 6.2)."""
+
+import re
+from datetime import UTC, date, datetime
+from math import inf, isfinite, isinf
+from typing import TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json, is_number
+
+__all__ = [
+    "Instant",
+    "epoch",
+    "format_timestamp",
+    "instant",
+    "is_timestamp",
+    "parse_duration",
+    "parse_timestamp",
+    "relative",
+    "shifted",
+]
+
+Instant: TypeAlias = int
+"""Nanoseconds since 1970-01-01T00:00:00Z: exact, so instants compare exactly."""
+
+_SECOND = 10**9
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])"
+    r"(?:\.([0-9]+))?(?:Z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"
+)
+_DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d|w)?")
+_RELATIVE = re.compile(r"([+-])([0-9]+)(ms|s|m|h|d|w)")
+_MILLISECONDS = {
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
+}
+
+
+def parse_timestamp(text: str, code: str = "V-WAIT-03") -> Instant:
+    """The instant of a timestamp `YYYY-MM-DDThh:mm:ss[.f+](Z|+hh:mm|-hh:mm)`.
+
+    A fraction may have any length; what is finer than a nanosecond is cut off. Raises
+    ExpressionFault with `code`.
+    """
+    found = instant(text)
+    if found is None:
+        raise ExpressionFault(
+            f"{text!r} is not an RFC 3339 timestamp",
+            0,
+            code,
+            "a timestamp looks like 2026-01-31T13:45:00Z or 2026-01-31T13:45:00.5+01:00",
+        )
+    return found
+
+
+def instant(value: Json) -> Instant | None:
+    """The instant of a timestamp, None for any other value."""
+    found = _TIMESTAMP.fullmatch(value) if type(value) is str else None
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, sign, hours, minutes = found.groups()
+    try:
+        days = date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY
+    except ValueError:  # no such day
+        return None
+    seconds = ((days * 24 + int(hour)) * 60 + int(minute)) * 60 + int(second)
+    if sign is not None:
+        offset = (int(hours) * 60 + int(minutes)) * 60
+        seconds += offset if sign == "-" else -offset
+    nanoseconds = int(fraction[:9].ljust(9, "0")) if fraction else 0
+    return seconds * _SECOND + nanoseconds
+
+
+def epoch(text: str) -> float:
+    """The instant of a timestamp in epoch seconds; raises as `parse_timestamp` does."""
+    return parse_timestamp(text) / _SECOND
+
+
+def is_timestamp(value: Json) -> bool:
+    """Whether the value is a string that is a timestamp (`IsTimestamp`)."""
+    return instant(value) is not None
+
+
+def format_timestamp(epoch: float) -> str:
+    """Epoch seconds as a UTC timestamp with milliseconds: `2026-01-31T13:45:00.000Z`."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def shifted(now: float, seconds: float) -> Instant:
+    """The instant that many seconds after `now` (epoch seconds)."""
+    return round((now + seconds) * _SECOND)
+
+
+def parse_duration(value: str | int | float, *, allow_never: bool = False) -> float:
+    """Seconds of a duration: `90`, `"90"`, `"500ms"`, `"90s"`, `"5m"`, `"2h"`, `"7d"`, `"1w"`.
+
+    `"never"`, where it is allowed, is infinite. Raises ExpressionFault(V-DUR-01).
+    """
+    if allow_never and value == "never":
+        return inf
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value)
+        seconds = _seconds(found[1], found[2] or "s") if found else inf
+        written = value
+    else:
+        seconds = float(value) if is_number(value) and isfinite(value) and value >= 0 else inf
+        written = str(value)
+    if isinf(seconds):
+        forms = "a whole number and one of ms, s, m, h, d, w"
+        raise ExpressionFault(
+            f"{written!r} is not a duration",
+            0,
+            "V-DUR-01",
+            f"{forms}, or never" if allow_never else forms,
+        )
+    return seconds
+
+
+def relative(text: str) -> float | None:
+    """Seconds from now of a relative time such as `-5m` or `+2h`, None for any other text."""
+    found = _RELATIVE.fullmatch(text)
+    if found is None:
+        return None
+    seconds = _seconds(found[2], found[3])
+    return None if isinf(seconds) else seconds if found[1] == "+" else -seconds
+
+
+def _seconds(digits: str, unit: str) -> float:
+    return float(digits) * _MILLISECONDS[unit] / 1000

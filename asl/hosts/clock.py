@@ -1,0 +1,112 @@
+"""Clocks: the wall clock, and a virtual one that jumps to the next deadline.
+
+The virtual clock is an event loop of its own. When nothing is ready and nothing real (a thread, a
+process) is under way, its selector advances the time instead of waiting, so a year of Waits takes
+milliseconds. While something real is under way, virtual time runs as fast as real time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from asl.core.errors import AslError
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Clock", "VirtualClock", "WallClock"]
+
+EPOCH_2024 = 1_704_067_200.0
+"""Where virtual time begins unless told otherwise: 2024-01-01T00:00:00Z."""
+
+
+RESOLUTION = 1e-6
+"""Seconds within which two virtual timers are due together."""
+
+
+class Clock(Protocol):
+    """The time of an execution, in epoch seconds, and the event loop that keeps it."""
+
+    real_work: int
+    """How many calls are under way outside the event loop."""
+
+    def now(self) -> float:
+        """Return the present."""
+        ...
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an event loop whose timers follow this clock."""
+        ...
+
+
+class WallClock:
+    """Real time."""
+
+    def __init__(self) -> None:
+        self.real_work = 0
+
+    def now(self) -> float:
+        """Return the present in epoch seconds."""
+        return time.time()
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an ordinary event loop."""
+        import asyncio
+
+        return asyncio.new_event_loop()
+
+
+class VirtualClock:
+    """Time that passes only when everything waits for it."""
+
+    def __init__(self, start: float = EPOCH_2024) -> None:
+        self.start = start
+        self.elapsed = 0.0
+        self.real_work = 0
+
+    def now(self) -> float:
+        """Return the virtual present in epoch seconds."""
+        return self.start + self.elapsed
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an event loop that lives in this clock's time."""
+        return _virtual_loop(self)
+
+
+def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
+    import asyncio
+    import selectors
+
+    class JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+        # misc, valid-type: the class is chosen by the platform, so it is a variable to a checker.
+        def select(self, timeout: float | None = None) -> list[Any]:
+            if timeout is not None and timeout <= 0:
+                return super().select(timeout)  # type: ignore[no-any-return]
+            if clock.real_work:
+                begun = time.monotonic()
+                ready: list[Any] = super().select(timeout)
+                clock.elapsed += time.monotonic() - begun
+                return ready
+            ready = super().select(0)
+            if ready:
+                return ready
+            if timeout is None:
+                raise AslError(
+                    "nothing can happen any more on the virtual clock: an agent waits for "
+                    "something that no timer, thread or process of this run will bring"
+                )
+            clock.elapsed += timeout
+            return []
+
+    class VirtualLoop(asyncio.SelectorEventLoop):
+        def __init__(self) -> None:
+            super().__init__(JumpingSelector())
+            # A timer is due when `time + resolution` exceeds it. After decades of virtual seconds
+            # a float cannot hold the default nanosecond any more, and no timer would be due.
+            self._clock_resolution = RESOLUTION
+
+        def time(self) -> float:
+            return clock.elapsed
+
+    return VirtualLoop()

@@ -1,0 +1,160 @@
+"""Running the children of a fork: workers draw items, and more workers start only when one waits.
+
+The forking coroutine is itself the first worker. As long as no child suspends, it takes item after
+item without an event loop, a task or a switch. Once it gives up the loop, a callback starts more
+workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.interpreter import interpret
+from asl.engine.records import ABORTED
+from asl.states.host import ABSENT, Fan, Frame, Joined, Record
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Fork"]
+
+
+class Fork:
+    """One fan on its way: which child is next, what came of the others."""
+
+    def __init__(self, emit: Callable[[Record], None], fan: Fan) -> None:
+        self.emit = emit
+        self.fan = fan
+        self.values: list[Json] = [ABSENT] * fan.length
+        self.next = 0
+        self.failed = 0
+        self.failure: BaseException | None = None
+        self.running: dict[int, Frame] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.first: asyncio.Task[Any] | None = None
+        """The task of the first worker while it works, for a sibling that has to stop it."""
+        self.stopping_first = False
+        self.spreading: asyncio.Handle | None = None
+
+    async def join(self, loop: asyncio.AbstractEventLoop | None) -> Joined:
+        """Run all children; raise the first failure that is not tolerated."""
+        if loop is not None:
+            self.spread_soon(loop)
+        try:
+            await self._work_first()
+            while self.tasks:
+                await self._any_done()
+        except BaseException as stop:
+            # Cancelled from outside, or one of ours failed: no child outlives its fork.
+            self._fail(stop)
+            self.failure = stop
+        finally:
+            if self.spreading is not None:
+                self.spreading.cancel()
+        await self._stopped()
+        if self.failure is not None:
+            raise self.failure
+        return Joined(self.values, self.failed)
+
+    async def _work_first(self) -> None:
+        try:
+            await self._work()
+        except BaseException as error:
+            if not self._stopped_by_sibling(error):
+                raise
+        finally:
+            self.first = None
+
+    def _stopped_by_sibling(self, error: BaseException) -> bool:
+        """Whether the first worker was cancelled by `_fail` alone, and by nobody else."""
+        if not self.stopping_first:
+            return False
+        from asyncio import CancelledError, current_task
+
+        task = current_task()
+        return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
+
+    async def _work(self) -> None:
+        fan, values, running = self.fan, self.values, self.running
+        while self.failure is None and self.next < fan.length:
+            index = self.next
+            self.next = index + 1
+            frame = fan.child(index)
+            running[index] = frame
+            try:
+                values[index] = await interpret(frame)  # type: ignore[arg-type]
+            except StateError as error:
+                self.failed += 1
+                if self.failed > fan.tolerated:
+                    del running[index]
+                    self._fail(error)
+                    return
+            del running[index]
+
+    # More workers
+
+    def spread_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start more workers once the present one gives up *loop*."""
+        from asyncio import current_task
+
+        if self.first is None:
+            self.first = current_task(loop)
+        if self.fan.length - self.next > (0 if self.running else 1) and self.fan.limit != 1:
+            self.spreading = loop.call_soon(self._spread, loop)
+
+    def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.spreading = None
+        if self.failure is not None:
+            return
+        present = len(self.tasks) + 1
+        most = min(self.fan.limit or inf, present + self.fan.length - self.next)
+        for _ in range(int(min(2 * present, most)) - present):
+            task = loop.create_task(self._work())
+            self.tasks.add(task)
+            task.add_done_callback(self._done)
+        if len(self.tasks) + 1 < most:
+            self.spreading = loop.call_soon(self._spread, loop)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    # The end
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is not None:
+            return
+        self.failure = error
+        for index in sorted(self.running):
+            frame = self.running[index]
+            self.emit((ABORTED, frame.now, frame, frame.visit, frame.step))
+        for task in self.tasks:
+            task.cancel()
+        if self.first is not None:
+            from asyncio import current_task
+
+            if current_task() is not self.first:
+                self.stopping_first = True
+                self.first.cancel()
+
+    async def _any_done(self) -> None:
+        from asyncio import FIRST_COMPLETED, wait
+
+        await wait(self.tasks, return_when=FIRST_COMPLETED)
+
+    async def _stopped(self) -> None:
+        """Wait for the end of every worker; a second cancellation does not cut this short."""
+        if not self.tasks:
+            return
+        from asyncio import CancelledError, wait
+
+        while self.tasks:
+            try:
+                await wait(self.tasks)
+            except CancelledError as stop:
+                self.failure = stop

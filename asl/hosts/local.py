@@ -1,0 +1,259 @@
+"""The in-memory host: one process, real or virtual time, nothing recorded.
+
+An execution starts on no event loop at all. The first effect that has to wait asks for one, and
+the very same coroutine goes on there; so a run that never waits needs none and imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json
+from asl.engine.agent import Agent, Call, Find
+from asl.hosts.clock import Clock
+from asl.hosts.fork import Fork
+from asl.states.host import (
+    Expired,
+    Fan,
+    Frame,
+    HeartbeatMissed,
+    Joined,
+    Options,
+    Raised,
+    Record,
+    Target,
+)
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["LocalHost", "drive"]
+
+MAX_THREADS = 64
+"""Plain functions that may run at the same time, each in a thread of its own."""
+
+T = TypeVar("T")
+
+
+class _EventLoopWanted:
+    """What a coroutine yields to whoever drives it when it cannot go on without an event loop."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield self
+
+
+def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
+    """Run a coroutine to its end, on an event loop only from the point where it asks for one."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
+    import asyncio
+
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        return runner.run(_resumed(work))
+
+
+async def _resumed(work: Coroutine[Any, Any, T]) -> T:
+    return await _rest_of(work)
+
+
+@coroutine
+def _rest_of(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    return (yield from work.__await__())
+
+
+class LocalHost:
+    """Performs the effects of one execution (protocol `asl.states.host.Host`)."""
+
+    def __init__(
+        self,
+        find: Find,
+        clock: Clock,
+        emit: Callable[[Record], None],
+        deadline: float | None = None,
+    ) -> None:
+        self.find = find
+        self.clock = clock
+        self.emit = emit
+        self.deadline = deadline
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.forks: list[Fork] = []
+        self.agents: dict[int, Agent] = {}
+        self.expired = False
+        self._threads: asyncio.Semaphore | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Life
+
+    async def event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop, asking the driver for one at the first need."""
+        if self.loop is None:
+            await _EventLoopWanted()
+            self.enter_loop()
+        assert self.loop is not None
+        return self.loop
+
+    def enter_loop(self) -> None:
+        """Go on under the event loop that is running now."""
+        import asyncio
+
+        self.loop = asyncio.get_running_loop()
+        if self.deadline is not None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._timer = self.loop.call_later(
+                max(0.0, self.deadline - self.clock.now()), self._expire, task
+            )
+        for fork in self.forks:
+            fork.spread_soon(self.loop)
+
+    def _expire(self, task: asyncio.Task[Any]) -> None:
+        self.expired = True
+        task.cancel()
+
+    async def close(self) -> None:
+        """End what agents still hold: processes, connections, threads."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for agent in self.agents.values():
+            await agent.close()
+
+    # Effects
+
+    async def sleep_until(self, at: Frame, when: float) -> None:
+        """Return when the clock has reached *when*."""
+        if when > self.clock.now():
+            await self._sleep(when - self.clock.now())
+        at.now = max(when, self.clock.now())
+
+    async def _sleep(self, seconds: float) -> None:
+        await self.event_loop()
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    async def tick(self, at: Frame) -> None:
+        """Let others run, and end an execution whose time is over."""
+        if self.loop is not None:
+            await self._sleep(0)
+        at.now = self.clock.now()
+        if self.deadline is not None and at.now > self.deadline:
+            raise Expired
+
+    async def fork(self, at: Frame, fan: Fan) -> Joined:
+        """Run the children of *fan* and join them."""
+        fork = Fork(self.emit, fan)
+        self.forks.append(fork)
+        try:
+            return await fork.join(self.loop)
+        finally:
+            self.forks.remove(fork)
+            at.now = self.clock.now()
+
+    async def invoke(
+        self, at: Frame, target: Target, payload: Json, options: Options | None = None
+    ) -> Json:
+        """Call an agent; whatever it raises becomes an error of the state."""
+        agent = self.find(target)
+        self.agents[id(agent)] = agent
+        call = Call(at, target, options) if agent.takes_call or options else None
+        try:
+            if options is None:
+                result = await self._answer(agent, payload, call)
+            else:
+                assert call is not None
+                result = await self._in_time(at, agent, payload, call, options)
+        except (StateError, NotJson) as error:
+            raise _named(error, target) from error
+        except Exception as error:  # the agent is foreign code: anything it raises is its failure
+            text = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise Raised("States.TaskFailed", text) from error
+        finally:
+            at.now = self.clock.now()
+        if type(result) is dict and target.kind == "agent":
+            at.account(target.state, result)
+        return result
+
+    async def _answer(self, agent: Agent, payload: Json, call: Call | None) -> Json:
+        if call is not None:
+            call.attach(sleep=self._sleep)
+        return await self._reach(agent, payload, call)
+
+    async def _reach(self, agent: Agent, payload: Json, call: Call | None) -> Json:
+        if not agent.blocking:
+            if agent.needs_loop and self.loop is None:
+                await self.event_loop()
+            if not agent.real:
+                return await agent.answer(payload, call)
+            self.clock.real_work += 1
+            try:
+                return await agent.answer(payload, call)
+            finally:
+                self.clock.real_work -= 1
+        if self.loop is None and not self.forks and self.deadline is None:
+            return agent.answer(payload, call)
+        return await self._in_thread(agent, payload, call)
+
+    async def _in_thread(self, agent: Agent, payload: Json, call: Call | None) -> Json:
+        loop = await self.event_loop()
+        from asyncio import Semaphore
+
+        from asl.hosts.threads import run_in_thread
+
+        if self._threads is None:
+            self._threads = Semaphore(MAX_THREADS)
+        async with self._threads:
+            self.clock.real_work += 1
+            try:
+                return await run_in_thread(loop, agent.answer, payload, call)
+            finally:
+                self.clock.real_work -= 1
+
+    async def _in_time(
+        self, at: Frame, agent: Agent, payload: Json, call: Call, options: Options
+    ) -> Json:
+        """Call with the limits of the state; they count from the agent's start."""
+        loop = await self.event_loop()
+        from asyncio import timeout
+
+        try:
+            async with timeout(options.timeout) as whole, timeout(options.heartbeat) as pulse:
+
+                def beat() -> None:
+                    if options.heartbeat is not None:
+                        due = loop.time() + options.heartbeat
+                        loop.call_soon_threadsafe(_reschedule, pulse, due)
+
+                call.attach(sleep=self._sleep, beat=beat)
+                return await self._reach(agent, payload, call)
+        except TimeoutError:
+            call.cancelled = True
+            if whole.expired():
+                raise Raised(
+                    "States.Timeout", f"no answer within {options.timeout:g} seconds"
+                ) from None
+            if pulse.expired():
+                raise HeartbeatMissed(
+                    f"no sign of life within {options.heartbeat:g} seconds"
+                ) from None
+            raise
+        except BaseException:
+            call.cancelled = True
+            raise
+
+
+def _reschedule(pulse: asyncio.Timeout, due: float) -> None:
+    if not pulse.expired() and pulse.when() is not None:
+        pulse.reschedule(due)
+
+
+def _named(error: StateError | NotJson, target: Target) -> StateError:
+    if isinstance(error, NotJson):
+        return Raised("States.TaskFailed", f"{target.name} returned no JSON: {error}")
+    if isinstance(error, Raised | HeartbeatMissed):
+        return error
+    return Raised(error.name or "States.TaskFailed", error.cause)

@@ -1,0 +1,101 @@
+"""One execution from start to end on the in-memory host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.agent import Find
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame
+from asl.engine.history import Event, Expander
+from asl.engine.interpreter import interpret
+from asl.engine.result import Result
+from asl.hosts.clock import Clock
+from asl.hosts.local import LocalHost
+from asl.program import Program
+from asl.states.host import Expired, Record
+
+if TYPE_CHECKING:
+    from asyncio import Task
+
+__all__ = ["Listener", "execute"]
+
+Listener = Callable[[Event], None]
+
+
+async def execute(
+    program: Program,
+    data: Json,
+    find: Find,
+    clock: Clock,
+    *,
+    name: str | None = None,
+    listener: Listener | None = None,
+    in_event_loop: bool = False,
+) -> Result:
+    """Run *program* on *data*; a failed workflow is a result, not an exception.
+
+    *listener* gets every event as it happens. *in_event_loop* says that the caller is awaited on
+    an event loop already; otherwise one is asked for when it is needed.
+    """
+    records: list[Record] = []
+    execution = Execution(
+        program,
+        data,
+        name=name or token_hex(16),
+        started=clock.now(),
+        emit=records.append,
+    )
+    expander = None
+    if listener is not None:
+        expander = Expander(execution)
+        execution.emit = _told(records, expander, listener)
+        listener(expander.start())
+    host = LocalHost(find, clock, execution.emit, execution.deadline)
+    if in_event_loop:
+        host.enter_loop()
+    frame = Frame(execution, host, program.machine.start, data, execution.started, {})
+    status, output, failure = "SUCCEEDED", None, None
+    try:
+        output = await interpret(frame)
+    except StateError as error:
+        status, failure = "FAILED", error
+    except Expired:
+        status = "TIMED_OUT"
+    except BaseException:
+        if not host.expired:
+            raise
+        _uncancel()
+        status = "TIMED_OUT"
+    finally:
+        await host.close()
+    if status == "TIMED_OUT":
+        failure = StateError("States.Timeout", None)
+    result = Result(execution, records, status, clock.now(), output, failure)
+    if listener is not None and expander is not None:
+        listener(expander.end(result.status, result.ended, result.end_details()))
+    return result
+
+
+def _told(
+    records: list[Record], expander: Expander, listener: Listener
+) -> Callable[[Record], None]:
+    def emit(record: Record) -> None:
+        records.append(record)
+        for event in expander.feed(record):
+            listener(event)
+
+    return emit
+
+
+def _uncancel() -> None:
+    """Take back the cancellation by which the host ended an execution whose time was over."""
+    from asyncio import current_task
+
+    task: Task[object] | None = current_task()
+    if task is not None:
+        task.uncancel()

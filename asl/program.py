@@ -1,0 +1,86 @@
+"""Layer 2: a compiled workflow. Built once by the compiler, never changed afterwards."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from asl.core.errors import StateError
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.expr.frame import Evaluate
+
+__all__ = ["Catcher", "Choose", "Finish", "Machine", "Program", "Retrier", "Step", "Work"]
+
+Choose: TypeAlias = Callable[[Json, Any], "tuple[Step | None, Json]"]
+"""A pure state that decides where to go: `(raw input, frame) -> (next step, output)`."""
+
+Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
+"""What a state asks of the world: `(raw input, frame) -> raw result`."""
+
+Finish: TypeAlias = Callable[[Json, Json, Any], Json]
+"""`(raw input, raw result, frame) -> output`; assigns the state's variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrier:
+    """One entry of `Retry`; times in seconds (Specification 4.3)."""
+
+    matches: Callable[[StateError], bool]
+    interval: float = 1.0
+    max_attempts: int = 3
+    backoff_rate: float = 2.0
+    max_delay: float | None = None
+    jitter: str = "NONE"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Catcher:
+    """One entry of `Catch` (Specification 4.4)."""
+
+    matches: Callable[[StateError], bool]
+    output: Callable[[Json, Json, Any], Json]
+    """`(raw input, error output, frame) -> output`; assigns the catcher's variables."""
+    next: "Step"
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One state, ready to run. Exactly one of `transform`, `choose` and `work` is set.
+
+    A pure state has `transform` (output only; it goes on with `next`) or `choose`. A state that
+    reaches the world has `work` and `finish`, and may have retriers and catchers. `next` is None
+    where the machine ends. The compiler links steps after making them; nothing changes later.
+    """
+
+    name: str
+    type: str
+    pointer: str
+    transform: Evaluate | None = None
+    choose: Choose | None = None
+    work: Work | None = None
+    finish: Finish | None = None
+    next: "Step | None" = None
+    retriers: tuple[Retrier, ...] = ()
+    catchers: tuple[Catcher, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """One `StartAt` with its `States`: the workflow itself, a branch or an iteration."""
+
+    start: Step
+    steps: Mapping[str, Step]
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A compiled workflow."""
+
+    machine: Machine
+    profile: Profile
+    name: str
+    timeout: float | None = None
+    """Seconds that one execution may take, None for no bound."""
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    """Every machine of the workflow by the JSON Pointer of its object."""

@@ -1,0 +1,24 @@
+"""Layer 3: the state types. A member of the family is one module and one row of the table."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from asl.states.base import StateType
+from asl.states.choice import CHOICE
+from asl.states.fail import FAIL
+from asl.states.map import MAP
+from asl.states.parallel import PARALLEL
+from asl.states.pass_ import PASS
+from asl.states.succeed import SUCCEED
+from asl.states.task import TASK
+from asl.states.wait import WAIT
+
+__all__ = ["KNOWN_TYPES", "STATE_TYPES"]
+
+STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
+    {each.name: each for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL)}
+)
+"""The state types that this version executes."""
+
+KNOWN_TYPES = (*STATE_TYPES, "Approval", "Debate", "Checkpoint", "Include", "Workflow")
+"""The state types of the language; those without a row are checked but not executed."""

@@ -1,0 +1,95 @@
+"""What a state type is: one module, one row of the table (`asl.states.STATE_TYPES`).
+
+A row says how the state is checked beyond its JSON Schema and how it is compiled. What all states
+share (paths, templates, Assign, Retry, Catch, history, limits) belongs to the compiler and the
+interpreter.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from asl.core.diagnostics import Finding, escape
+from asl.core.profile import Missing, Profile
+from asl.core.values import Json
+from asl.expr.frame import Evaluate
+from asl.expr.rules import Operand
+from asl.program import Finish, Machine, Step
+
+__all__ = ["Compiler", "Node", "StateType"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One state of a document as a check sees it."""
+
+    value: Mapping[str, Json]
+    pointer: str
+    name: str
+    scope: frozenset[str]
+    """The names of the states of the same machine."""
+    profile: Profile
+    query_language: str = "JSONPath"
+
+    def at(self, *steps: str | int) -> str:
+        """Return the JSON Pointer of something below this state."""
+        return self.pointer + "".join(f"/{escape(str(step))}" for step in steps)
+
+
+class Compiler(Protocol):
+    """What compiling one state may ask for. All texts have been checked before."""
+
+    state: Mapping[str, Json]
+    name: str
+    profile: Profile
+
+    def input(self) -> Evaluate:
+        """Compile `InputPath`: raw input to effective input."""
+        ...
+
+    def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
+        """Compile the payload template in *field*, None where the field is absent."""
+        ...
+
+    def reference(self, field: str) -> Evaluate:
+        """Compile the reference path in *field*."""
+        ...
+
+    def expression(self, field: str, text: str) -> Evaluate:
+        """Compile a path of any kind or an intrinsic call that stands in *field*."""
+        ...
+
+    def operand(self) -> Operand:
+        """Return how the texts inside a choice rule are compiled."""
+        ...
+
+    def assign(self, holder: Mapping[str, Json]) -> Evaluate | None:
+        """Compile the `Assign` of the state, a rule or a catcher: data to new variables."""
+        ...
+
+    def output(self) -> Evaluate | None:
+        """Compile `OutputPath`, None where it changes nothing."""
+        ...
+
+    def finish(self) -> Finish | None:
+        """Compile `ResultSelector`, `ResultPath`, `Assign`, `OutputPath`; None for no change."""
+        ...
+
+    def machine(self, *steps: str | int) -> Machine:
+        """Compile the sub-machine at *steps* below the state."""
+        ...
+
+    def step(self, name: str) -> Step:
+        """Return the state *name* of the same machine."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StateType:
+    """One row of the table of state types."""
+
+    name: str
+    compile: Callable[[Compiler, Step], None]
+    """Fill the step's behaviour: `transform`, `choose`, or `work` with `finish`."""
+    check: Callable[[Node], Iterator[Finding]]
+    """Find what is wrong with one state of this type and no schema can say."""

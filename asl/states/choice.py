@@ -1,0 +1,201 @@
+"""Choice: goes to the first rule that holds, else to `Default` (6.2)."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import StateError
+from asl.core.values import Json, json_equal
+from asl.expr.frame import Evaluate, Frame
+from asl.expr.rules import COMBINATORS, OPERATORS, Predicate, compile_rule
+from asl.expr.times import instant, relative
+from asl.program import Choose, Step
+from asl.states.base import Compiler, Node, StateType
+
+
+def compile_choice(compiler: Compiler, step: Step) -> None:
+    """Compile a Choice into one pure closure that yields the next step and the output."""
+    rules = [_rule(compiler, rule) for rule in compiler.state["Choices"]]
+    default = _default(compiler)
+    effective_input, output = compiler.input(), compiler.output()
+    if "InputPath" in compiler.state or output is not None:
+        step.choose = _filtered(compiler.name, rules, default, effective_input, output)
+    else:
+        step.choose = _plain(compiler.name, rules, default)
+
+
+_Target = tuple[Step, Evaluate | None]
+_Rule = tuple[Predicate, Step, Evaluate | None]
+
+
+def _rule(compiler: Compiler, rule: Mapping[str, Json]) -> _Rule:
+    holds = compile_rule(rule, compiler.operand())
+    return holds, compiler.step(rule["Next"]), compiler.assign(rule)
+
+
+def _default(compiler: Compiler) -> _Target | None:
+    if "Default" not in compiler.state:
+        return None
+    return compiler.step(compiler.state["Default"]), compiler.assign(compiler.state)
+
+
+def _chosen(
+    name: str, rules: list[_Rule], default: _Target | None, data: Json, frame: Frame
+) -> _Target:
+    for holds, target, assign in rules:
+        if holds(data, frame):
+            return target, assign
+    if default is None:
+        raise StateError(
+            "States.NoChoiceMatched",
+            f"Failed to transition out of the state '{name}': "
+            "no rule of 'Choices' holds and there is no 'Default'",
+        )
+    return default
+
+
+def _plain(name: str, rules: list[_Rule], default: _Target | None) -> Choose:
+    def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+        target, assign = _chosen(name, rules, default, data, frame)
+        if assign is not None:
+            frame.variables = {**frame.variables, **assign(data, frame)}
+        return target, data
+
+    return choose
+
+
+def _filtered(
+    name: str,
+    rules: list[_Rule],
+    default: _Target | None,
+    effective_input: Evaluate,
+    output: Evaluate | None,
+) -> Choose:
+    def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+        effective = effective_input(data, frame)
+        target, assign = _chosen(name, rules, default, effective, frame)
+        result = effective if output is None else output(effective, frame)
+        if assign is not None:
+            frame.variables = {**frame.variables, **assign(effective, frame)}
+        return target, result
+
+    return choose
+
+
+def check_choice(node: Node) -> Iterator[Finding]:
+    """Rules have one shape and one operator, and lead somewhere in every case."""
+    yield from check_rules(node)
+    if "Default" not in node.value:
+        yield Finding(
+            "V-CHOICE-06",
+            f"{node.name!r} fails where no rule holds",
+            node.pointer,
+            "add 'Default'",
+            at_key=True,
+        )
+
+
+def check_rules(node: Node) -> Iterator[Finding]:
+    """Find what is wrong with the rules in `Choices`, beyond their schema and expressions."""
+    choices = node.value.get("Choices")
+    rules = choices if type(choices) is list else []
+    for index, rule in enumerate(rules):
+        if type(rule) is not dict:
+            continue
+        pointer = node.at("Choices", index)
+        if node.query_language == "JSONPath":
+            yield from _check_rule(rule, pointer)
+        elif "Condition" not in rule:
+            yield Finding("V-CHOICE-03", "the rule has no 'Condition'", pointer)
+        condition = _condition(rule)
+        for before, other in enumerate(rules[:index]):
+            if type(other) is dict and condition and json_equal(_condition(other), condition):
+                yield Finding(
+                    "V-CHOICE-08",
+                    "an earlier rule has the same condition, so this one is never used",
+                    pointer,
+                    related=((node.at("Choices", before), "the earlier rule"),),
+                )
+                break
+
+
+def _condition(rule: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return what decides whether the rule holds."""
+    aside = ("Next", "Assign", "Output", "Comment")
+    return {field: value for field, value in rule.items() if field not in aside}
+
+
+def _check_rule(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    yield from _check_form(rule, pointer)
+    for field, value in rule.items():
+        if field in ("And", "Or"):
+            for index, part in enumerate(value if type(value) is list else ()):
+                if type(part) is dict:
+                    yield from _check_rule(part, f"{pointer}/{field}/{index}")
+        elif field == "Not" and type(value) is dict:
+            yield from _check_rule(value, f"{pointer}/{field}")
+        elif field in OPERATORS:
+            yield from _check_operand(field, value, f"{pointer}/{field}")
+    if "Variable.$" in rule:
+        yield Finding(
+            "V-CHOICE-07", "AWS knows no 'Variable.$'", f"{pointer}/Variable.$", at_key=True
+        )
+
+
+def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """One of And, Or, Not, or a variable with one operator."""
+    combinators = [field for field in COMBINATORS if field in rule]
+    operators = [field for field in rule if field in OPERATORS]
+    variables = [field for field in ("Variable", "Variable.$") if field in rule]
+    if combinators:
+        for surplus in [*combinators[1:], *variables, *operators]:
+            yield Finding(
+                "V-CHOICE-03",
+                f"{combinators[0]!r} and {surplus!r} exclude each other",
+                f"{pointer}/{surplus}",
+                at_key=True,
+            )
+        return
+    if "Condition" in rule:
+        return  # a rule of the other query language, which is a fault of its own
+    for surplus in operators[1:]:
+        yield Finding(
+            "V-CHOICE-03",
+            f"a rule makes one comparison: {operators[0]!r} and {surplus!r} are two",
+            f"{pointer}/{surplus}",
+            'combine two rules with "And"',
+            at_key=True,
+        )
+    if len(variables) == 2:
+        yield Finding(
+            "V-ST-09",
+            "both 'Variable' and 'Variable.$' are given",
+            f"{pointer}/Variable.$",
+            at_key=True,
+        )
+    known = {*OPERATORS, *COMBINATORS, "Variable", "Variable.$", "Next", "Assign", "Comment"}
+    if not variables:
+        yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer)
+    elif not operators and rule.keys() <= known:
+        yield Finding("V-CHOICE-03", "the rule compares its variable with nothing", pointer)
+
+
+def _check_operand(name: str, value: Json, pointer: str) -> Iterator[Finding]:
+    if type(value) is not str:
+        return
+    if name == "StringMatches" and set(value) & set("?["):
+        yield Finding("V-CHOICE-10", "only * is a wildcard here; ? and [ are literal", pointer)
+    if OPERATORS[name].operand != "timestamp":
+        return
+    if relative(value) is not None:
+        message = f"AWS knows no times relative to now such as {value!r}"
+        yield Finding("V-CHOICE-07", message, pointer)
+    elif instant(value) is None:
+        yield Finding(
+            "V-CHOICE-04",
+            f"{value!r} names no real date and time",
+            pointer,
+            'a timestamp looks like "2030-01-31T13:45:00Z"',
+        )
+
+
+CHOICE = StateType("Choice", compile_choice, check_choice)

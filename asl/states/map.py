@@ -1,0 +1,266 @@
+"""Map: runs one machine for every item of an array (6.3)."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import StateError
+from asl.core.values import Json, is_integer, is_number
+from asl.expr.frame import Evaluate, identity
+from asl.program import Machine, Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import ABSENT, Fan, Frame, Joined
+
+
+def compile_map(compiler: Compiler, step: Step) -> None:
+    """Compile a Map: the result is the array of the iterations' outputs, in item order."""
+    effective_input, items_of = compiler.input(), _items(compiler)
+    selector = compiler.template("ItemSelector") or compiler.template("Parameters")
+    limit, tolerated = _limit(compiler), _tolerance(compiler)
+    processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
+    machine = compiler.machine(processor)
+
+    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+        effective = effective_input(data, frame)
+        items = items_of(effective, frame)
+        return frame.host.fork(
+            frame,
+            Fan(
+                len(items),
+                _children(frame, machine, items, selector, effective),
+                limit(effective, frame),
+                tolerated(effective, frame, len(items)),
+            ),
+        )
+
+    step.work = work
+    finish = compiler.finish()
+
+    def outcome(data: Json, joined: Joined, frame: Frame) -> Json:
+        values = joined.values
+        if joined.failed:
+            values = [value for value in values if value is not ABSENT]
+        return values if finish is None else finish(data, values, frame)
+
+    step.finish = outcome
+
+
+def _children(
+    frame: Frame, machine: Machine, items: list[Json], selector: Evaluate | None, effective: Json
+) -> Callable[[int], Frame]:
+    if selector is None:
+        return lambda index: frame.child(index, machine, items[index], items[index])
+
+    def child(index: int) -> Frame:
+        made = frame.child(index, machine, None, items[index])
+        made.data = selector(effective, made)
+        return made
+
+    return child
+
+
+def _items(compiler: Compiler) -> Evaluate:
+    field = next((f for f in ("ItemsPath", "ItemsPath.$") if f in compiler.state), None)
+    if field is None:
+        path, text = identity, "$"
+    else:
+        text = compiler.state[field]
+        path = (
+            compiler.reference(field) if field == "ItemsPath" else compiler.expression(field, text)
+        )
+
+    def items(data: Json, frame: Frame) -> Json:
+        value = path(data, frame)
+        if type(value) is not list:
+            raise StateError("States.Runtime", f'Reference path "{text}" must point to array.')
+        return value
+
+    return items
+
+
+def _limit(compiler: Compiler) -> Callable[[Json, Frame], int]:
+    if "MaxConcurrencyPath" not in compiler.state:
+        fixed = compiler.state.get("MaxConcurrency", 0)
+        return lambda data, frame: fixed
+    path = compiler.reference("MaxConcurrencyPath")
+
+    def limit(data: Json, frame: Frame) -> int:
+        value = path(data, frame)
+        if not is_integer(value) or value < 0:
+            raise StateError(
+                "States.Runtime",
+                f"'MaxConcurrencyPath' must give a whole number from 0 up, not {value}",
+            )
+        return int(value)
+
+    return limit
+
+
+def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float]:
+    """Return `(effective input, frame, items) -> failures that do not fail the Map`."""
+    count = _bound(compiler, "ToleratedFailureCount", None)
+    percentage = _bound(compiler, "ToleratedFailurePercentage", 100)
+    if count is None and percentage is None:
+        return lambda data, frame, length: 0
+
+    def tolerated(data: Json, frame: Frame, length: int) -> float:
+        # A failure is too many once it exceeds either bound; an absent bound does not bind.
+        bounds = []
+        if count is not None:
+            bounds.append(count(data, frame))
+        if percentage is not None:
+            bounds.append(length * percentage(data, frame) / 100)
+        return float(min(bounds))
+
+    return tolerated
+
+
+def _bound(
+    compiler: Compiler, field: str, most: int | None
+) -> Callable[[Json, Frame], float] | None:
+    if field in compiler.state:
+        fixed = compiler.state[field]
+        return lambda data, frame: fixed
+    if f"{field}Path" not in compiler.state:
+        return None
+    path = compiler.reference(f"{field}Path")
+
+    def bound(data: Json, frame: Frame) -> float:
+        value = path(data, frame)
+        if not is_number(value) or value < 0 or (most is not None and value > most):
+            raise StateError(
+                "States.Runtime",
+                f"'{field}Path' must give a number from 0 "
+                + (f"to {most}, not {value}" if most else f"up, not {value}"),
+            )
+        return float(value)
+
+    return bound
+
+
+def check_map(node: Node) -> Iterator[Finding]:
+    """One processor, one selector, one bound of each pair."""
+    state = node.value
+    yield from _check_processor(node)
+    for one, other, rule in _PAIRS:
+        if one in state and other in state:
+            yield _exclusive(node, one, other, rule)
+    if not state.keys() & {"ItemsPath", "ItemsPath.$", "Items", "ItemReader"}:
+        if node.query_language == "JSONPath":
+            yield Finding(
+                "V-MAP-11",
+                "without 'ItemsPath' the whole input is taken as the array of items",
+                node.pointer,
+                'write "ItemsPath": "$" if that is meant',
+                at_key=True,
+            )
+    if "Parameters" in state and node.query_language == "JSONPath":
+        yield Finding(
+            "V-MAP-13",
+            "'Parameters' is the older name of 'ItemSelector'",
+            node.at("Parameters"),
+            at_key=True,
+        )
+    yield from _check_distributed(node)
+
+
+_PAIRS = (
+    ("ItemsPath", "Items", "V-MAP-03"),
+    ("ItemSelector", "Parameters", "V-MAP-04"),
+    ("MaxConcurrency", "MaxConcurrencyPath", "V-MAP-05"),
+    ("ToleratedFailureCount", "ToleratedFailureCountPath", "V-MAP-05"),
+    ("ToleratedFailurePercentage", "ToleratedFailurePercentagePath", "V-MAP-05"),
+)
+_DISTRIBUTED = (
+    "ItemReader",
+    "ItemBatcher",
+    "ResultWriter",
+    "ToleratedFailureCount",
+    "ToleratedFailureCountPath",
+    "ToleratedFailurePercentage",
+    "ToleratedFailurePercentagePath",
+    "Label",
+)
+"""The fields that AWS takes in a distributed Map only."""
+
+
+def _exclusive(node: Node, one: str, other: str, rule: str) -> Finding:
+    return Finding(
+        rule,
+        f"{one!r} and {other!r} exclude each other",
+        node.at(other),
+        related=((node.at(one), f"{one!r} is here"),),
+        at_key=True,
+    )
+
+
+def _check_processor(node: Node) -> Iterator[Finding]:
+    given = [field for field in ("ItemProcessor", "Iterator") if field in node.value]
+    if not given:
+        yield Finding(
+            "V-MAP-01",
+            f"nothing says what {node.name!r} does with an item",
+            node.pointer,
+            "add 'ItemProcessor'",
+            at_key=True,
+        )
+    elif len(given) == 2:
+        yield _exclusive(node, *given, "V-MAP-01")
+    elif given == ["Iterator"]:
+        yield Finding(
+            "V-MAP-13",
+            "'Iterator' is the older name of 'ItemProcessor'",
+            node.at("Iterator"),
+            at_key=True,
+        )
+
+
+def _check_distributed(node: Node) -> Iterator[Finding]:
+    processor = next((f for f in ("ItemProcessor", "Iterator") if f in node.value), "ItemProcessor")
+    config = _object(_object(node.value.get(processor)).get("ProcessorConfig"))
+    if config.get("Mode") != "DISTRIBUTED":
+        for field in _DISTRIBUTED:
+            if field in node.value:
+                yield Finding(
+                    "V-MAP-06",
+                    f"{field!r} belongs to a distributed Map",
+                    node.at(field),
+                    at_key=True,
+                )
+    elif "ExecutionType" not in config:
+        yield Finding(
+            "V-MAP-07",
+            "a distributed Map needs 'ExecutionType'",
+            node.at(processor, "ProcessorConfig"),
+            "STANDARD or EXPRESS",
+            at_key=True,
+        )
+    batcher = node.value.get("ItemBatcher")
+    if type(batcher) is dict and not any(field.startswith("Max") for field in batcher):
+        yield Finding(
+            "V-MAP-10",
+            "'ItemBatcher' does not bound its batches",
+            node.at("ItemBatcher"),
+            "add 'MaxItemsPerBatch' or 'MaxInputBytesPerBatch'",
+            at_key=True,
+        )
+    yield from _check_headers(node)
+
+
+def _check_headers(node: Node) -> Iterator[Finding]:
+    config = _object(_object(node.value.get("ItemReader")).get("ReaderConfig"))
+    headers = config.get("CSVHeaders")
+    pointer = node.at("ItemReader", "ReaderConfig")
+    if config.get("CSVHeaderLocation") == "GIVEN" and headers is None:
+        yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True)
+    names = headers if type(headers) is list else []
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            message = f"the column {name!r} is listed twice"
+            yield Finding("V-MAP-09", message, f"{pointer}/CSVHeaders/{index}")
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if type(value) is dict else {}
+
+
+MAP = StateType("Map", compile_map, check_map)

@@ -1,0 +1,50 @@
+"""Parallel: runs its branches at the same time, each on its own copy of the input (6.4)."""
+
+from collections.abc import Awaitable, Iterator
+
+from asl.core.diagnostics import Finding
+from asl.core.values import Json
+from asl.program import Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import Fan, Frame
+
+
+def compile_parallel(compiler: Compiler, step: Step) -> None:
+    """Compile a Parallel: the result is the array of the branches' outputs, in their order."""
+    effective_input, parameters = compiler.input(), compiler.template("Parameters")
+    branches = [compiler.machine("Branches", i) for i in range(len(compiler.state["Branches"]))]
+
+    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+        payload = effective_input(data, frame)
+        if parameters is not None:
+            payload = parameters(payload, frame)
+
+        def child(index: int) -> Frame:
+            return frame.child(index, branches[index], payload)
+
+        return frame.host.fork(frame, Fan(len(branches), child))
+
+    step.work = work
+    finish = compiler.finish()
+    step.finish = (
+        (lambda data, joined, frame: joined.values)
+        if finish is None
+        else (lambda data, joined, frame: finish(data, joined.values, frame))
+    )
+
+
+def check_parallel(node: Node) -> Iterator[Finding]:
+    """A branch has no settings of its own."""
+    branches = node.value.get("Branches")
+    for index, branch in enumerate(branches if type(branches) is list else ()):
+        for field in ("QueryLanguage", "ProcessorConfig"):
+            if type(branch) is dict and field in branch:
+                yield Finding(
+                    "V-PAR-03",
+                    f"{field!r} has no effect on a branch",
+                    node.at("Branches", index, field),
+                    at_key=True,
+                )
+
+
+PARALLEL = StateType("Parallel", compile_parallel, check_parallel)

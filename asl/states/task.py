@@ -1,0 +1,155 @@
+"""Task: calls an agent or a resource handler (6.1)."""
+
+from collections.abc import Awaitable, Callable, Iterator
+
+from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import StateError
+from asl.core.values import Json, is_integer, type_name
+from asl.program import Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import Frame, Options, Target
+
+MAX_SECONDS = 99_999_999
+AGENT_BLOCKS = (
+    "Memory",
+    "Context",
+    "Tools",
+    "Budget",
+    "Guardrails",
+    "Reasoning",
+    "Model",
+    "Generation",
+    "Audit",
+    "Metadata",
+    "Cache",
+    "Idempotent",
+    "IdempotencyKey",
+    "CacheResult",
+    "CacheTTL",
+    "Feedback",
+    "Streaming",
+    "Progress",
+)
+"""The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
+
+
+def compile_task(compiler: Compiler, step: Step) -> None:
+    """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
+    effective_input, parameters = compiler.input(), compiler.template("Parameters")
+    target = _target(compiler)
+    options = _options(compiler)
+
+    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+        effective = effective_input(data, frame)
+        payload = effective if parameters is None else parameters(effective, frame)
+        limits = None if options is None else options(effective, frame)
+        frame.scheduled(payload)
+        return frame.host.invoke(frame, target, payload, limits)
+
+    step.work = work
+    step.finish = compiler.finish() or (lambda data, result, frame: result)
+
+
+def _target(compiler: Compiler) -> Target:
+    kind = "agent" if "Agent" in compiler.state else "resource"
+    return Target(kind, compiler.state[kind.capitalize()], compiler.name)
+
+
+def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
+    timeout, heartbeat = _seconds(compiler, "TimeoutSeconds"), _seconds(compiler, "HeartbeatSeconds")
+    if timeout is None and heartbeat is None:
+        return None
+    return lambda data, frame: Options(
+        None if timeout is None else timeout(data, frame),
+        None if heartbeat is None else heartbeat(data, frame),
+    )
+
+
+def _seconds(compiler: Compiler, field: str) -> Callable[[Json, Frame], float] | None:
+    if field in compiler.state:
+        fixed = compiler.state[field]
+        return lambda data, frame: fixed
+    if f"{field}Path" not in compiler.state:
+        return None
+    path = compiler.reference(f"{field}Path")
+
+    def seconds(data: Json, frame: Frame) -> float:
+        value = path(data, frame)
+        if not is_integer(value) or not 1 <= value <= MAX_SECONDS:
+            raise StateError(
+                "States.Runtime",
+                f"'{field}Path' must give a whole number from 1 to {MAX_SECONDS}, not {value}",
+            )
+        return float(value)
+
+    return seconds
+
+
+def check_task(node: Node) -> Iterator[Finding]:
+    """One target, one form of each limit, a heartbeat shorter than the timeout."""
+    yield from _check_target(node)
+    yield from _check_limits(node)
+    if "Credentials" in node.value and "Resource" not in node.value:
+        yield Finding(
+            "V-TASK-06",
+            "'Credentials' has no effect on an agent",
+            node.at("Credentials"),
+            severity=Severity.WARNING,
+            at_key=True,
+        )
+    if "Agent" in node.value and type(node.value.get("Parameters", {})) is not dict:
+        yield Finding(
+            "V-TASK-09",
+            f"agents usually take an object, not {type_name(node.value['Parameters'])}",
+            node.at("Parameters"),
+            "wrap the value into an object",
+            severity=Severity.WARNING,
+        )
+
+
+def _check_target(node: Node) -> Iterator[Finding]:
+    agent, resource = "Agent" in node.value, "Resource" in node.value
+    if agent and resource:
+        yield Finding(
+            "V-TASK-01", "'Agent' and 'Resource' exclude each other", node.at("Resource"), at_key=True
+        )
+    elif not agent and not resource:
+        yield Finding(
+            "V-TASK-01",
+            f"nothing says what does the work of {node.name!r}",
+            node.pointer,
+            "'Agent' is a fixed name: choose between agents with a Choice state"
+            if "Agent.$" in node.value
+            else "add 'Agent' or 'Resource'",
+            at_key=True,
+        )
+    elif resource:
+        for block in AGENT_BLOCKS:
+            if block in node.value:
+                yield Finding(
+                    "V-TASK-08",
+                    f"{block!r} has no effect on a resource, only on an agent",
+                    node.at(block),
+                    at_key=True,
+                )
+
+
+def _check_limits(node: Node) -> Iterator[Finding]:
+    for field in ("TimeoutSeconds", "HeartbeatSeconds"):
+        if field in node.value and f"{field}Path" in node.value:
+            yield Finding(
+                "V-TASK-04",
+                f"'{field}' and '{field}Path' exclude each other",
+                node.at(f"{field}Path"),
+                at_key=True,
+            )
+    timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
+    if is_integer(timeout) and is_integer(heartbeat) and heartbeat >= timeout:
+        yield Finding(
+            "V-TASK-07",
+            f"the heartbeat must be shorter than the timeout of {timeout} seconds",
+            node.at("HeartbeatSeconds"),
+        )
+
+
+TASK = StateType("Task", compile_task, check_task)

@@ -1,0 +1,133 @@
+"""Wait: goes on after a delay or at a point in time (6.6)."""
+
+from collections.abc import Awaitable, Callable, Iterator
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import StateError
+from asl.core.values import Json, is_integer
+from asl.expr.frame import Evaluate, Frame
+from asl.expr.times import epoch, instant
+from asl.program import Finish, Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import Frame as StateFrame
+
+MAX_DELAY = 2_147_483_647
+"""Seconds that a Wait may last; recorded AWS runs fail beyond it."""
+
+
+def compile_wait(compiler: Compiler, step: Step) -> None:
+    """Compile a Wait: the output is the filtered input, whatever the delay."""
+    effective_input, when = compiler.input(), _when(compiler)
+
+    def work(data: Json, frame: StateFrame) -> Awaitable[Json]:
+        wake = when(effective_input(data, frame), frame)
+        if wake - frame.now > MAX_DELAY:
+            raise StateError("States.Runtime", "Wait state delay is too long.")
+        return frame.host.sleep_until(frame, wake)
+
+    step.work = work
+    step.finish = _finish(compiler, effective_input)
+
+
+def _finish(compiler: Compiler, effective_input: Evaluate) -> Finish:
+    output, assign = compiler.output(), compiler.assign(compiler.state)
+
+    def finish(data: Json, result: Json, frame: Frame) -> Json:
+        effective = effective_input(data, frame)
+        outcome = effective if output is None else output(effective, frame)
+        if assign is not None:
+            frame.variables = {**frame.variables, **assign(effective, frame)}
+        return outcome
+
+    return finish
+
+
+def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
+    """Return `(effective input, frame) -> wake time` in epoch seconds."""
+    state = compiler.state
+    if "Seconds" in state:
+        seconds = state["Seconds"]
+        return lambda data, frame: frame.now + seconds
+    if "SecondsPath" in state:
+        return _seconds_path(_given(compiler, "SecondsPath"), state["SecondsPath"])
+    if "Timestamp" in state:
+        moment = epoch(state["Timestamp"])
+        return lambda data, frame: moment
+    return _timestamp_path(_given(compiler, "TimestampPath"), state["TimestampPath"])
+
+
+def _given(compiler: Compiler, field: str) -> Evaluate:
+    """Compile a path whose absence has AWS's own wording for waits."""
+    path, text = compiler.reference(field), compiler.state[field]
+
+    def value(data: Json, frame: Frame) -> Json:
+        try:
+            return path(data, frame)
+        except StateError as error:
+            raise StateError(
+                error.name, f"The {field} parameter does not reference an input value: {text}"
+            ) from None
+
+    return value
+
+
+def _seconds_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
+    def when(data: Json, frame: Frame) -> float:
+        seconds = path(data, frame)
+        if not is_integer(seconds):
+            fault = "cannot be parsed as a long value"
+        elif seconds < 0:
+            fault = "references a negative value"
+        else:
+            return frame.now + float(seconds)
+        raise StateError(
+            "States.Runtime", f"The SecondsPath parameter {fault}: {text} == {seconds}"
+        )
+
+    return when
+
+
+def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
+    def when(data: Json, frame: Frame) -> float:
+        moment = path(data, frame)
+        if type(moment) is not str or instant(moment) is None:
+            raise StateError(
+                "States.Runtime",
+                "The TimestampPath parameter does not reference a valid ISO-8601 extended offset "
+                f"date-time format string: {text} == {moment}",
+            )
+        return epoch(moment)
+
+    return when
+
+
+def check_wait(node: Node) -> Iterator[Finding]:
+    """Exactly one of the four ways to say how long; a date that exists."""
+    forms = ("Seconds", "SecondsPath", "Timestamp", "TimestampPath")
+    given = [form for form in forms if form in node.value]
+    if not given:
+        yield Finding(
+            "V-WAIT-01",
+            f"state {node.name!r} does not say how long it waits",
+            node.pointer,
+            hint=f"give one of {', '.join(forms)}",
+            at_key=True,
+        )
+    for surplus in given[1:]:
+        yield Finding(
+            "V-WAIT-01",
+            f"{given[0]!r} and {surplus!r} exclude each other",
+            node.at(surplus),
+            at_key=True,
+        )
+    moment = node.value.get("Timestamp")
+    if type(moment) is str and not moment.startswith("{%") and instant(moment) is None:
+        yield Finding(
+            "V-WAIT-03",
+            f"{moment!r} names no real date and time",
+            node.at("Timestamp"),
+            'a timestamp looks like "2030-01-31T13:45:00Z"',
+        )
+
+
+WAIT = StateType("Wait", compile_wait, check_wait)
