@@ -132,6 +132,7 @@ def run(
     profile: str | Profile = "default",
     clock: str | Clock = "wall",
     name: str | None = None,
+    express: bool = False,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -140,7 +141,7 @@ def run(
     `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
-    is `{}`. `clock` is `"wall"`, `"virtual"` or a clock object. `listener` gets every event.
+    is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`, `"virtual"` or a clock object. `listener` gets every event.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors and AslError
     for misuse.
@@ -154,7 +155,13 @@ def run(
     _refuse_running_loop()
     return drive(
         execute(
-            program, _input(input), registry.find, chosen, name=name, listener=listener
+            program,
+            _input(input),
+            registry.find,
+            chosen,
+            name=name,
+            express=express,
+            listener=listener,
         ),
         chosen,
     )
@@ -170,6 +177,7 @@ async def arun(
     profile: str | Profile = "default",
     clock: str | Clock = "wall",
     name: str | None = None,
+    express: bool = False,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -191,6 +199,7 @@ async def arun(
         registry.find,
         chosen,
         name=name,
+        express=express,
         listener=listener,
         in_event_loop=in_event_loop,
     )

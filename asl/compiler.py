@@ -25,6 +25,8 @@ __all__ = ["compile_workflow"]
 
 NEVER_MATCHED = "States.Runtime"
 HEARTBEAT = "States.HeartbeatTimeout"
+EFFECTS = ("Task", "Map", "Parallel")
+"""The state types that can be retried, so that the context object counts their retries."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 """Errors that documents write with and without `States.` (register C-14)."""
 
@@ -62,7 +64,7 @@ def _machine(
 class _StateCompiler:
     """Compiles the fields of one state; see `asl.states.base.Compiler`."""
 
-    __slots__ = ("machines", "name", "own", "profile", "state", "steps")
+    __slots__ = ("effect", "machines", "name", "own", "profile", "state", "steps")
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class _StateCompiler:
         self.state = state
         self.name = step.name
         self.own = step
+        self.effect = step.type in EFFECTS
         self.steps = steps
         self.profile = profile
         self.machines = machines
@@ -104,7 +107,7 @@ class _StateCompiler:
         return Operand(self._variable, self._computed_variable, self._path)
 
     def _path(self, field: str, text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
-        return compile_path(parse_path(text), Use(field, self.name, missing))
+        return compile_path(parse_path(text), Use(field, self.name, missing, self.effect))
 
     def _variable(self, text: str, strict: bool) -> Evaluate:
         missing = Missing.RUNTIME if strict else self.profile.variable

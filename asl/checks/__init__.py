@@ -9,15 +9,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from asl.checks import (
-    agents as _agents,
-)
-from asl.checks import (
     aws,
     execution,
     expressions,
     handlers,
     languages,
     names,
+    registered,
     texts,
     transitions,
     variables,
@@ -52,7 +50,7 @@ RULES: tuple[Rule, ...] = (
     expressions.check,
     variables.check,
     texts.check,
-    _agents.check,
+    registered.check,
 )
 
 
@@ -72,7 +70,8 @@ def check(
     `strict` turns warnings into errors. `agents` and `resources` are the names that the caller can
     serve; a Task that wants another one draws a warning. What this version does not execute
     (EXEC-...) is an error with `for_run` and a piece of information without; with `ignore_blocks`
-    agent blocks only draw a warning. `express` checks for AWS's express workflows.
+    agent blocks only draw a warning, in strict mode too. `express` asks, in the `aws` profile, for
+    an express workflow.
     """
     workflow = Workflow(
         document.value, profile, scopes(document.value, profile), agents, resources, express
@@ -86,10 +85,16 @@ def check(
 
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
-    code = lookup(finding.code)
-    severity = finding.severity or Severity(code.severity)
-    if profile.aws and code.aws_severity is not None and finding.severity is None:
-        severity = Severity(code.aws_severity)
-    if severity is Severity.WARNING and (strict or finding.code in profile.warnings_are_errors):
+    severity = finding.severity or _severity(finding.code, profile)
+    if strict and severity is Severity.WARNING:
         severity = Severity.ERROR
     return replace(finding, severity=severity)
+
+
+def _severity(code: str, profile: Profile) -> Severity:
+    rule = lookup(code)
+    if profile.aws and rule.aws_severity is not None:
+        return Severity(rule.aws_severity)
+    if code in profile.warnings_are_errors:
+        return Severity.ERROR
+    return Severity(rule.severity)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from asl.checks.execution import BLOCKS, COMPOSITION, DOCUMENT_BLOCKS
+from asl.checks.structure import known_fields
 from asl.checks.workflow import Workflow, objects, text
 from asl.core.diagnostics import Finding, Severity
 from asl.states import KNOWN_TYPES
@@ -15,10 +16,21 @@ __all__ = ["adapted", "check"]
 STATE_TYPES = KNOWN_TYPES[:8]
 """The types of the Amazon States Language."""
 
-STRICTER = frozenset({"V-TOP-08", "V-TOP-14", "V-RETRY-05", "V-RETRY-06", "V-RETRY-07", "V-FAIL-02", "V-PAR-03", "V-TASK-06"})
+STRICTER = frozenset(
+    {
+        "V-TOP-08",
+        "V-TOP-14",
+        "V-RETRY-05",
+        "V-RETRY-06",
+        "V-RETRY-07",
+        "V-FAIL-02",
+        "V-PAR-03",
+        "V-TASK-06",
+    }
+)
 """Rules that draw less than an error elsewhere, at least for some forms."""
 
-AGENT_SPEC_ONLY = frozenset({"V-MAP-11", "V-TASK-09"})
+AGENT_SPEC_ONLY = frozenset({"V-MAP-11", "V-TASK-08", "V-TASK-09"})
 """Advice that concerns the tools of the agent language only."""
 
 DOCUMENT_FIELDS = (*DOCUMENT_BLOCKS, *COMPOSITION, "Metadata", "Observability")
@@ -50,8 +62,11 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 
 def _fields(node: Node) -> Iterator[Finding]:
+    kind = node.value.get("Type")
+    known = known_fields(f"states:{kind}") if kind in STATE_TYPES else frozenset()
     for field in node.value:
-        if field.removesuffix(".$") in BLOCKS or field in ("ItemsPath.$", "Error.$", "Cause.$"):
+        plain = field.removesuffix(".$")
+        if plain in known and (plain in BLOCKS or (plain != field and field in known)):
             yield _unknown(field, node.at(field))
     for index, entry in objects(node.value, "Retry"):
         strategy = entry.get("JitterStrategy")
@@ -67,7 +82,7 @@ def _unknown(field: str, pointer: str) -> Finding:
 # --------------------------------------------------------------------------------------------
 # Tasks
 
-_RESOURCE = re.compile(r"arn:[^:\s]*:[^:\s]*:[^:\s]*:[^:\s]*:\S+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
 def _task(node: Node, express: bool) -> Iterator[Finding]:
@@ -76,7 +91,7 @@ def _task(node: Node, express: bool) -> Iterator[Finding]:
             "V-TASK-01", "AWS knows no agents, only a 'Resource'", node.at("Agent"), at_key=True
         )
     resource = text(node.value, "Resource")
-    if resource is not None and not _RESOURCE.fullmatch(resource):
+    if resource is not None and not _URI.fullmatch(resource):
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
         yield Finding("V-TASK-02", message, node.at("Resource"))
     if express and resource is not None:
@@ -91,5 +106,3 @@ def _express(node: Node, resource: str) -> Iterator[Finding]:
         if resource.endswith(suffix):
             message = f"an express workflow does not support {suffix!r}"
             yield Finding("V-TASK-02", message, node.at("Resource"))
-
-

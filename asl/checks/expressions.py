@@ -111,7 +111,8 @@ def check(workflow: Workflow) -> Iterator[Finding]:
                     yield Finding(fault.code, fault.message, place, fault.hint)
             yield from _twins(node)
             for expression in expressions_of(node):
-                yield from _judged(expression, node)
+                if not workflow.open(expression.text):
+                    yield from _judged(expression, node)
 
 
 def _twins(node: Node) -> Iterator[Finding]:
@@ -216,9 +217,7 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
     yield from _remarks(expression, parsed, node.profile)
 
 
-def _remarks(
-    expression: Expression, call: intrinsics.Call, profile: Profile
-) -> Iterator[Finding]:
+def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) -> Iterator[Finding]:
     for remark in intrinsics.check(call, profile):
         message = f"{remark.message}{_position(expression.text, remark.offset)}"
         yield Finding(remark.code, message, expression.pointer, remark.hint)
@@ -226,7 +225,7 @@ def _remarks(
 
 def _position(text: str, offset: int) -> str:
     """Say where in a longer text the fault is; at its beginning there is no need."""
-    return f" (at character {offset + 1} of {text!r})" if 0 < offset and len(text) <= 200 else ""
+    return f" (at character {offset + 1} of {text!r})" if offset > 0 and len(text) <= 200 else ""
 
 
 def read(expression: Expression) -> Path | intrinsics.Call:

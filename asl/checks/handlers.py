@@ -19,16 +19,41 @@ NOT_A_TASK_FAILURE = frozenset(
     {ALL, "States.Timeout", "States.HeartbeatTimeout", "States.Runtime", "States.DataLimitExceeded"}
 )
 ERROR_NAMES = frozenset(
-    f"States.{name}"
-    for name in (
-        "ALL TaskFailed Timeout HeartbeatTimeout Permissions ResultPathMatchFailure "
-        "ParameterPathFailure IntrinsicFailure QueryEvaluationError NoChoiceMatched BranchFailed "
-        "ExceedToleratedFailureThreshold ItemReaderFailed ResultWriterFailed Runtime "
-        "DataLimitExceeded BudgetExceeded RateLimitExceeded AgentNotFound MemoryNotConfigured "
-        "MemoryKeyNotFound InvalidApproval CheckpointNotFound CheckpointExpired "
-        "CheckpointIncompatible TemplateError WorkflowNotFound ValidationError ParseError "
-        "FileNotFound FileReadError StateNotFound InvalidTTL"
-    ).split()
+    {
+        "States.ALL",
+        "States.AgentNotFound",
+        "States.BranchFailed",
+        "States.BudgetExceeded",
+        "States.CheckpointExpired",
+        "States.CheckpointIncompatible",
+        "States.CheckpointNotFound",
+        "States.DataLimitExceeded",
+        "States.ExceedToleratedFailureThreshold",
+        "States.FileNotFound",
+        "States.FileReadError",
+        "States.HeartbeatTimeout",
+        "States.IntrinsicFailure",
+        "States.InvalidApproval",
+        "States.InvalidTTL",
+        "States.ItemReaderFailed",
+        "States.MemoryKeyNotFound",
+        "States.MemoryNotConfigured",
+        "States.NoChoiceMatched",
+        "States.ParameterPathFailure",
+        "States.ParseError",
+        "States.Permissions",
+        "States.QueryEvaluationError",
+        "States.RateLimitExceeded",
+        "States.ResultPathMatchFailure",
+        "States.ResultWriterFailed",
+        "States.Runtime",
+        "States.StateNotFound",
+        "States.TaskFailed",
+        "States.TemplateError",
+        "States.Timeout",
+        "States.ValidationError",
+        "States.WorkflowNotFound",
+    }
 )
 """The reserved names that the language raises or matches (Specification 4.1)."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
@@ -142,7 +167,7 @@ def _delays(pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
         )
     field = "MaxDelaySeconds" if "MaxDelaySeconds" in entry else "MaxIntervalSeconds"
     most = entry.get(field)
-    if is_number(most) and is_number(interval) and 0 < most <= interval:
+    if most is not None and is_number(most) and is_number(interval) and 0 < most <= interval:
         yield Finding(
             "V-RETRY-05",
             f"{field!r} must be greater than the interval of {interval} seconds",
@@ -175,4 +200,4 @@ def _grows_beyond_a_day(entry: Mapping[str, Json], interval: Json) -> bool:
     if attempts < 1 or rate < 1 or interval <= 0:
         return False
     # Logarithms, as the delay itself may be too large for any number.
-    return log(interval) + (attempts - 1) * log(rate) > log(DAY) + 1e-9
+    return bool(log(interval) + (attempts - 1) * log(rate) > log(DAY) + 1e-9)

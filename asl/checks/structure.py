@@ -5,7 +5,7 @@ failure breaks is read off the annotations of the schemas.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -24,12 +24,12 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 def structure(workflow: Workflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
-    yield from _faults("asl", workflow.value, "")
+    yield from _faults("asl", workflow, workflow.value, "")
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
-            yield from _faults(f"states:{kind}", node.value, node.pointer)
-        else:
+            yield from _faults(f"states:{kind}", workflow, node.value, node.pointer)
+        elif not workflow.open(kind):
             yield _unknown_type(node.value, node.pointer)
 
 
@@ -55,21 +55,21 @@ def _unknown_type(state: Mapping[str, Json], pointer: str) -> Finding:
 @cache
 def _registry() -> Any:
     import orjson
-    from referencing import Registry, Resource
+    from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
     schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
     # States are validated one at a time, so the schema of their parent accepts any.
     schemas = [s for s in schemas if s["$id"] != f"{URN}State"]
     schemas.append({"$schema": _DIALECT, "$id": f"{URN}State"})
-    resources = [(s["$id"], Resource(contents=s, specification=DRAFT202012)) for s in schemas]
+    resources = [(s["$id"], DRAFT202012.create_resource(s)) for s in schemas]
     registry: Registry[Any] = Registry().with_resources(resources)
     return registry.crawl()
 
 
 @cache
 def _validator(name: str) -> Any:
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # has no stubs
 
     return Draft202012Validator({"$ref": URN + name}, registry=_registry())
 
@@ -94,13 +94,10 @@ def _state_fields() -> frozenset[str]:
 # From failures to findings
 
 
-def _faults(name: str, value: Json, pointer: str) -> Iterator[Finding]:
-    seen = set()
+def _faults(name: str, workflow: Workflow, value: Json, pointer: str) -> Iterator[Finding]:
     for error in _validator(name).iter_errors(value):
-        for finding in _findings(name, error, pointer):
-            if finding not in seen:
-                seen.add(finding)
-                yield finding
+        if not workflow.open(error.instance):
+            yield from _findings(name, error, pointer)
 
 
 def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
@@ -152,9 +149,8 @@ def _unknown_fields(
         elif of_state and field in _state_fields():
             yield Finding("V-ST-06", _misplaced(field, name), place, at_key=True)
         else:
-            code = rules.get("*", "V-PAR-03" if steps[:1] == ("Branches",) else "V-TOP-09")
-            if len(steps) > 2 and code == "V-PAR-03":
-                code = "V-TOP-09"
+            of_branch = len(steps) == 2 and steps[0] == "Branches"
+            code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
             yield Finding(code, message, place, did_you_mean(field, known), at_key=True)
@@ -181,7 +177,7 @@ def _misplaced(field: str, name: str) -> str:
 
 def _subject(steps: tuple[str | int, ...], base: str) -> str:
     """Name the faulty value as a reader would: `'End'`, `item 2 of 'Branches'`."""
-    words = []
+    words: list[str] = []
     for step in reversed(steps):
         if type(step) is str:
             return " of ".join([*words, repr(step)])
@@ -196,7 +192,7 @@ def _complaint(error: Any) -> str:
         if not written.startswith("must be"):
             return written
         return f"{written}, not {_shown(error.instance)}"
-    describe = _COMPLAINTS.get(error.validator)
+    describe: Callable[[Any], str] | None = _COMPLAINTS.get(error.validator)
     return describe(error) if describe else "does not have the form that is expected here"
 
 
@@ -232,7 +228,7 @@ def _length(error: Any) -> str:
     return "must not be empty" if least == 1 else f"must have at least {least} members"
 
 
-_COMPLAINTS = {
+_COMPLAINTS: Mapping[str, Callable[[Any], str]] = {
     "type": _type,
     "enum": _enum,
     "minimum": lambda e: f"must be at least {e.validator_value}, not {_shown(e.instance)}",

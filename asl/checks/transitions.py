@@ -1,10 +1,12 @@
-"""Where a machine goes: V-TOP-04, V-TOP-11..13, V-ST-02, V-ST-03, V-TPL-05, V-APR-04.
+"""Where a machine goes: V-TOP-04, V-TOP-11..13, V-ST-02, V-ST-03, V-TPL-05, V-APR-04,
+V-MOD-01, V-MOD-02.
 
 Specification 1.4, 2.1, 9.2 and 9.4.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from asl.checks.workflow import Scope, Workflow, entries, objects, text
 from asl.core.diagnostics import Finding, Severity, did_you_mean
@@ -45,8 +47,19 @@ class _Machine:
 
     def starts(self) -> Iterator[Finding]:
         start = text(self.scope.value, "StartAt")
-        if start is not None and self.scope.names:
+        if self.module:
+            yield from self.exports()
+        elif start is not None and self.scope.names:
             yield from self.target(f"{self.scope.pointer}/StartAt", start, "V-TOP-04")
+
+    def exports(self) -> Iterator[Finding]:
+        if "StartAt" in self.scope.value:
+            message = "a module has no 'StartAt': the Include that uses it chooses"
+            yield Finding("V-MOD-02", message, "/StartAt", at_key=True)
+        exports = self.scope.value.get("Exports")
+        for index, name in enumerate(exports if type(exports) is list else ()):
+            if type(name) is str:
+                yield from self.target(f"/Exports/{index}", name, "V-MOD-01")
 
     # Next or End
 
@@ -65,9 +78,7 @@ class _Machine:
                     related=((node.at("Next"), "'Next' is here"),),
                     at_key=True,
                 )
-            elif "Next" not in node.value and "End" not in node.value:
-                yield from self.no_way(node)
-            elif "Next" not in node.value and node.value["End"] is False:
+            elif "Next" not in node.value and node.value.get("End", False) is False:
                 yield from self.no_way(node)
 
     def no_way(self, node: Node) -> Iterator[Finding]:
@@ -164,7 +175,7 @@ class _Machine:
     def reached(self, roots: list[str]) -> set[str]:
         nodes = {node.name: node for node in self.scope.nodes}
         order = [node.name for node in self.scope.nodes]
-        following = dict(zip(order, order[1:], strict=False)) if self.module else {}
+        following = dict(pairwise(order)) if self.module else {}
         reached: set[str] = set()
         todo = list(roots)
         while todo:
@@ -179,11 +190,12 @@ class _Machine:
         return reached
 
     def ends(self, node: Node) -> bool:
-        state = node.value
-        if state.get("Type") in ENDS or state.get("End") is True:
+        """Whether the machine may end at this state, or go on where nobody knows."""
+        if node.value.get("Type") in ENDS or node.value.get("End") is True:
             return True
         # A state without any way on is a fault of its own, or an end in a template or module.
-        return "Type" not in state or not any(True for _ in _targets(node))
+        targets = [name for _, name in _targets(node)]
+        return not targets or not self.scope.names.issuperset(targets)
 
 
 def _targets(node: Node) -> Iterator[tuple[str, str]]:

@@ -16,42 +16,49 @@ __all__ = ["check"]
 RESERVED = "states"
 _NAME = re.compile(r"[^\W\d]\w{0,79}")
 
-Assigned = Mapping[str, str]
-"""Variable name -> pointer of the first place that assigns it."""
+Assigned = Mapping[str, list[str]]
+"""Variable name -> pointers of the places that assign it."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the variables of every machine."""
     assigned: dict[str, Assigned] = {}
     for scope in workflow.scopes:  # outer machines come first
-        own: dict[str, str] = {}
+        own: dict[str, list[str]] = {}
         above = _above(scope, assigned)
         for name, pointer in _assignments(scope):
-            own.setdefault(name, pointer)
+            own.setdefault(name, []).append(pointer)
             yield from _name(name, pointer)
-            if name in above:
-                yield Finding(
-                    "V-VAR-02",
-                    f"{name!r} is a variable of the machine around this one",
-                    pointer,
-                    "use another name inside, or hand the value out as output",
-                    related=((above[name], "it is assigned here"),),
-                    at_key=True,
-                )
+            yield from _hiding(name, pointer, above.get(name, []))
         assigned[scope.pointer] = own
         for node in scope.nodes:
             if node.query_language == "JSONPath":
-                yield from _reads(node, own, above)
+                yield from _reads(workflow, node, own, above)
 
 
 def _above(scope: Scope, assigned: Mapping[str, Assigned]) -> Assigned:
     """Return what the machines around this one assign and this one can see."""
-    above: dict[str, str] = {}
+    above: dict[str, list[str]] = {}
     inner = scope
     while inner.outer is not None and not inner.isolated:
         inner = inner.outer
-        above = {**assigned[inner.pointer], **above}
+        for name, pointers in assigned[inner.pointer].items():
+            above.setdefault(name, []).extend(pointers)
     return above
+
+
+def _hiding(name: str, pointer: str, others: list[str]) -> Iterator[Finding]:
+    # A catcher of the state around this machine assigns when the machine is gone; AWS accepts it.
+    before = [other for other in others if not pointer.startswith(other.partition("/Catch/")[0])]
+    if before:
+        yield Finding(
+            "V-VAR-02",
+            f"{name!r} is a variable of the machine around this one",
+            pointer,
+            "use another name inside, or hand the value out as output",
+            related=((before[0], "it is assigned here"),),
+            at_key=True,
+        )
 
 
 def _assignments(scope: Scope) -> Iterator[tuple[str, str]]:
@@ -84,8 +91,10 @@ def _name(name: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-VAR-01", message, pointer, hint, at_key=True)
 
 
-def _reads(node: Node, own: Assigned, above: Assigned) -> Iterator[Finding]:
+def _reads(workflow: Workflow, node: Node, own: Assigned, above: Assigned) -> Iterator[Finding]:
     for expression in expressions_of(node):
+        if workflow.open(expression.text):
+            continue
         try:
             paths = list(paths_in(read(expression)))
         except ExpressionFault:

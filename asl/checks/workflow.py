@@ -53,6 +53,10 @@ class Workflow:
         """Whether `{{name}}` in its texts stands for a parameter (Specification 9.2)."""
         return "Parameters" in self.value
 
+    def open(self, value: Json) -> bool:
+        """Whether a value is known only once parameters have been filled in."""
+        return self.template and type(value) is str and "{{" in value
+
     @property
     def module(self) -> bool:
         """Whether the document is only a supply of states (Specification 9.4)."""

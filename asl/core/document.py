@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
-from asl.core import json_text, yaml_text
+from asl.core import json_text
 from asl.core.codes import lookup
 from asl.core.diagnostics import Diagnostic, Related, Report, Severity, did_you_mean
 from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
@@ -46,6 +46,8 @@ class Document:
             if self.source.text is None:
                 self._spans.append(spans_of(self.value))
             elif self.source.format == "yaml":
+                from asl.core import yaml_text
+
                 self._spans.append(yaml_text.loads(self.source.text, DEFAULT_LIMITS)[1])
             else:
                 self._spans.append(json_text.scan(self.source.text, DEFAULT_LIMITS)[0])
@@ -101,6 +103,8 @@ def read_value(
     source = Source(name, text, format)
     spans = []
     if format == "yaml":
+        from asl.core import yaml_text
+
         if len(text.encode()) > limits.max_yaml_bytes:
             raise _too_large(name, limits.max_yaml_bytes, "write large documents as JSON")
         value, span, faults = yaml_text.loads(text, limits)

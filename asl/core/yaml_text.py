@@ -195,7 +195,7 @@ class _Builder:
                     "merge keys (<<) are not part of YAML 1.2",
                     "write the members out, or repeat a whole value with an alias",
                 )
-            self.key(value, event.value)
+            self.key(value, value if type(value) is str else event.value)
         else:
             self.count(1)
             self.put(value, span, 1, 0)
@@ -271,9 +271,7 @@ class _Builder:
 
     def resolved(self, event: Any) -> Json:
         """The value of a scalar by the core schema (YAML 1.2, chapter 10.3)."""
-        text: str = event.value
-        if not text.isascii() and SURROGATE.search(text):
-            self.add("READ-09", "a lone surrogate is not a character")
+        text = self.paired(event.value)
         tag = _tag(event)
         if (tag is None and event.style is not None) or tag in ("!", _TAG + "str"):
             return text
@@ -287,6 +285,16 @@ class _Builder:
         if type(value) not in wanted:
             self.add("READ-07", f"{text!r} is no {tag.removeprefix(_TAG)}")
         return float(value) if float in wanted and type(value) is int else value
+
+    def paired(self, text: str) -> str:
+        """Join surrogate pairs, as JSON writes characters beyond U+FFFF; refuse single ones."""
+        if text.isascii() or not SURROGATE.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.add("READ-09", "a lone surrogate is not a character")
+            return SURROGATE.sub("\ufffd", text)
 
     def plain(self, text: str) -> Json:
         if text in _CONSTANTS:

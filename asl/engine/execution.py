@@ -10,6 +10,9 @@ from asl.states.host import Record
 
 __all__ = ["Execution"]
 
+ARN = "arn:aws:states:us-east-1:111111111111"
+"""Ids have the form of AWS's, so that documents which take them apart run unchanged."""
+ROLE = "arn:aws:iam::111111111111:role/local"
 NO_PRICES: Mapping[str, Decimal] = MappingProxyType({})
 
 
@@ -26,6 +29,7 @@ class Execution:
         "cost",
         "deadline",
         "emit",
+        "express",
         "id",
         "input",
         "max_cost",
@@ -46,14 +50,20 @@ class Execution:
         name: str,
         started: float,
         emit: Callable[[Record], None],
+        express: bool = False,
         prices: Mapping[str, Decimal] = NO_PRICES,
     ) -> None:
         self.program = program
         self.input = data
         self.name = name
-        self.id = f"arn:asl:local:execution:{program.name}:{name}"
-        self.workflow_id = f"arn:asl:local:stateMachine:{program.name}"
-        self.role = "arn:asl:local:role/none"
+        self.express = express
+        self.id = (
+            f"{ARN}:express:{program.name}:{name}:{name}"
+            if express
+            else f"{ARN}:execution:{program.name}:{name}"
+        )
+        self.workflow_id = f"{ARN}:stateMachine:{program.name}"
+        self.role = ROLE
         self.started = started
         self.deadline = None if program.timeout is None else started + program.timeout
         self.emit = emit

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from asl.core.values import Json
 from asl.engine.execution import Execution
 from asl.engine.records import SCHEDULED
+from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Step
 from asl.states.host import ABSENT, Host
@@ -120,52 +121,63 @@ class Frame:
         """Record that the state's work is about to be handed over."""
         self.execution.emit((SCHEDULED, self.now, self, self.visit, self.step, payload))
 
-    def context(self, root: str, state: str) -> Json:
+    def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""
-        return _CONTEXT[root](self, state)
+        return _CONTEXT[root](self, at)
 
 
-def _execution(frame: Frame, state: str) -> Json:
+def _execution(frame: Frame, at: StateView) -> Json:
     execution = frame.execution
-    return {
+    found: dict[str, Json] = {
         "Id": execution.id,
         "Input": execution.input,
         "Name": execution.name,
         "RoleArn": execution.role,
         "StartTime": format_timestamp(execution.started),
-        "RedriveCount": 0,
-        "Cost": float(execution.cost),
-        "TokensUsed": execution.tokens,
     }
+    if not execution.express:
+        found["RedriveCount"] = 0
+    if execution.program.profile.agent_native:
+        found["Cost"] = float(execution.cost)
+        found["TokensUsed"] = execution.tokens
+    return found
 
 
-def _state(frame: Frame, state: str) -> Json:
-    return {
-        "Name": state,
-        "EnteredTime": format_timestamp(frame.entered),
-        "RetryCount": frame.retries,
-    }
+def _state(frame: Frame, at: StateView) -> Json:
+    found: dict[str, Json] = {"Name": at.state, "EnteredTime": format_timestamp(frame.entered)}
+    if at.effect:
+        found["RetryCount"] = frame.retries
+    return found
 
 
-def _state_machine(frame: Frame, state: str) -> Json:
+def _state_machine(frame: Frame, at: StateView) -> Json:
     return {"Id": frame.execution.workflow_id, "Name": frame.execution.program.name}
 
 
-def _map(frame: Frame, state: str) -> Json:
+def _task(frame: Frame, at: StateView) -> Json:
+    """The task token: one for each attempt, the same when the execution is repeated."""
+    if not at.effect:
+        raise KeyError("Task")
+    seed = f"{frame.execution.id}\n{frame.key}\n{frame.retries}"
+    return {"Token": sha256(seed.encode()).hexdigest()}
+
+
+def _map(frame: Frame, at: StateView) -> Json:
     """The innermost Map's item, also inside the states of the iteration (register C-21)."""
-    at: Frame | None = frame
-    while at is not None:
-        if at.item is not ABSENT:
-            return {"Item": {"Index": at.index, "Value": at.item}}
-        at = at.parent
+    machine: Frame | None = frame
+    while machine is not None:
+        if machine.item is not ABSENT:
+            return {"Item": {"Index": machine.index, "Value": machine.item}}
+        machine = machine.parent
     raise KeyError("Map")
 
 
-_CONTEXT: Mapping[str, Callable[[Frame, str], Json]] = MappingProxyType(
+_CONTEXT: Mapping[str, Callable[[Frame, StateView], Json]] = MappingProxyType(
     {
         "Execution": _execution,
         "State": _state,
         "StateMachine": _state_machine,
+        "Task": _task,
         "Map": _map,
     }
 )

@@ -74,14 +74,16 @@ async def _perform(frame: Frame, step: Step, data: Json) -> tuple[Json, Step | N
     frame.attempts = None
     emit((ENTERED, frame.now, frame, visit, step, data, variables))
     next_step = step.next
+    work = step.work
+    assert work is not None
     answered: tuple[Json] | None = None
     while True:
         failure = None
         try:
-            result = await step.work(data, frame)
+            result = await work(data, frame)
             if frame.execution.program.profile.checks_every_state:
                 _check_size(frame, step, result)
-            output = step.finish(data, result, frame)
+            output = result if step.finish is None else step.finish(data, result, frame)
         except StateError as error:
             failure = error
         if failure is None:

@@ -1,6 +1,7 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cached_property
 
 from asl.core.errors import StateError
@@ -131,7 +132,7 @@ class Result:
         return {key: value for key, value in both.items() if value is not None}
 
 
-def _totals(totals: dict[str, tuple[object, int]] | dict[str, Json]) -> dict[str, Json]:
+def _totals(totals: dict[str, tuple[Decimal, int]]) -> dict[str, Json]:
     return {
         name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in totals.items()
     }

@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 from asl.core.values import Json
 
-__all__ = ["Evaluate", "Frame", "Usage", "constant", "identity"]
+__all__ = ["Evaluate", "Frame", "StateView", "Usage", "constant", "identity"]
 
 
 class Usage(Protocol):
@@ -15,6 +15,20 @@ class Usage(Protocol):
     cost: Decimal
     tokens: int
     max_cost: Decimal | None
+
+
+class StateView(Protocol):
+    """The state in which an expression stands, bound when it is compiled."""
+
+    @property
+    def state(self) -> str:
+        """The state's name."""
+        ...
+
+    @property
+    def effect(self) -> bool:
+        """Whether the state reaches the world."""
+        ...
 
 
 class Frame(Protocol):
@@ -29,8 +43,8 @@ class Frame(Protocol):
         """Totals of the whole execution."""
         ...
 
-    def context(self, root: str, state: str) -> Json:
-        """Return one member of the context object (`Execution`, `State`, ...) as seen by *state*.
+    def context(self, root: str, at: "StateView") -> Json:
+        """Return one member of the context object (`Execution`, `State`, ...) as a state sees it.
 
         Raises KeyError where the context object has no such member now (Specification 3.10).
         """

@@ -80,6 +80,11 @@ class Path:
         return self.definite and not any(type(s) is int and s < 0 for s in self.segments)
 
     @property
+    def keys(self) -> tuple[str | int, ...]:
+        """The steps of a definite path."""
+        return tuple(s for s in self.segments if isinstance(s, str | int))
+
+    @property
     def variable(self) -> str | None:
         """The variable that the path reads, None for data and the context object."""
         return None if self.root in ("$", "$$") else self.root
@@ -515,6 +520,8 @@ class Use:
     field: str
     state: str
     missing: Missing = Missing.RUNTIME
+    effect: bool = False
+    """The state reaches the world, so it can be retried and may hand out a task token."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
@@ -535,7 +542,7 @@ def _definite(path: Path, use: Use) -> Evaluate:
     A string key works on objects only, so the look-up itself is the type check; an index would
     also work on a string and needs the general walk.
     """
-    keys = path.segments
+    keys = path.keys
     if not keys:
         return identity
     if any(type(key) is int for key in keys) or len(keys) > 3:
@@ -572,61 +579,61 @@ def _definite(path: Path, use: Use) -> Evaluate:
 
 
 def _walk(
-    path: Path, keys: tuple[Segment, ...], start: Json, data: Json, frame: Frame, use: Use
+    path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: Use
 ) -> Json:
     node = start
     for key in keys:
-        if type(node) is (dict if type(key) is str else list):
-            try:
-                node = node[key]
-                continue
-            except (KeyError, IndexError):
-                pass
-        return not_found(path, data, use)
+        if type(node) is not (dict if type(key) is str else list):
+            return not_found(path, data, use)
+        try:
+            node = node[key]
+        except (KeyError, IndexError):
+            return not_found(path, data, use)
     return node
 
 
 def _from_context(path: Path, use: Use) -> Evaluate:
     if path.definite and path.segments and type(path.segments[0]) is str:
-        root, rest = path.segments[0], path.segments[1:]
+        root, rest = path.segments[0], path.keys[1:]
 
         def member(data: Json, frame: Frame) -> Json:
             try:
-                node = frame.context(root, use.state)
+                node = frame.context(root, use)
             except KeyError:
                 return not_found(path, data, use)
             return _walk(path, rest, node, data, frame, use) if rest else node
 
         return member
     return lambda data, frame: (
-        _select(path.segments, _context(frame, use.state), data)
+        _select(path.segments, _context(frame, use), data)
         if not path.definite
-        else _walk(path, path.segments, _context(frame, use.state), data, frame, use)
+        else _walk(path, path.keys, _context(frame, use), data, frame, use)
     )
 
 
-CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Task", "Map", "Checkpoint")
+CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map")
+"""The members of `$$` as a whole; the task token shows only when it is asked for by name."""
 
 
-def _context(frame: Frame, state: str) -> Json:
+def _context(frame: Frame, use: Use) -> Json:
     """Return the whole context object: every member that exists at this moment."""
     whole = {}
     for root in CONTEXT_ROOTS:
         try:
-            whole[root] = frame.context(root, state)
+            whole[root] = frame.context(root, use)
         except KeyError:
             continue
     return whole
 
 
 def _from_variable(path: Path, use: Use) -> Evaluate:
-    name, keys = path.root, path.segments
+    name, keys, segments = path.root, path.keys, path.segments
     if not path.definite:
 
         def nodes(data: Json, frame: Frame) -> Json:
             if name not in frame.variables:
                 return not_found(path, data, use)
-            return _select(keys, frame.variables[name], frame.variables[name])
+            return _select(segments, frame.variables[name], frame.variables[name])
 
         return nodes
 

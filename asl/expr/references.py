@@ -55,10 +55,10 @@ def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
         else:
             raise _mismatch(step, None if node is _NOTHING else node)
     for node, step in zip(reversed(spine), reversed(steps), strict=True):
-        if type(node) is dict:
-            value = {**node, step: value}
-        else:
+        if isinstance(step, int):
             value = [*node[:step], value, *node[step + 1 :]]
+        else:
+            value = {**node, step: value}
     return value
 
 

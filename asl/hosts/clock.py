@@ -78,11 +78,10 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
     import asyncio
     import selectors
 
-    class JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
-        # misc, valid-type: the class is chosen by the platform, so it is a variable to a checker.
+    class JumpingSelector(selectors.DefaultSelector):
         def select(self, timeout: float | None = None) -> list[Any]:
             if timeout is not None and timeout <= 0:
-                return super().select(timeout)  # type: ignore[no-any-return]
+                return super().select(timeout)
             if clock.real_work:
                 begun = time.monotonic()
                 ready: list[Any] = super().select(timeout)

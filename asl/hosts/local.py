@@ -233,13 +233,10 @@ class LocalHost:
         except TimeoutError:
             call.cancelled = True
             if whole.expired():
-                raise Raised(
-                    "States.Timeout", f"no answer within {options.timeout:g} seconds"
-                ) from None
+                cause = options.cause("answer", options.timeout)
+                raise Raised("States.Timeout", cause) from None
             if pulse.expired():
-                raise HeartbeatMissed(
-                    f"no sign of life within {options.heartbeat:g} seconds"
-                ) from None
+                raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
             raise
         except BaseException:
             call.cancelled = True

@@ -34,6 +34,7 @@ async def execute(
     clock: Clock,
     *,
     name: str | None = None,
+    express: bool = False,
     listener: Listener | None = None,
     in_event_loop: bool = False,
 ) -> Result:
@@ -49,6 +50,7 @@ async def execute(
         name=name or token_hex(16),
         started=clock.now(),
         emit=records.append,
+        express=express,
     )
     expander = None
     if listener is not None:

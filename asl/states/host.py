@@ -40,7 +40,7 @@ class Raised(StateError):
 class HeartbeatMissed(StateError):
     """A missed heartbeat: reported as `States.Timeout`, matched by both names (register C-12)."""
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str | None) -> None:
         super().__init__("States.Timeout", cause)
 
 
@@ -61,13 +61,25 @@ class Target:
 
 
 class Options:
-    """The limits of one call, in seconds from the agent's start."""
+    """The limits of one call, in seconds from the agent's start.
 
-    __slots__ = ("heartbeat", "timeout")
+    *state* is the name for the cause of a timeout, None where a timeout has no cause.
+    """
 
-    def __init__(self, timeout: float | None, heartbeat: float | None) -> None:
+    __slots__ = ("heartbeat", "state", "timeout")
+
+    def __init__(
+        self, timeout: float | None, heartbeat: float | None, state: str | None = None
+    ) -> None:
         self.timeout = timeout
         self.heartbeat = heartbeat
+        self.state = state
+
+    def cause(self, what: str, seconds: float | None) -> str | None:
+        """Return the cause of a timeout: *what* did not come within *seconds*."""
+        if self.state is None:
+            return None
+        return f"state '{self.state}': no {what} within {seconds:g} seconds"
 
 
 class Fan:

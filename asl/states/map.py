@@ -1,14 +1,15 @@
 """Map: runs one machine for every item of an array (6.3)."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import StateError
 from asl.core.values import Json, is_integer, is_number
 from asl.expr.frame import Evaluate, identity
+from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step
 from asl.states.base import Compiler, Node, StateType
-from asl.states.host import ABSENT, Fan, Frame, Joined
+from asl.states.host import ABSENT, Fan, Frame
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
@@ -19,29 +20,22 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
     machine = compiler.machine(processor)
 
-    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+    async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
         items = items_of(effective, frame)
-        return frame.host.fork(
-            frame,
-            Fan(
-                len(items),
-                _children(frame, machine, items, selector, effective),
-                limit(effective, frame),
-                tolerated(effective, frame, len(items)),
-            ),
+        fan = Fan(
+            len(items),
+            _children(frame, machine, items, selector, effective),
+            limit(effective, frame),
+            tolerated(effective, frame, len(items)),
         )
+        joined = await frame.host.fork(frame, fan)
+        if not joined.failed:
+            return joined.values
+        return [value for value in joined.values if value is not ABSENT]
 
     step.work = work
-    finish = compiler.finish()
-
-    def outcome(data: Json, joined: Joined, frame: Frame) -> Json:
-        values = joined.values
-        if joined.failed:
-            values = [value for value in values if value is not ABSENT]
-        return values if finish is None else finish(data, values, frame)
-
-    step.finish = outcome
+    step.finish = compiler.finish()
 
 
 def _children(
@@ -59,16 +53,15 @@ def _children(
 
 
 def _items(compiler: Compiler) -> Evaluate:
-    field = next((f for f in ("ItemsPath", "ItemsPath.$") if f in compiler.state), None)
-    if field is None:
-        path, text = identity, "$"
-    else:
-        text = compiler.state[field]
-        path = (
-            compiler.reference(field) if field == "ItemsPath" else compiler.expression(field, text)
-        )
+    path: Evaluate = identity
+    text = "$"
+    if "ItemsPath" in compiler.state:
+        path, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
+    elif "ItemsPath.$" in compiler.state:
+        text = compiler.state["ItemsPath.$"]
+        path = compiler.expression("ItemsPath.$", text)
 
-    def items(data: Json, frame: Frame) -> Json:
+    def items(data: Json, frame: ExpressionFrame) -> Json:
         value = path(data, frame)
         if type(value) is not list:
             raise StateError("States.Runtime", f'Reference path "{text}" must point to array.')
@@ -81,10 +74,12 @@ def _limit(compiler: Compiler) -> Callable[[Json, Frame], int]:
     if "MaxConcurrencyPath" not in compiler.state:
         fixed = compiler.state.get("MaxConcurrency", 0)
         return lambda data, frame: fixed
-    path = compiler.reference("MaxConcurrencyPath")
+    path, accepts_text = compiler.reference("MaxConcurrencyPath"), compiler.profile.aws
 
     def limit(data: Json, frame: Frame) -> int:
         value = path(data, frame)
+        if accepts_text and type(value) is str and value.isdecimal():
+            return int(value)  # as recorded; the documentation asks for a number
         if not is_integer(value) or value < 0:
             raise StateError(
                 "States.Runtime",
@@ -144,23 +139,27 @@ def check_map(node: Node) -> Iterator[Finding]:
     for one, other, rule in _PAIRS:
         if one in state and other in state:
             yield _exclusive(node, one, other, rule)
-    if not state.keys() & {"ItemsPath", "ItemsPath.$", "Items", "ItemReader"}:
-        if node.query_language == "JSONPath":
-            yield Finding(
-                "V-MAP-11",
-                "without 'ItemsPath' the whole input is taken as the array of items",
-                node.pointer,
-                'write "ItemsPath": "$" if that is meant',
-                at_key=True,
-            )
-    if "Parameters" in state and node.query_language == "JSONPath":
+    if node.query_language == "JSONPath":
+        yield from _check_advice(node)
+    yield from _check_distributed(node)
+
+
+def _check_advice(node: Node) -> Iterator[Finding]:
+    if not node.value.keys() & {"ItemsPath", "ItemsPath.$", "ItemReader"}:
+        yield Finding(
+            "V-MAP-11",
+            "without 'ItemsPath' the whole input is taken as the array of items",
+            node.pointer,
+            'write "ItemsPath": "$" if that is meant',
+            at_key=True,
+        )
+    if "Parameters" in node.value:
         yield Finding(
             "V-MAP-13",
             "'Parameters' is the older name of 'ItemSelector'",
             node.at("Parameters"),
             at_key=True,
         )
-    yield from _check_distributed(node)
 
 
 _PAIRS = (
@@ -180,7 +179,7 @@ _DISTRIBUTED = (
     "ToleratedFailurePercentagePath",
     "Label",
 )
-"""The fields that AWS takes in a distributed Map only."""
+"""The fields that are documented for a distributed Map only."""
 
 
 def _exclusive(node: Node, one: str, other: str, rule: str) -> Finding:
@@ -194,8 +193,9 @@ def _exclusive(node: Node, one: str, other: str, rule: str) -> Finding:
 
 
 def _check_processor(node: Node) -> Iterator[Finding]:
-    given = [field for field in ("ItemProcessor", "Iterator") if field in node.value]
-    if not given:
+    if "ItemProcessor" in node.value and "Iterator" in node.value:
+        yield _exclusive(node, "ItemProcessor", "Iterator", "V-MAP-01")
+    elif "ItemProcessor" not in node.value and "Iterator" not in node.value:
         yield Finding(
             "V-MAP-01",
             f"nothing says what {node.name!r} does with an item",
@@ -203,9 +203,7 @@ def _check_processor(node: Node) -> Iterator[Finding]:
             "add 'ItemProcessor'",
             at_key=True,
         )
-    elif len(given) == 2:
-        yield _exclusive(node, *given, "V-MAP-01")
-    elif given == ["Iterator"]:
+    elif "Iterator" in node.value:
         yield Finding(
             "V-MAP-13",
             "'Iterator' is the older name of 'ItemProcessor'",
@@ -220,10 +218,13 @@ def _check_distributed(node: Node) -> Iterator[Finding]:
     if config.get("Mode") != "DISTRIBUTED":
         for field in _DISTRIBUTED:
             if field in node.value:
+                # AWS documents tolerance for distributed Maps only, but takes it in any (recorded).
+                tolerance = field.startswith("Tolerated")
                 yield Finding(
                     "V-MAP-06",
                     f"{field!r} belongs to a distributed Map",
                     node.at(field),
+                    severity=Severity.WARNING if tolerance else None,
                     at_key=True,
                 )
     elif "ExecutionType" not in config:
@@ -255,8 +256,13 @@ def _check_headers(node: Node) -> Iterator[Finding]:
     names = headers if type(headers) is list else []
     for index, name in enumerate(names):
         if name in names[:index]:
-            message = f"the column {name!r} is listed twice"
-            yield Finding("V-MAP-09", message, f"{pointer}/CSVHeaders/{index}")
+            # AWS finds this only when it reads the file (recorded).
+            yield Finding(
+                "V-MAP-09",
+                f"the column {name!r} is listed twice",
+                f"{pointer}/CSVHeaders/{index}",
+                severity=Severity.WARNING if node.profile.aws else None,
+            )
 
 
 def _object(value: Json) -> Mapping[str, Json]:

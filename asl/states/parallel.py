@@ -1,6 +1,6 @@
 """Parallel: runs its branches at the same time, each on its own copy of the input (6.4)."""
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
@@ -14,7 +14,7 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
     effective_input, parameters = compiler.input(), compiler.template("Parameters")
     branches = [compiler.machine("Branches", i) for i in range(len(compiler.state["Branches"]))]
 
-    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+    async def work(data: Json, frame: Frame) -> Json:
         payload = effective_input(data, frame)
         if parameters is not None:
             payload = parameters(payload, frame)
@@ -22,15 +22,11 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
         def child(index: int) -> Frame:
             return frame.child(index, branches[index], payload)
 
-        return frame.host.fork(frame, Fan(len(branches), child))
+        joined = await frame.host.fork(frame, Fan(len(branches), child))
+        return joined.values
 
     step.work = work
-    finish = compiler.finish()
-    step.finish = (
-        (lambda data, joined, frame: joined.values)
-        if finish is None
-        else (lambda data, joined, frame: finish(data, joined.values, frame))
-    )
+    step.finish = compiler.finish()
 
 
 def check_parallel(node: Node) -> Iterator[Finding]:

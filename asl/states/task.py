@@ -47,7 +47,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
         return frame.host.invoke(frame, target, payload, limits)
 
     step.work = work
-    step.finish = compiler.finish() or (lambda data, result, frame: result)
+    step.finish = compiler.finish()
 
 
 def _target(compiler: Compiler) -> Target:
@@ -59,9 +59,12 @@ def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
     timeout, heartbeat = _seconds(compiler, "TimeoutSeconds"), _seconds(compiler, "HeartbeatSeconds")
     if timeout is None and heartbeat is None:
         return None
+    # AWS gives a timed-out task no cause (recorded).
+    state = None if compiler.profile.aws else compiler.name
     return lambda data, frame: Options(
         None if timeout is None else timeout(data, frame),
         None if heartbeat is None else heartbeat(data, frame),
+        state,
     )
 
 
@@ -111,7 +114,10 @@ def _check_target(node: Node) -> Iterator[Finding]:
     agent, resource = "Agent" in node.value, "Resource" in node.value
     if agent and resource:
         yield Finding(
-            "V-TASK-01", "'Agent' and 'Resource' exclude each other", node.at("Resource"), at_key=True
+            "V-TASK-01",
+            "'Agent' and 'Resource' exclude each other",
+            node.at("Resource"),
+            at_key=True,
         )
     elif not agent and not resource:
         yield Finding(
@@ -144,6 +150,8 @@ def _check_limits(node: Node) -> Iterator[Finding]:
                 at_key=True,
             )
     timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
+    if timeout is None or heartbeat is None:
+        return
     if is_integer(timeout) and is_integer(heartbeat) and heartbeat >= timeout:
         yield Finding(
             "V-TASK-07",

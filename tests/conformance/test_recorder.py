@@ -1,0 +1,121 @@
+"""A run becomes a case that holds."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.conformance import Recording, load_suite, run_suite
+from asl.conformance.recorder import literal
+from asl.core.patterns import matches
+
+TASK = {"Type": "Task", "Agent": "Worker", "End": True}
+EACH = {
+    "Type": "Map",
+    "ItemProcessor": {"StartAt": "Ask", "States": {"Ask": TASK}},
+    "End": True,
+}
+
+
+def document(**states: Any) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def recorded(tmp_path: Path, what: dict[str, Any], data: Any, worker: Any, **more: Any) -> Any:
+    """Run with a recording, write the case down, and run that."""
+    recording = Recording()
+    agents = recording.around({"Worker": worker})
+    loaded = asl.load(what)
+    result = asl.run(loaded, data, agents=agents, **more)
+    case = recording.case("recorded/one", loaded, data, result)
+    file = tmp_path / "recorded.asl-test.json"
+    file.write_text(json.dumps(case), encoding="utf-8")
+    report = run_suite(load_suite(file))
+    assert [verdict.reasons for verdict in report.failed] == []
+    return case
+
+
+def test_one_answer_is_a_return(tmp_path: Path) -> None:
+    """A single call is scripted by its answer."""
+    case = recorded(tmp_path, document(Ask=TASK), {"x": 1}, lambda data: {"got": data})
+    assert case["mocks"] == {"Ask": {"return": {"got": {"x": 1}}}}
+    assert case["expect"]["output"] == {"got": {"x": 1}}
+
+
+def test_answers_that_differ_by_request_are_a_table(tmp_path: Path) -> None:
+    """A Map asks in any order, so each request keeps its answer."""
+    case = recorded(tmp_path, document(Each=EACH), [1, 2, 1], lambda data: data * 10)
+    rows = case["mocks"]["Ask"]["table"]
+    assert sorted((row["when"], row["then"]["return"]) for row in rows) == [(1, 10), (2, 20)]
+
+
+def test_errors_and_later_answers_are_a_sequence(tmp_path: Path) -> None:
+    """A retried call fails again and then succeeds again."""
+    calls = iter([ValueError("not yet"), "done"])
+
+    def worker(data: Any) -> Any:
+        answer = next(calls)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1}]
+    case = recorded(tmp_path, document(Ask={**TASK, "Retry": retry}), {}, worker, clock="virtual")
+    failed, done = case["mocks"]["Ask"]["sequence"]
+    assert failed["raise"] == {"Error": "States.TaskFailed", "Cause": "ValueError: not yet"}
+    assert done == {"return": "done"}
+
+
+def test_an_agent_that_times_out_hangs_in_the_script(tmp_path: Path) -> None:
+    """What was never answered is never answered again."""
+
+    async def worker(data: Any, call: asl.Call) -> Any:
+        await call.sleep(60)
+
+    case = recorded(
+        tmp_path, document(Ask={**TASK, "TimeoutSeconds": 5}), {}, worker, clock="virtual"
+    )
+    assert case["mocks"] == {"Ask": {"hang": True}}
+    assert case["expect"]["error"] == "States.Timeout"
+
+
+def test_async_agents_are_recorded(tmp_path: Path) -> None:
+    """A coroutine function's answer is written down like any other."""
+
+    async def worker(data: Any) -> Any:
+        await asyncio.sleep(0)
+        return "hi"
+
+    assert recorded(tmp_path, document(Ask=TASK), {}, worker)["mocks"] == {"Ask": {"return": "hi"}}
+
+
+def test_a_failure_is_expected_to_fail_again(tmp_path: Path) -> None:
+    """Error and cause become part of the case."""
+    expect = recorded(tmp_path, document(F={"Type": "Fail", "Error": "E"}), {}, print)["expect"]
+    assert expect == {"status": "FAILED", "error": "E", "cause": None, "visited": ["F"]}
+
+
+def test_time_and_chance_are_those_of_the_run(tmp_path: Path) -> None:
+    """Clock, execution name and with them random values come out the same."""
+    state = {
+        "Type": "Pass",
+        "Parameters": {"id.$": "States.UUID()", "at.$": "$$.Execution.StartTime"},
+        "End": True,
+    }
+    recorded(tmp_path, document(A=state), {}, print, clock="virtual", name="monday")
+
+
+@pytest.mark.parametrize("value", [{"$like": "a"}, [{"$any": True}], {"a": {"$partial": {}}}])
+def test_values_that_look_like_wild_cards_are_taken_literally(value: Any) -> None:
+    """A recorded value matches itself, and not what it would stand for as a pattern."""
+    assert matches(literal(value), value)
+    assert not matches(literal(value), "a")
+
+
+@pytest.mark.parametrize("value", [{"$like": "a"}, {"$any": True}])
+def test_requests_that_look_like_wild_cards_are_recorded(tmp_path: Path, value: Any) -> None:
+    """A table row of the script matches only the request it was made for."""
+    recorded(tmp_path, document(Each=EACH), [value, 1], lambda data: [data])

@@ -1,0 +1,51 @@
+"""The catalogue of rules."""
+
+import re
+
+import pytest
+
+from asl.core.codes import Code, all_codes, lookup
+from asl.core.diagnostics import Severity
+from asl.core.profile import AWS
+
+AREAS = {
+    *("TOP", "ST", "VAR", "TXT", "INTR", "RETRY", "CATCH", "TASK", "CHOICE", "MAP", "PAR", "PASS"),
+    *("WAIT", "SUC", "FAIL", "APR", "DEB", "CKPT", "INC", "WF", "DUR", "RSN", "GRD", "AUD"),
+    *("CACHE", "GEN", "MEM", "CTX", "TOOLS", "FB", "BUD", "STR", "PRG", "IMP", "TPL", "MOD"),
+    *("OVR", "CKPG"),
+}
+
+
+@pytest.mark.parametrize("code", all_codes(), ids=lambda code: code.id)
+def test_every_rule_is_explained(code: Code) -> None:
+    """Each has a severity, a short title and some sentences."""
+    assert re.fullmatch(r"(V-[A-Z]+|READ|EXEC)-\d\d", code.id)
+    assert Severity(code.severity)
+    assert 0 < len(code.title) <= 60
+    assert not code.title.endswith(".")
+    assert code.explain == code.explain.strip()
+    assert len(code.explain) > 60
+    assert "  \n" not in code.explain
+
+
+def test_every_area_is_numbered_without_gaps() -> None:
+    """Ids are never reused and none is forgotten."""
+    numbers: dict[str, list[int]] = {}
+    for code in all_codes():
+        area, _, number = code.id.rpartition("-")
+        numbers.setdefault(area, []).append(int(number))
+    assert set(numbers) == {f"V-{area}" for area in AREAS} | {"READ", "EXEC"}
+    assert all(found == list(range(1, len(found) + 1)) for found in numbers.values())
+
+
+def test_the_aws_profile_and_the_catalogue_agree() -> None:
+    """The rules that the profile makes errors are those with a severity of their own for it."""
+    raised = {code.id for code in all_codes() if code.aws_severity}
+    assert raised == AWS.warnings_are_errors
+    assert all(lookup(id).aws_severity == "error" for id in raised)
+
+
+def test_an_unknown_rule_is_a_key_error() -> None:
+    """There is no guessing."""
+    with pytest.raises(KeyError):
+        lookup("V-NOPE-01")

@@ -1,0 +1,213 @@
+"""JSON values: equality, size and the border to foreign code."""
+
+import datetime
+import enum
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    compact,
+    detached,
+    is_integer,
+    is_number,
+    json_equal,
+    measure,
+    type_name,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Mine(dict[str, Any]):
+    pass
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def laughs(levels: int) -> list[Any]:
+    value: list[Any] = ["ha"]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+def cycle() -> list[Any]:
+    value: list[Any] = []
+    value.append({"again": value})
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "integer", "name"),
+    [
+        (None, False, False, "null"),
+        (True, False, False, "boolean"),
+        (3, True, True, "number"),
+        (3.0, True, True, "number"),
+        (3.5, True, False, "number"),
+        ("3", False, False, "string"),
+        ([], False, False, "array"),
+        ({}, False, False, "object"),
+    ],
+)
+def test_types_are_those_of_json(value: Any, number: bool, integer: bool, name: str) -> None:
+    """A boolean is no number, and 3.0 is an integer."""
+    assert (is_number(value), is_integer(value), type_name(value)) == (number, integer, name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        ([1], [True], False),
+        ({"a": 1, "b": [2]}, {"b": [2.0], "a": 1}, True),
+        ({"a": None}, {}, False),
+        ({"a": 1}, {"b": 1}, False),
+        ([1, 2], [2, 1], False),
+        ([], {}, False),
+        ("1", 1, False),
+        (None, False, False),
+    ],
+)
+def test_equality_is_that_of_json(one: Any, other: Any, equal: bool) -> None:
+    """Numbers are equal by value, booleans equal no number, the order of keys is free."""
+    assert json_equal(one, other) is equal
+    assert json_equal(other, one) is equal
+
+
+def test_equality_of_shared_and_cyclic_values_ends() -> None:
+    """Two values of 2^60 shared parts are compared at once, and so are two cycles."""
+    assert json_equal(laughs(60), laughs(60))
+    assert json_equal(cycle(), cycle())
+
+
+@given(JSON)
+def test_compact_text_reads_back(value: Any) -> None:
+    """Writing then reading gives the same value."""
+    assert json_equal(json.loads(compact(value)), value)
+
+
+def test_compact_keeps_order_and_characters() -> None:
+    """Keys keep their order, non-ASCII characters and large integers are written as they are."""
+    assert compact({"b": "é", "a": 10**30}) == '{"b":"é","a":1000000000000000000000000000000}'
+
+
+@given(JSON)
+def test_measure_is_the_length_of_the_compact_text(value: Any) -> None:
+    """The size is exact up to the limit and more than the limit beyond it."""
+    size = len(compact(value).encode())
+    assert measure(value, size) == size
+    assert measure(value, size - 1) > size - 1
+
+
+def test_measure_counts_shared_values_each_time() -> None:
+    """A shared value counts as often as it is written, also within other shared values."""
+    value = laughs(10)
+    assert measure(value, 10**9) == len(compact(value))
+
+
+def test_measure_of_shared_and_cyclic_values_ends() -> None:
+    """2^100 shared parts are measured at once; a cycle is larger than any limit."""
+    assert measure(laughs(100), 2**200) > 2**100
+    assert measure(laughs(100), 1000) > 1000
+    assert measure(cycle(), 10**6) > 10**6
+
+
+@given(JSON)
+def test_a_detached_value_is_equal_and_independent(value: Any) -> None:
+    """The copy equals the original and shares no container with it."""
+    copy = detached(value)
+    assert json_equal(copy, value)
+    assert containers(copy).isdisjoint(containers(value))
+
+
+def containers(value: Any) -> set[int]:
+    if not isinstance(value, list | dict):
+        return set()
+    members = value.values() if isinstance(value, dict) else value
+    return {id(value)}.union(*map(containers, members))
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "found"),
+    [
+        ((1, 2), "$", "tuple"),
+        ({"a": [0, {1}]}, "$['a'][1]", "set"),
+        ({"a": {1: 2}}, "$['a'][1]", "int"),
+        ({"a": math.nan}, "$['a']", "float"),
+        ([math.inf], "$[0]", "float"),
+        ({"when": datetime.date(2030, 1, 1)}, "$['when']", "date"),
+        ([b"x"], "$[0]", "bytes"),
+        ({"c": Colour.RED}, "$['c']", "Colour"),
+        ([Mine()], "$[0]", "Mine"),
+        (["\ud800"], "$[0]", "str"),
+        ({"\udfff": 1}, "$['\\udfff']", "str"),
+        ([MAX_INTEGER + 1], "$[0]", "int"),
+        (object(), "$", "object"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_place(value: Any, place: str, found: str) -> None:
+    """The error names the JSONPath and the Python type."""
+    with pytest.raises(NotJson) as caught:
+        detached(value)
+    assert (caught.value.place, caught.value.found) == (place, found)
+    assert found in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [cycle(), nested(MAX_DEPTH + 1)])
+def test_cycles_and_deep_values_are_refused(value: Any) -> None:
+    """A value within itself or nested too deeply ends in an error, not in a crash."""
+    with pytest.raises(NotJson, match="nested deeper"):
+        detached(value)
+
+
+def test_the_deepest_value_passes() -> None:
+    """The limit of depth itself is allowed."""
+    assert detached(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+
+
+def test_detaching_shared_values_ends() -> None:
+    """A value of 2^100 shared parts is copied once per part."""
+    assert measure(detached(laughs(100)), 2**200) == measure(laughs(100), 2**200)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (StateError("States.Timeout", "too late"), "States.Timeout: too late"),
+        (StateError("Mine"), "Mine"),
+        (StateError(None, "why"), "why"),
+        (StateError(None), ""),
+    ],
+)
+def test_a_state_error_reads_as_name_and_cause(error: StateError, text: str) -> None:
+    """Absent parts are left out."""
+    assert str(error) == text
