@@ -141,7 +141,8 @@ def run(
     `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
-    is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`, `"virtual"` or a clock object. `listener` gets every event.
+    is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`,
+    `"virtual"` or a clock object. `listener` gets every event.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors and AslError
     for misuse.

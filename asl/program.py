@@ -48,8 +48,9 @@ class Step:
     """One state, ready to run. Exactly one of `transform`, `choose` and `work` is set.
 
     A pure state has `transform` (output only; it goes on with `next`) or `choose`. A state that
-    reaches the world has `work`, a `finish` unless its result is its output, and may have retriers and catchers. `next` is None
-    where the machine ends. The compiler links steps after making them; nothing changes later.
+    reaches the world has `work`, a `finish` unless its result is its output, and may have retriers
+    and catchers. `next` is None where the machine ends. The compiler links steps after making
+    them; nothing changes later.
     """
 
     name: str

@@ -62,8 +62,7 @@ class AsyncFunction:
 def function_agent(function: Callable[..., Any]) -> PlainFunction | AsyncFunction:
     """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
     takes_call = _takes_call(function)
-    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)
-    if inspect.iscoroutinefunction(called):
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return AsyncFunction(function, takes_call)
     return PlainFunction(function, takes_call)
 

@@ -10,6 +10,7 @@ A program serves one call at a time and is kept for the next; calls at the same 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -155,10 +156,8 @@ class ProcessAgent:
     async def _kill(self, process: Process) -> None:
         self.alive.discard(process)
         if process.returncode is None:
-            try:
+            with suppress(ProcessLookupError):  # it may have ended by itself just now
                 process.kill()
-            except ProcessLookupError:  # it ended by itself just now
-                pass
         await process.wait()
 
     async def close(self) -> None:

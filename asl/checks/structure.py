@@ -18,7 +18,6 @@ from asl.states import KNOWN_TYPES
 __all__ = ["known_fields", "structure"]
 
 URN = "urn:asl:schema:"
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema: TypeAlias = Mapping[str, Any]
 
 
@@ -49,40 +48,78 @@ def _unknown_type(state: Mapping[str, Json], pointer: str) -> Finding:
 
 
 # --------------------------------------------------------------------------------------------
-# Validators
+# Schemas. References are replaced by what they lead to when a schema is first used: that makes
+# validating twice as fast, and nothing can ever be fetched.
+
+_HOVER = ("title", "description", "$id", "$schema", "$defs", "$ref", "x-rule")
+_MAPS = ("properties", "patternProperties")
+_LISTS = ("allOf", "anyOf")
 
 
 @cache
-def _registry() -> Any:
+def _files() -> Mapping[str, _Schema]:
     import orjson
-    from referencing import Registry
-    from referencing.jsonschema import DRAFT202012
 
     schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
     # States are validated one at a time, so the schema of their parent accepts any.
-    schemas = [s for s in schemas if s["$id"] != f"{URN}State"]
-    schemas.append({"$schema": _DIALECT, "$id": f"{URN}State"})
-    resources = [(s["$id"], DRAFT202012.create_resource(s)) for s in schemas]
-    registry: Registry[Any] = Registry().with_resources(resources)
-    return registry.crawl()
+    return {**{schema["$id"]: schema for schema in schemas}, f"{URN}State": {}}
+
+
+def _written(reference: str) -> _Schema:
+    """Return the schema that a reference leads to, as it is written."""
+    urn, _, pointer = reference.partition("#/")
+    node: Any = _files()[urn]
+    for step in filter(None, pointer.split("/")):
+        node = node[step]
+    schema: _Schema = node
+    return schema
+
+
+_resolved: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+def _resolve(reference: str, rule: str) -> _Schema:
+    """Return the schema of a reference without references; *rule* is that of its holder."""
+    known = _resolved.get((reference, rule))
+    if known is None:
+        # Choice rules lead back to themselves, so the entry comes before its content.
+        known = _resolved[reference, rule] = {}
+        known.update(_merged(_written(reference), rule))
+    return known
+
+
+def _merged(schema: Any, rule: str) -> Any:
+    """Merge a schema with the target of its reference; `x-rules` tells the rule of each keyword."""
+    if not isinstance(schema, dict):
+        return schema
+    rule = schema.get("x-rule", rule)
+    own = {keyword: value for keyword, value in schema.items() if keyword not in _HOVER}
+    target = _resolve(schema["$ref"], rule) if "$ref" in schema else {}
+    if "$ref" in schema and not own:
+        return target
+    parts = {keyword: _children(keyword, value, rule) for keyword, value in own.items()}
+    return {**target, **parts, "x-rules": {**target.get("x-rules", {}), **dict.fromkeys(own, rule)}}
+
+
+def _children(keyword: str, value: Any, rule: str) -> Any:
+    if keyword in _MAPS:
+        return {name: _merged(schema, rule) for name, schema in value.items()}
+    if keyword in _LISTS:
+        return [_merged(schema, rule) for schema in value]
+    return value if keyword.startswith("x-") else _merged(value, rule)
 
 
 @cache
 def _validator(name: str) -> Any:
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # has no stubs
 
-    return Draft202012Validator({"$ref": URN + name}, registry=_registry())
-
-
-def _contents(reference: str) -> _Schema:
-    contents: _Schema = _registry().resolver().lookup(reference).contents
-    return contents
+    return Draft202012Validator(_resolve(URN + name, ""))
 
 
 @cache
 def known_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema names: `known_fields("states:Task")`."""
-    return frozenset(_contents(URN + name)["properties"])
+    return frozenset(_written(URN + name)["properties"])
 
 
 @cache
@@ -103,11 +140,11 @@ def _faults(name: str, workflow: Workflow, value: Json, pointer: str) -> Iterato
 def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
     steps = tuple(error.absolute_path)
     pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
-    rule, holder = _rule(name, error)
+    rule = _rule(name, error)
     if error.validator == "additionalProperties":
         yield from _unknown_fields(name, error, steps, pointer)
     elif error.validator == "required":
-        rules = holder.get("x-required", {})
+        rules = error.schema.get("x-required", {})
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
@@ -120,19 +157,15 @@ def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
         yield Finding(rule, f"{_subject(steps, base)} {_complaint(error)}", pointer, hint)
 
 
-def _rule(name: str, error: Any) -> tuple[str, _Schema]:
-    """Return the rule that a failure breaks and the schema that holds the failing keyword."""
-    node: Any = {"$ref": URN + name}
-    holder: _Schema = node
+def _rule(name: str, error: Any) -> str:
+    """Return the rule that a failure breaks: the nearest one around the failing keyword."""
+    node: Any = _resolve(URN + name, "")
     rule = ""
     for step in error.absolute_schema_path:
         if isinstance(node, dict):
-            rule = node.get("x-rule", rule)
-            while step not in node:
-                node = _contents(node["$ref"])
-                rule = node.get("x-rule", rule)
-        holder, node = node, node[step]
-    return rule, holder
+            rule = node.get("x-rules", {}).get(step, rule)
+        node = node[step]
+    return rule
 
 
 def _unknown_fields(

@@ -146,7 +146,16 @@ def _schema_faults(document: Document) -> Iterator[str]:
     errors = _validator().iter_errors(document.value)
     for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path))):
         pointer = "".join(f"/{step}" for step in error.absolute_path)
-        yield f"{_place(document, pointer)}: {pointer or 'the file'}: {error.message}"
+        yield f"{_place(document, pointer)}: {pointer or 'the file'}: {_message(error)}"
+
+
+def _message(error: Any) -> str:
+    """Say in our words what a failed choice of schemas does not."""
+    return (
+        error.schema.get("x-message", error.message)
+        if error.validator == "oneOf"
+        else error.message
+    )
 
 
 @cache

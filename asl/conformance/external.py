@@ -67,7 +67,7 @@ class _Crash(Exception):
 
 
 class _Process:
-    """The running command. A thread reads its answers, so that waiting for one can end."""
+    """The running command. Threads write and read, so that waiting for either can end."""
 
     def __init__(self, command: list[str]) -> None:
         self.stderr: IO[bytes] = TemporaryFile()  # noqa: SIM115  # lives as long as the process
@@ -76,9 +76,20 @@ class _Process:
         except OSError as error:
             self.stderr.close()
             raise AslError(f"cannot start {command[0]!r}: {error.strerror}") from error
+        self.requests: SimpleQueue[bytes | None] = SimpleQueue()
         self.lines: SimpleQueue[bytes] = SimpleQueue()
-        self.reader = Thread(target=self._read, daemon=True)
-        self.reader.start()
+        self.threads = [Thread(target=run, daemon=True) for run in (self._write, self._read)]
+        for thread in self.threads:
+            thread.start()
+
+    def _write(self) -> None:
+        assert self.popen.stdin is not None
+        with suppress(OSError):  # the process has ended; the reader will say so
+            while (request := self.requests.get()) is not None:
+                self.popen.stdin.write(request + b"\n")
+                self.popen.stdin.flush()
+        with suppress(OSError):  # what was left in the buffer has no reader
+            self.popen.stdin.close()
 
     def _read(self) -> None:
         assert self.popen.stdout is not None
@@ -89,12 +100,7 @@ class _Process:
 
     def ask(self, request: str, time_limit: float) -> str:
         """Write one line and read one; raises _Crash."""
-        assert self.popen.stdin is not None
-        try:
-            self.popen.stdin.write(request.encode() + b"\n")
-            self.popen.stdin.flush()
-        except OSError:
-            raise _Crash(f"the process ended with exit code {self.popen.wait()}") from None
+        self.requests.put(request.encode())
         try:
             line = self.lines.get(timeout=time_limit)
         except Empty:
@@ -106,20 +112,19 @@ class _Process:
 
     def dismiss(self) -> None:
         """Let the process end by itself."""
-        assert self.popen.stdin is not None
-        with suppress(OSError, TimeoutExpired):
-            self.popen.stdin.close()
+        self.requests.put(None)
+        with suppress(TimeoutExpired):
             self.popen.wait(GRACE)
 
     def end(self) -> str:
         """Stop the process and return the end of what it wrote to standard error."""
+        assert self.popen.stdout is not None
         self.popen.kill()
         self.popen.wait()
-        self.reader.join()
-        for pipe in (self.popen.stdin, self.popen.stdout):
-            assert pipe is not None
-            with suppress(OSError):  # a request may be in the buffer of a pipe that nobody reads
-                pipe.close()
+        self.requests.put(None)
+        for thread in self.threads:
+            thread.join()
+        self.popen.stdout.close()
         self.stderr.seek(0)
         said = self.stderr.read().decode(errors="replace").strip()
         self.stderr.close()

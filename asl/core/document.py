@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
@@ -24,7 +23,7 @@ class Readable(Protocol):
     def read(self, size: int, /) -> str | bytes: ...
 
 
-What: TypeAlias = str | bytes | os.PathLike[str] | Mapping[str, Json] | Readable
+What: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
 """What can be read: a path, a text, bytes, a dict or an open file."""
 
 
@@ -92,7 +91,7 @@ def read_value(
     """Read any value in JSON or YAML; everything else is as in `read`."""
     if format not in (None, "json", "yaml"):
         raise AslError(f"unknown format {format!r}: json or yaml")
-    if isinstance(what, Mapping):
+    if isinstance(what, dict):
         return Document(detached(what), Source(name))
     raw, name = _raw(what, name, limits)
     text = _decoded(raw, name, limits)

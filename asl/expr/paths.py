@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
@@ -279,7 +279,7 @@ class _Parser:
                 character = self.text[self.at]
             characters.append(character)
             self.at += 1
-        self.fail(f"the {quote} is never closed")
+        return self.fail(f"the {quote} is never closed")
 
     # Filters: `||` binds weaker than `&&`, that weaker than `!` and comparisons.
 
@@ -344,7 +344,7 @@ class _Parser:
         for word, value in _WORDS.items():
             if self.take(word):
                 return _Literal(value)
-        self.fail("expected @, $, a string, a number, true, false or null in a filter")
+        return self.fail("expected @, $, a string, a number, true, false or null in a filter")
 
     def pattern(self) -> "Callable[[str], bool]":
         if self.take("/"):
@@ -581,9 +581,10 @@ def _definite(path: Path, use: Use) -> Evaluate:
 def _walk(
     path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: Use
 ) -> Json:
-    node = start
+    node: Any = start
     for key in keys:
-        if type(node) is not (dict if type(key) is str else list):
+        container: type = dict if type(key) is str else list
+        if type(node) is not container:
             return not_found(path, data, use)
         try:
             node = node[key]

@@ -56,7 +56,8 @@ def _target(compiler: Compiler) -> Target:
 
 
 def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
-    timeout, heartbeat = _seconds(compiler, "TimeoutSeconds"), _seconds(compiler, "HeartbeatSeconds")
+    timeout = _seconds(compiler, "TimeoutSeconds")
+    heartbeat = _seconds(compiler, "HeartbeatSeconds")
     if timeout is None and heartbeat is None:
         return None
     # AWS gives a timed-out task no cause (recorded).

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from jsonschema import Draft202012Validator
 
-from asl.conformance import load_suite
+from asl.conformance import load_suite, run_suite
 from asl.conformance.case import find_suites
 from asl.core.document import read_value
 from asl.core.resources import folder
@@ -48,3 +48,9 @@ def test_every_case_states_a_fact() -> None:
 def test_every_suite_has_a_title() -> None:
     """Reports group the bundled cases by suite."""
     assert all(case.suite for case in CASES)
+
+
+def test_our_interpreter_passes() -> None:
+    """No bundled case fails or is skipped on this interpreter."""
+    report = run_suite(CASES)
+    assert [(each.case.id, each.reasons) for each in (*report.failed, *report.skipped)] == []

@@ -49,7 +49,8 @@ def test_a_suite_gives_defaults_that_a_case_replaces(tmp_path: Path) -> None:
         agents: {{a: {{return: 1}}}}
         cases:
           - {{id: one, expect: {{valid: true}}}}
-          - {{id: two, spec: "2", agents: {{b: {{return: 2}}}}, document_text: "x", expect: {{valid: false}}}}
+          - {{id: two, spec: "2", agents: {{b: {{return: 2}}}}, document_text: x,
+             expect: {{valid: false}}}}
         """,
     )
     one, two = load_suite(file)
@@ -94,7 +95,11 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
         ("document: {}\n    document_text: ''\n    expect: {valid: true}", 3, "exactly one of"),
         ("document: {}\n    answers: []\n    expect: {valid: true}", 3, "not supported"),
         ("document: {}\n    clock: noon\n    expect: {valid: true}", 3, "clock: "),
-        ("document: {}\n    mocks: {A: {retrun: 1}}\n    expect: {valid: true}", 5, "mocks/A"),
+        (
+            "document: {}\n    mocks: {A: {retrun: 1}}\n    expect: {valid: true}",
+            5,
+            "a script has exactly one",
+        ),
         ("document_file: no.json\n    expect: {valid: true}", 3, "cannot read document_file"),
         ("document: {}\n    expect: {output: 1, events_exact: true}", 5, "events"),
     ],

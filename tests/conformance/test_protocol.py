@@ -143,3 +143,11 @@ def test_null_is_an_input() -> None:
     """An explicit null input is not replaced by an empty object."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
     assert run_suite([Case("one", {"output": None}, document=document, input=None)]).ok
+
+
+def test_the_time_limit_holds_for_a_command_that_does_not_read() -> None:
+    """A request larger than a pipe's buffer does not block the runner."""
+    case = Case("one", {"valid": True}, document={}, input="x" * 300_000)
+    sleeps = (sys.executable, "-c", "import time; time.sleep(60)")
+    (verdict,) = run_suite([case], sleeps, time_limit=0.2).verdicts
+    assert "no answer within 0.2 seconds" in verdict.reasons[0]
