@@ -62,7 +62,8 @@ class AsyncFunction:
 def function_agent(function: Callable[..., Any]) -> PlainFunction | AsyncFunction:
     """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
     takes_call = _takes_call(function)
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+    called = type(function).__call__
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
         return AsyncFunction(function, takes_call)
     return PlainFunction(function, takes_call)
 

@@ -41,7 +41,6 @@ def _types(workflow: Workflow) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    structure,
     names.check,
     transitions.check,
     _types,
@@ -76,12 +75,24 @@ def check(
     workflow = Workflow(
         document.value, profile, scopes(document.value, profile), agents, resources, express
     )
-    findings = [finding for rule in RULES for finding in rule(workflow)]
+    findings = list(_findings(workflow))
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
     graded = [_graded(each, profile, strict) for each in dict.fromkeys(findings)]
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
     return place(document, [*graded, *unexecuted])
+
+
+def _findings(workflow: Workflow) -> Iterator[Finding]:
+    """Yield every fault once: what has not the right shape is not judged by the same rule again."""
+    misshapen = set()
+    for finding in structure(workflow):
+        misshapen.add((finding.code, finding.pointer))
+        yield finding
+    for rule in RULES:
+        for finding in rule(workflow):
+            if (finding.code, finding.pointer) not in misshapen:
+                yield finding
 
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:

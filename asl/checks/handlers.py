@@ -58,6 +58,7 @@ ERROR_NAMES = frozenset(
 """The reserved names that the language raises or matches (Specification 4.1)."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 DAY = 86_400
+MOST = 99_999_999
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -197,7 +198,7 @@ def _grows_beyond_a_day(entry: Mapping[str, Json], interval: Json) -> bool:
     attempts, rate = entry.get("MaxAttempts", 3), entry.get("BackoffRate", 2.0)
     if not (is_number(interval) and is_integer(attempts) and is_number(rate)):
         return False
-    if attempts < 1 or rate < 1 or interval <= 0:
+    if not 1 <= attempts <= MOST or rate < 1 or interval <= 0:
         return False
     # Logarithms, as the delay itself may be too large for any number.
     return bool(log(interval) + (attempts - 1) * log(rate) > log(DAY) + 1e-9)

@@ -153,8 +153,9 @@ def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
         message = f"the name {_shown(error.instance)} {_complaint(error)}"
         yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
     else:
-        hint = _suggestion(error)
-        yield Finding(rule, f"{_subject(steps, base)} {_complaint(error)}", pointer, hint)
+        subject, complaint = _subject(steps, base), _complaint(error)
+        separator = ": " if complaint.startswith("a ") else " "
+        yield Finding(rule, f"{subject}{separator}{complaint}", pointer, _suggestion(error))
 
 
 def _rule(name: str, error: Any) -> str:

@@ -151,11 +151,8 @@ def _schema_faults(document: Document) -> Iterator[str]:
 
 def _message(error: Any) -> str:
     """Say in our words what a failed choice of schemas does not."""
-    return (
-        error.schema.get("x-message", error.message)
-        if error.validator == "oneOf"
-        else error.message
-    )
+    own = error.schema.get("x-message") if error.validator == "oneOf" else None
+    return str(own or error.message)
 
 
 @cache

@@ -583,8 +583,8 @@ def _walk(
 ) -> Json:
     node: Any = start
     for key in keys:
-        container: type = dict if type(key) is str else list
-        if type(node) is not container:
+        fits = type(node) is (dict if type(key) is str else list)
+        if not fits:
             return not_found(path, data, use)
         try:
             node = node[key]

@@ -1,0 +1,90 @@
+"""`asl check`: everything that is wrong with documents."""
+
+import sys
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import PROFILE, named, read_document
+from asl.cli.exits import Exit
+from asl.core.diagnostics import Report, Severity
+from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.profile import PROFILES
+from asl.core.render import RENDERERS, render_text
+
+__all__ = ["command"]
+
+
+@click.command("check")
+@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
+@PROFILE
+@click.option("--strict", is_flag=True, help="Make every warning an error.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(list(RENDERERS)),
+    default="text",
+    show_default=True,
+    help="How to write the findings; github makes annotations.",
+)
+@click.option(
+    "--agents",
+    "agent_files",
+    metavar="FILE",
+    multiple=True,
+    help="Agents file: warn about names that it does not bind.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show errors only, and nothing if there are none.")
+def command(
+    documents: tuple[str, ...],
+    profile: str,
+    strict: bool,
+    format_: str,
+    agent_files: tuple[str, ...],
+    quiet: bool,
+) -> Exit:
+    """Say what is wrong with documents, and where.
+
+    DOC is a JSON or YAML file, or - for standard input. Exits with 3 if a document has errors.
+    """
+    agents, resources = named(agent_files)
+    reports, missing = [], []
+    for name in documents:
+        try:
+            reports.append(_report(name, profile, strict, agents, resources))
+        except DocumentNotFound as error:
+            missing.append(error)
+    shown = [_errors_only(each) for each in reports] if quiet else reports
+    if any(shown) or (reports and not quiet) or format_ in ("json", "sarif"):
+        streams.result(_rendered(shown, format_))
+    for error in missing:
+        streams.say(f"asl: {error}", style="red")
+    if missing:
+        return Exit.USAGE
+    return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
+
+
+def _report(
+    name: str,
+    profile: str,
+    strict: bool,
+    agents: frozenset[str] | None,
+    resources: frozenset[str] | None,
+) -> Report:
+    from asl.checks import check
+
+    try:
+        document = read_document(name)
+    except InvalidDocument as refusal:
+        return refusal.report
+    return check(document, PROFILES[profile], strict=strict, agents=agents, resources=resources)
+
+
+def _errors_only(report: Report) -> Report:
+    return Report(report.of(Severity.ERROR), report.document)
+
+
+def _rendered(reports: list[Report], format_: str) -> str:
+    if format_ == "text":
+        return render_text(reports, color=streams.colour(sys.stdout))
+    return RENDERERS[format_](reports)

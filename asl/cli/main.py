@@ -1,0 +1,109 @@
+"""The command `asl`: the table of its commands, and how they end."""
+
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from asl import __version__
+from asl.cli import streams
+from asl.cli.exits import MEANINGS, Exit
+from asl.core.errors import AslError, InvalidDocument
+
+__all__ = ["COMMANDS", "cli", "main"]
+
+COMMANDS = {
+    "run": "Run a document and print its output.",
+    "check": "Say what is wrong with documents, and where.",
+    "test": "Run conformance cases, or cases of your own.",
+    "explain": "Explain a rule, by its code.",
+    "schema": "Print the JSON Schema of documents.",
+}
+"""Every command is a module of this package, loaded when it is asked for."""
+
+
+class Commands(click.Group):
+    """The commands, loaded on use; what they return is the exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"asl.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was named, or say which one may have been meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(_unknown(name))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them, and the exit codes."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command and end with its exit code; only our own faults show a traceback."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except InvalidDocument as refusal:
+            _show_report(refusal)
+            code = Exit.INVALID
+        except AslError as error:
+            streams.say(f"asl: {error}", style="red")
+            code = Exit.USAGE
+        except KeyboardInterrupt:
+            streams.say("asl: aborted", style="yellow")
+            code = Exit.ENDED_EARLY
+        except BrokenPipeError:
+            streams.silence()
+            code = Exit.ENDED_EARLY
+        ctx.exit(code or Exit.OK)
+
+
+def _unknown(name: str) -> str:
+    from asl.core.diagnostics import did_you_mean
+
+    path = name if "." in name or "/" in name else None
+    hint = f"did you mean 'asl run {path}'?" if path else did_you_mean(name, COMMANDS)
+    return f"there is no command {name!r}" + (f" ({hint})" if hint else "")
+
+
+def _show_report(refusal: InvalidDocument) -> None:
+    from asl.core.render import render_text
+
+    streams.say(render_text(refusal.report, color=streams.colour(sys.stderr)))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, message="asl %(version)s")
+def cli() -> None:
+    """Run, check and test Agent State Language and Amazon States Language documents.
+
+    A result goes to standard output, everything else to standard error.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line; the entry point of `asl` and `python -m asl`."""
+    import signal
+
+    # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    cli(prog_name="asl")
+    raise AssertionError("a click command ends by SystemExit")

@@ -1,0 +1,48 @@
+"""Results go to standard output; everything that is said about them goes to standard error."""
+
+import json
+import os
+import sys
+from typing import TextIO
+
+import click
+
+from asl.core.values import Json, compact
+
+__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence"]
+
+
+def on_terminal(stream: TextIO) -> bool:
+    """Whether somebody looks at this stream."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def colour(stream: TextIO) -> bool:
+    """Whether to write colours to this stream; see no-color.org."""
+    return on_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def result(text: str) -> None:
+    """Write a result to standard output, at once."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stdout.flush()
+
+
+def as_text(value: Json) -> str:
+    """Return a JSON value as text: indented for a terminal, else on one line."""
+    if on_terminal(sys.stdout):
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    return compact(value)
+
+
+def say(text: str, *, style: str | None = None) -> None:
+    """Write a line to standard error; *style* is a colour for its first word (`asl:`)."""
+    head, colon, rest = text.partition(":")
+    if style is not None and colour(sys.stderr):
+        text = click.style(head + colon, fg=style, bold=True) + rest
+    sys.stderr.write(f"{text}\n")
+
+
+def silence() -> None:
+    """Drop what is left for standard output: nobody reads it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

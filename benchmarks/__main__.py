@@ -1,0 +1,75 @@
+"""Run the benchmarks: `python -m benchmarks [NAME ...] [--quick] [--json FILE]`.
+
+Each workload alternates between the hand-written limit and the interpreter, takes the best of
+several rounds of each, and compares the ratio with the target. Exit code 1 if a target is missed.
+"""
+
+import argparse
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+
+from benchmarks.workloads import WORKLOADS, Workload
+
+
+def best(action: Callable[[], None], rounds: int) -> float:
+    """Return the shortest of *rounds* runs, in seconds."""
+    shortest = float("inf")
+    for _ in range(rounds):
+        gc.collect()
+        begun = time.perf_counter()
+        action()
+        shortest = min(shortest, time.perf_counter() - begun)
+    return shortest
+
+
+def measure(workload: Workload, quick: bool) -> dict[str, float | str | bool]:
+    """Measure one workload; the two sides alternate so that a drift of the machine hits both."""
+    by_hand, ours, units = workload.prepare()
+    by_hand()
+    ours()
+    hand, own = float("inf"), float("inf")
+    for _ in range(3 if quick else 8):
+        hand = min(hand, best(by_hand, 3))
+        own = min(own, best(ours, 3))
+    ratio = own / hand
+    return {
+        "name": workload.name,
+        "what": workload.what,
+        "by_hand_us": hand / units * 1e6,
+        "ours_us": own / units * 1e6,
+        "ratio": ratio,
+        "target": workload.target,
+        "met": ratio <= workload.target,
+    }
+
+
+def main() -> int:
+    """Run the chosen workloads and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help="which workloads (default: all)")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
+    options = parser.parse_args()
+    figures = []
+    for workload in WORKLOADS:
+        if options.names and workload.name not in options.names:
+            continue
+        figure = measure(workload, options.quick)
+        figures.append(figure)
+        print(
+            f"{figure['name']:<9}{figure['ratio']:7.2f}x  target {figure['target']:5.2f}x"
+            f"  by hand {figure['by_hand_us']:10.3f} us  ours {figure['ours_us']:10.3f} us"
+            f"  {'' if figure['met'] else 'MISSED  '}{figure['what']}",
+            flush=True,
+        )
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=2)
+    return 0 if all(figure["met"] for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,412 @@
+"""The workloads: a document, and the same data work written by hand.
+
+"By hand" is the plainest fast Python: a copied spine for every write, a dict for a result, no
+checks, no history. Ours has the whole history readable afterwards.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asl
+from asl.agents.registry import Registry
+from asl.compiler import compile_workflow
+from asl.core.profile import DEFAULT
+from asl.engine.result import Result
+from asl.hosts.clock import WallClock
+from asl.hosts.local import drive
+from asl.hosts.run import execute
+from asl.program import Program
+
+Json = Any
+Sides = tuple[Callable[[], Any], Callable[[], Any], int]
+"""By hand, ours, and how many units of work one call of each does."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table."""
+
+    name: str
+    what: str
+    target: float
+    prepare: Callable[[], Sides]
+
+
+def program(document: Json) -> Program:
+    return compile_workflow(document, DEFAULT, "benchmark")
+
+
+async def echo(payload: Json) -> Json:
+    return {"seen": True}
+
+
+async def nap(payload: Json) -> Json:
+    await asyncio.sleep(0.01)
+    return {"seen": True}
+
+
+def start(compiled: Program, data: Json, agents: dict[str, Any]) -> Awaitable[Result]:
+    registry = Registry(agents)
+    return execute(compiled, data, registry.find, CLOCK, in_event_loop=True)
+
+
+CLOCK = WallClock()
+LOOP = asyncio.new_event_loop()
+
+
+def run_inline(compiled: Program, data: Json) -> Result:
+    registry = Registry()
+    return drive(execute(compiled, data, registry.find, CLOCK), CLOCK)
+
+
+# W1: a chain of Pass states, each writes one field
+
+
+def chain_document(length: int, path: str) -> Json:
+    states = {
+        f"S{i}": {
+            "Type": "Pass",
+            "Result": i,
+            "ResultPath": path.format(i % 10),
+            **({"Next": f"S{i + 1}"} if i + 1 < length else {"End": True}),
+        }
+        for i in range(length)
+    }
+    return {"StartAt": "S0", "States": states}
+
+
+def chain() -> Sides:
+    compiled = program(chain_document(100, "$.f{}"))
+    keys = [f"f{i % 10}" for i in range(100)]
+
+    def by_hand() -> Json:
+        data: Json = {"a": 1}
+        for value, key in enumerate(keys):
+            data = {**data, key: value}
+        return data
+
+    return times(20, by_hand), times(20, lambda: run_inline(compiled, {"a": 1})), 2000
+
+
+# W2: a counting loop
+
+
+def counting() -> Sides:
+    compiled = program(
+        {
+            "StartAt": "More",
+            "States": {
+                "More": {
+                    "Type": "Choice",
+                    "Choices": [{"Variable": "$.i", "NumericLessThan": 10_000, "Next": "Add"}],
+                    "Default": "Done",
+                },
+                "Add": {
+                    "Type": "Pass",
+                    "Parameters": {"i.$": "States.MathAdd($.i, 1)"},
+                    "Next": "More",
+                },
+                "Done": {"Type": "Succeed"},
+            },
+        }
+    )
+
+    def by_hand() -> Json:
+        data = {"i": 0}
+        while data["i"] < 10_000:
+            data = {"i": data["i"] + 1}
+        return data
+
+    return by_hand, lambda: run_inline(compiled, {"i": 0}), 20_000
+
+
+# W3: Map
+
+
+def map_document(limit: int) -> Json:
+    return {
+        "StartAt": "Each",
+        "States": {
+            "Each": {
+                "Type": "Map",
+                "MaxConcurrency": limit,
+                "ItemProcessor": {
+                    "StartAt": "Mark",
+                    "States": {
+                        "Mark": {
+                            "Type": "Pass",
+                            "Result": True,
+                            "ResultPath": "$.marked",
+                            "Next": "Ask",
+                        },
+                        "Ask": {"Type": "Task", "Agent": "A", "ResultPath": "$.r", "End": True},
+                    },
+                },
+                "End": True,
+            }
+        },
+    }
+
+
+def items(length: int) -> Json:
+    return [{"n": i} for i in range(length)]
+
+
+def mapped(limit: int, agent: Callable[[Json], Awaitable[Json]], pool: int) -> Sides:
+    compiled = program(map_document(limit))
+    data = items(10_000)
+
+    async def one(item: Json) -> Json:
+        marked = {**item, "marked": True}
+        return {**marked, "r": await agent(marked)}
+
+    async def gathered() -> Json:
+        return await asyncio.gather(*(one(item) for item in data))
+
+    async def pooled() -> Json:
+        results: list[Json] = [None] * len(data)
+        numbered = iter(enumerate(data))
+
+        async def worker() -> None:
+            for index, item in numbered:
+                results[index] = await one(item)
+
+        await asyncio.gather(*(worker() for _ in range(pool)))
+        return results
+
+    return (
+        lambda: LOOP.run_until_complete(pooled() if pool else gathered()),
+        lambda: LOOP.run_until_complete(start(compiled, data, {"A": agent})),
+        10_000,
+    )
+
+
+# W4: Parallel
+
+
+def parallel() -> Sides:
+    branches = [chain_document(5, "$.f{}") for _ in range(50)]
+    for number, branch in enumerate(branches):
+        branch["States"] = {
+            f"B{number}{name}": {
+                **state,
+                **({"Next": f"B{number}{state['Next']}"} if "Next" in state else {}),
+            }
+            for name, state in branch["States"].items()
+        }
+        branch["StartAt"] = f"B{number}S0"
+    compiled = program(
+        {
+            "StartAt": "P",
+            "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}},
+        }
+    )
+    keys = [f"f{i}" for i in range(5)]
+
+    def branch_by_hand(data: Json) -> Json:
+        for value, key in enumerate(keys):
+            data = {**data, key: value}
+        return data
+
+    def by_hand() -> Json:
+        return [branch_by_hand({"a": 1}) for _ in range(50)]
+
+    return (
+        times(20, by_hand),
+        times(20, lambda: run_inline(compiled, {"a": 1})),
+        20 * 250,
+    )
+
+
+# W5: short executions with one agent call
+
+
+SHORT = {
+    "StartAt": "Prepare",
+    "States": {
+        "Prepare": {
+            "Type": "Pass",
+            "Parameters": {"q.$": "$.question", "n.$": "$.n"},
+            "Next": "Ask",
+        },
+        "Ask": {"Type": "Task", "Agent": "A", "ResultPath": "$.answer", "Next": "Check"},
+        "Check": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.answer.seen", "BooleanEquals": True, "Next": "Note"}],
+            "Default": "Done",
+        },
+        "Note": {"Type": "Pass", "Result": "yes", "ResultPath": "$.note", "Next": "Done"},
+        "Done": {"Type": "Succeed"},
+    },
+}
+
+
+def by_hand_once(agent: Callable[[Json], Awaitable[Json]]) -> Callable[[Json], Awaitable[Json]]:
+    async def once(data: Json) -> Json:
+        data = {"q": data["question"], "n": data["n"]}
+        data = {**data, "answer": await agent(dict(data))}
+        if data["answer"]["seen"] is True:
+            data = {**data, "note": "yes"}
+        return {"status": "SUCCEEDED", "output": data}
+
+    return once
+
+
+def short() -> Sides:
+    compiled = program(SHORT)
+    once = by_hand_once(echo)
+    registry = Registry({"A": echo})
+    data = {"question": "why", "n": 1}
+
+    async def by_hand() -> None:
+        for _ in range(1000):
+            await once(data)
+
+    async def ours() -> None:
+        for _ in range(1000):
+            await execute(compiled, data, registry.find, CLOCK, name="n", in_event_loop=True)
+
+    return (
+        lambda: LOOP.run_until_complete(by_hand()),
+        lambda: LOOP.run_until_complete(ours()),
+        1000,
+    )
+
+
+def at_once() -> Sides:
+    compiled = program(SHORT)
+    once = by_hand_once(nap)
+    registry = Registry({"A": nap})
+    data = {"question": "why", "n": 1}
+
+    async def by_hand() -> None:
+        await asyncio.gather(*(once(data) for _ in range(1000)))
+
+    async def ours() -> None:
+        await asyncio.gather(
+            *(
+                execute(compiled, data, registry.find, CLOCK, in_event_loop=True)
+                for _ in range(1000)
+            )
+        )
+
+    return (
+        lambda: LOOP.run_until_complete(by_hand()),
+        lambda: LOOP.run_until_complete(ours()),
+        1000,
+    )
+
+
+def heap_bytes(make: Callable[[], Awaitable[Any]], count: int = 2000) -> float:
+    """Return the heap bytes of one execution that waits in its agent."""
+
+    async def waiting() -> float:
+        tasks = [asyncio.ensure_future(make()) for _ in range(10)]
+        await asyncio.sleep(0)
+        before = tracemalloc.get_traced_memory()[0]
+        tasks += [asyncio.ensure_future(make()) for _ in range(count)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        after = tracemalloc.get_traced_memory()[0]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return (after - before) / count
+
+    tracemalloc.start()
+    try:
+        return LOOP.run_until_complete(waiting())
+    finally:
+        tracemalloc.stop()
+
+
+# W8: large documents
+
+
+def large(size: int) -> Callable[[], Sides]:
+    def prepare() -> Sides:
+        compiled = program(chain_document(100, "$.own.f{}"))
+        filler = [{"text": "x" * 80, "n": n} for n in range(size // 100)]
+        data = {"filler": filler, "own": {}}
+        keys = [f"f{i % 10}" for i in range(100)]
+
+        def by_hand() -> Json:
+            value: Json = data
+            for number, key in enumerate(keys):
+                value = {**value, "own": {**value["own"], key: number}}
+            return value
+
+        return times(20, by_hand), times(20, lambda: run_inline(compiled, data)), 2000
+
+    return prepare
+
+
+# W7: the whole process
+
+
+def hello() -> Sides:
+    folder = Path(tempfile.mkdtemp(prefix="asl-benchmark-"))
+    document = folder / "hello.asl.json"
+    document.write_text(
+        '{"StartAt": "Hello", "States": {"Hello": {"Type": "Pass", "Result": "world", "End": true}}}'
+    )
+    root = Path(asl.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+
+    def process(*arguments: str) -> Callable[[], None]:
+        command = [sys.executable, *arguments]
+        return lambda: subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, env=environment
+        ).check_returncode()
+
+    return process("-c", "pass"), process("-m", "asl", "run", str(document)), 1
+
+
+# Compiling, against a fixed price of 5 us a state
+
+
+def compiling() -> Sides:
+    document = chain_document(100, "$.f{}")
+
+    def by_hand() -> None:
+        # The unit is one microsecond a state, spun by hand, so that the ratio reads as us a state.
+        import time
+
+        until = time.perf_counter() + 100e-6
+        while time.perf_counter() < until:
+            pass
+
+    return by_hand, lambda: program(document), 100
+
+
+def times(count: int, action: Callable[[], Any]) -> Callable[[], None]:
+    def repeated() -> None:
+        for _ in range(count):
+            action()
+
+    return repeated
+
+
+WORKLOADS = (
+    Workload("W1", "chain of 100 Pass states, each writes one field", 2.2, chain),
+    Workload("W2", "counting loop Choice + Pass, 10,000 rounds", 13, counting),
+    Workload("W3a", "Map, 10,000 items, agent returns at once; vs gather", 0.4, lambda: mapped(0, echo, 0)),
+    Workload("W3b", "the same, MaxConcurrency 10; vs a pool of 10", 8, lambda: mapped(10, echo, 10)),
+    Workload("W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.1, lambda: mapped(0, nap, 0)),
+    Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
+    Workload("W5", "five states, one agent call, one after another", 2.5, short),
+    Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),
+    Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 13, hello),
+    Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
+    Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),
+    Workload("W8-10M", "W1 over 10 MB, nested writes", 2.5, large(10_000_000)),
+    Workload("compile", "us a state", 5, compiling),
+)
