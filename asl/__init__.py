@@ -66,6 +66,10 @@ _LAZY = {
 }
 
 
+_NO_INPUT: dict[str, Any] = {}
+"""Never changed: executions share data, they do not edit it."""
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         from importlib import import_module
@@ -124,7 +128,7 @@ def compile(
 
 def run(
     workflow: Program | Document | What,
-    input: Json = None,
+    input: Json = _NO_INPUT,
     *,
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
@@ -157,7 +161,7 @@ def run(
     return drive(
         execute(
             program,
-            _input(input),
+            input,
             registry.find,
             chosen,
             name=name,
@@ -170,7 +174,7 @@ def run(
 
 async def arun(
     workflow: Program | Document | What,
-    input: Json = None,
+    input: Json = _NO_INPUT,
     *,
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
@@ -196,7 +200,7 @@ async def arun(
     in_event_loop = isinstance(chosen, WallClock)
     work = execute(
         program,
-        _input(input),
+        input,
         registry.find,
         chosen,
         name=name,
@@ -257,10 +261,6 @@ def _registry(
     from asl.agents.registry import Registry
 
     return Registry(agents, resources, mocks)
-
-
-def _input(data: Json) -> Json:
-    return {} if data is None else data
 
 
 def _name_of(document: Document) -> str:

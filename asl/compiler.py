@@ -133,6 +133,15 @@ class _StateCompiler:
     def input(self) -> Evaluate:
         return self._filter("InputPath") or identity
 
+    def payload(self) -> Evaluate:
+        effective, parameters = self.input(), self.template("Parameters")
+        if parameters is None:
+            return effective
+        if "InputPath" not in self.state:
+            return parameters
+        template = parameters
+        return lambda data, frame: template(effective(data, frame), frame)
+
     def output(self) -> Evaluate | None:
         return self._filter("OutputPath")
 
@@ -191,15 +200,12 @@ def _finish(
 ) -> Finish | None:
     """Compose the way of a result to the output of only those steps that are there."""
     if select is None and assign is None and output is None:
-        if place is None:
-            return None
-        only_place = place
-        return lambda raw, result, frame: only_place(raw, result)
+        return place
 
     def finish(raw: Json, result: Json, frame: Frame) -> Json:
         if select is not None:
             result = select(result, frame)
-        outcome = result if place is None else place(raw, result)
+        outcome = result if place is None else place(raw, result, frame)
         if output is not None:
             outcome = output(outcome, frame)
         if assign is not None:

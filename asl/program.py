@@ -58,6 +58,8 @@ class Step:
     pointer: str
     transform: Evaluate | None = None
     choose: Choose | None = None
+    payload: Evaluate | None = None
+    """What a Task hands over: raw input to parameters; history evaluates it again."""
     work: Work | None = None
     finish: Finish | None = None
     next: "Step | None" = None

@@ -7,65 +7,39 @@ from typing import Any
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.values import Json, detached
+from asl.core.values import Json
 from asl.engine.agent import Call
 
-__all__ = ["AsyncFunction", "PlainFunction", "function_agent", "named_function"]
+__all__ = ["FunctionAgent", "function_agent", "named_function"]
 
 
-class PlainFunction:
-    """A plain function; it may block, so it runs off the event loop."""
+class FunctionAgent:
+    """A function; a plain one may block, so it runs off the event loop."""
 
-    __slots__ = ("function", "takes_call")
+    __slots__ = ("answer", "blocking", "needs_loop", "real", "simple")
 
-    blocking = True
-    needs_loop = False
-    real = True
+    holds = False
 
-    def __init__(self, function: Callable[..., Any], takes_call: bool) -> None:
-        self.function = function
-        self.takes_call = takes_call
-
-    def answer(self, payload: Json, call: Call | None) -> Json:
-        """Call the function on a copy of the payload; raises NotJson for a result that is none."""
-        own = detached(payload)
-        return detached(self.function(own, call) if self.takes_call else self.function(own))
+    def __init__(self, function: Callable[..., Any], *, takes_call: bool, plain: bool) -> None:
+        self.answer = function if takes_call else _without_call(function)
+        self.blocking = self.real = plain
+        self.needs_loop = not plain
+        self.simple = not plain and not takes_call
 
     async def close(self) -> None:
         """A function holds nothing."""
 
 
-class AsyncFunction:
-    """A coroutine function; it is awaited on the execution's event loop."""
-
-    __slots__ = ("function", "takes_call")
-
-    blocking = False
-    needs_loop = True
-    real = False
-
-    def __init__(self, function: Callable[..., Any], takes_call: bool) -> None:
-        self.function = function
-        self.takes_call = takes_call
-
-    async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Await the function on a copy of the payload; raises NotJson for a result that is none."""
-        own = detached(payload)
-        if self.takes_call:
-            return detached(await self.function(own, call))
-        return detached(await self.function(own))
-
-    async def close(self) -> None:
-        """A function holds nothing."""
+def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | None], Any]:
+    return lambda payload, call: function(payload)
 
 
-def function_agent(function: Callable[..., Any]) -> PlainFunction | AsyncFunction:
+def function_agent(function: Callable[..., Any]) -> FunctionAgent:
     """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
     takes_call = _takes_call(function)
     called = type(function).__call__
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
-        return AsyncFunction(function, takes_call)
-    return PlainFunction(function, takes_call)
+    plain = not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called))
+    return FunctionAgent(function, takes_call=takes_call, plain=plain)
 
 
 def _takes_call(function: Callable[..., Any]) -> bool:
@@ -88,7 +62,7 @@ def _takes_call(function: Callable[..., Any]) -> bool:
     )
 
 
-def named_function(name: str) -> PlainFunction | AsyncFunction:
+def named_function(name: str) -> FunctionAgent:
     """Import `module:function` and wrap it; raises AslError that says what is missing."""
     module_name, _, path = name.partition(":")
     if not module_name or not path:

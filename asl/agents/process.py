@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from asl.core.errors import StateError
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact
 from asl.engine.agent import Call
 from asl.states.host import Raised
 
@@ -35,7 +35,8 @@ class ProcessAgent:
     blocking = False
     needs_loop = True
     real = True
-    takes_call = True
+    simple = False
+    holds = True
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class ProcessAgent:
                 continue
             message = await self._message(process, line)
             if "return" in message:
-                return detached(message["return"])
+                return message["return"]
             if "error" in message:
                 raise Raised(_text(message["error"]), _text(message.get("cause")))
             if "progress" in message:

@@ -32,6 +32,7 @@ class Registry:
         resources: Bindings | None = None,
         mocks: Bindings | None = None,
     ) -> None:
+        self.found: dict[Target, Agent] = {}
         self.agents = _bound(agents)
         self.mocks = _bound(mocks)
         self.resources = _bound(resources)
@@ -43,6 +44,12 @@ class Registry:
 
     def find(self, target: Target) -> Agent:
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
+        agent = self.found.get(target)
+        if agent is None:
+            agent = self.found[target] = self._find(target)
+        return agent
+
+    def _find(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks:
             return self.mocks[target.state]
         table = self.agents if target.kind == "agent" else self.resources

@@ -37,7 +37,8 @@ class ScriptedAgent:
     blocking = False
     needs_loop = False
     real = False
-    takes_call = True
+    simple = False
+    holds = False
 
     def __init__(self, script: Mapping[str, Json]) -> None:
         check_script(script)

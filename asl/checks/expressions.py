@@ -14,12 +14,13 @@ from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
+from asl.expr.expressions import Parsed, parse_expression
 from asl.expr.paths import Path, parse_path, parse_reference_path
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states.base import Node
 
-__all__ = ["Expression", "Kind", "check", "expressions_of", "paths_in", "read"]
+__all__ = ["Expression", "Kind", "check", "expressions_of", "read"]
 
 
 class Kind(Enum):
@@ -228,7 +229,7 @@ def _position(text: str, offset: int) -> str:
     return f" (at character {offset + 1} of {text!r})" if offset > 0 and len(text) <= 200 else ""
 
 
-def read(expression: Expression) -> Path | intrinsics.Call:
+def read(expression: Expression) -> Parsed:
     """Parse an expression; raises ExpressionFault for what does not suit its place."""
     text, kind = expression.text, expression.kind
     if kind is Kind.PATH:
@@ -245,37 +246,6 @@ def read(expression: Expression) -> Path | intrinsics.Call:
                 "use 'Assign' for a variable" if path.variable else None,
             )
         return path
-    return read_value(text, reference=kind is Kind.TEXT)
-
-
-def read_value(text: str, *, reference: bool = False) -> Path | intrinsics.Call:
-    """Parse a path or an intrinsic call, the paths within it too; raises ExpressionFault."""
-    if text.startswith("$"):
-        return parse_reference_path(text) if reference else parse_path(text)
-    if "(" not in text:
-        raise ExpressionFault(
-            f"{text!r} is neither a path nor an intrinsic function",
-            0,
-            "V-ST-09",
-            f"write '$.{text}' for a field of the data" if text.isidentifier() else None,
-        )
-    call = intrinsics.parse(text)
-    for _ in paths_in(call):
-        pass
-    return call
-
-
-def paths_in(parsed: Path | intrinsics.Call) -> Iterator[Path]:
-    """Yield every path that an expression reads; raises ExpressionFault for a malformed one."""
-    if isinstance(parsed, Path):
-        yield parsed
-        return
-    for argument in parsed.arguments:
-        if isinstance(argument, intrinsics.Call):
-            yield from paths_in(argument)
-        elif isinstance(argument, intrinsics.Path):
-            try:
-                yield parse_path(argument.text)
-            except ExpressionFault as fault:
-                offset = argument.offset + fault.offset
-                raise ExpressionFault(fault.message, offset, fault.code, fault.hint) from None
+    if kind is Kind.TEXT and text.startswith("$"):
+        return parse_reference_path(text)
+    return parse_expression(text)

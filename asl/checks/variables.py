@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from asl.checks.expressions import expressions_of, paths_in, read
+from asl.checks.expressions import expressions_of, read
 from asl.checks.workflow import Scope, Workflow, objects
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.expr.expressions import paths_in
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 

@@ -1,12 +1,14 @@
 """What several commands take: documents, input, profiles and agents."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from asl.cli.streams import colour
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -39,8 +41,62 @@ def read_input(text: str) -> Json:
     """Read the input that `--input` says: JSON, `@FILE`, or `-` for standard input."""
     from asl.core.document import read_value
 
-    if text == "-":
-        return _read(lambda: read_value(sys.stdin.buffer.read(), name="<stdin>").value)
-    if text.startswith("@"):
-        return _read(lambda: read_value(Path(text[1:])).value)
-    return _read(lambda: read_value(text.encode(), name="--input", format="json").value)
+    with _faults_are_usage():
+        if text == "-":
+            return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value
+        if text.startswith("@"):
+            return read_value(Path(text[1:])).value
+        return read_value(text.encode(), name="--input", format="json").value
+
+
+def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
+    """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
+
+    Modules are looked for in the current folder and in that of each agents file.
+    """
+    from asl.agents.file import Bindings, import_function, load_bindings
+
+    bound = Bindings({}, {}, {})
+    _importable(".")
+    for file in files:
+        _importable(str(Path(file).parent))
+        with _faults_are_usage():
+            bound = bound | load_bindings(file)
+    for pair in pairs:
+        name, equals, function = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r} is not NAME=module:function", param_hint="--agent")
+        bound.agents[name] = import_function(function)
+    return bound
+
+
+def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] | None]:
+    """Return the agents and the resources that agents files bind; None without a file."""
+    from asl.agents.file import load_bindings
+
+    with _faults_are_usage():
+        each = [load_bindings(file, import_functions=False) for file in files]
+    if not each:
+        return None, None
+    return (
+        frozenset(name for bound in each for name in bound.agents),
+        frozenset(name for bound in each for name in bound.resources),
+    )
+
+
+def _importable(folder: str) -> None:
+    path = str(Path(folder).resolve())
+    if path not in sys.path:
+        sys.path.insert(0, path)
+
+
+@contextmanager
+def _faults_are_usage() -> Iterator[None]:
+    """Turn faults of reading into wrong usage: it is not the document that has errors."""
+    try:
+        yield
+    except InvalidDocument as refusal:
+        from asl.core.render import render_text
+
+        text = render_text(refusal.report, color=colour(sys.stderr))
+        raise AslError(f"wrong input\n{text}") from None

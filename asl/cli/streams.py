@@ -7,9 +7,10 @@ from typing import TextIO
 
 import click
 
+from asl.core.errors import AslError
 from asl.core.values import Json, compact
 
-__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence"]
+__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence", "write_file"]
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -22,10 +23,11 @@ def colour(stream: TextIO) -> bool:
     return on_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
-def result(text: str) -> None:
-    """Write a result to standard output, at once."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    sys.stdout.flush()
+def result(text: str, stream: TextIO | None = None) -> None:
+    """Write a result to standard output (or *stream*), at once."""
+    stream = stream or sys.stdout
+    stream.write(text if text.endswith("\n") else f"{text}\n")
+    stream.flush()
 
 
 def as_text(value: Json) -> str:
@@ -46,3 +48,12 @@ def say(text: str, *, style: str | None = None) -> None:
 def silence() -> None:
     """Drop what is left for standard output: nobody reads it any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a text to a file; raises AslError if that cannot be done."""
+    try:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise AslError(f"cannot write {path!r}: {(error.strerror or str(error)).lower()}") from None

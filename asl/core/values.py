@@ -148,6 +148,19 @@ def detached(value: Json) -> Json:
         raise NotJson(place, foreign.found, foreign.reason) from None
 
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
+
+def handed_over(value: Json) -> Json:
+    """A copy of a JSON value of ours, for foreign code that may keep or change it.
+
+    Raises `NotJson` as `detached` does; a flat object, the usual payload, is known to be JSON.
+    """
+    if type(value) is dict and _ATOMS.issuperset(map(type, value.values())):
+        return value.copy()
+    return detached(value)
+
+
 class _Foreign(Exception):
     """Something that is not JSON, found while copying; `steps` gathers its path inside out."""
 

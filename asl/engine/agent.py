@@ -1,7 +1,7 @@
 """What an agent is to a host, and what it learns about the call it answers (Specification 7)."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from asl.core.values import Json
 from asl.states.host import Frame, Options, Target
@@ -69,17 +69,19 @@ class Call:
 class Agent(Protocol):
     """Something that answers calls; how it is reached is its own business.
 
-    A host calls `answer` of a `blocking` agent outside the event loop, and awaits that of any
-    other. `real` says that the answer comes from outside (a thread, a process, the network), so
-    that a virtual clock must not run ahead of it.
+    A host calls `answer` of a `blocking` agent off the event loop, and awaits that of any other,
+    on an event loop if it `needs_loop`. `real` says that the answer comes from outside (a thread,
+    a process, the network), so that a virtual clock must not run ahead of it. A `simple` agent
+    is none of these three and does not look at the call. One that `holds` something is closed.
     """
 
     blocking: bool
     needs_loop: bool
     real: bool
-    takes_call: bool
+    simple: bool
+    holds: bool
 
-    def answer(self, payload: Json, call: Call | None) -> Json | Awaitable[Json]:
+    def answer(self, payload: Json, call: Call | None) -> Any:
         """Return the raw result (or an awaitable of it), or raise StateError with a name."""
         ...
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from types import MappingProxyType
 
 from asl.core.values import Json, is_number
@@ -13,7 +14,7 @@ __all__ = ["Execution"]
 ARN = "arn:aws:states:us-east-1:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
-NO_PRICES: Mapping[str, Decimal] = MappingProxyType({})
+ZERO = Decimal(0)
 
 
 class Execution:
@@ -23,56 +24,53 @@ class Execution:
     counted here (`cost`, `tokens`, and both by state), whatever becomes of the states.
     """
 
-    __slots__ = (
-        "by_model",
-        "by_state",
-        "cost",
-        "deadline",
-        "emit",
-        "express",
-        "id",
-        "input",
-        "max_cost",
-        "name",
-        "prices",
-        "program",
-        "role",
-        "started",
-        "tokens",
-        "workflow_id",
-    )
+    cost = ZERO
+    tokens = 0
+    max_cost: Decimal | None = None
+    prices: Mapping[str, Decimal] = MappingProxyType({})
 
     def __init__(
         self,
         program: Program,
         data: Json,
-        *,
         name: str,
         started: float,
-        emit: Callable[[Record], None],
+        emit: Callable[[Record], object],
         express: bool = False,
-        prices: Mapping[str, Decimal] = NO_PRICES,
     ) -> None:
         self.program = program
         self.input = data
         self.name = name
-        self.express = express
-        self.id = (
-            f"{ARN}:express:{program.name}:{name}:{name}"
-            if express
-            else f"{ARN}:execution:{program.name}:{name}"
-        )
-        self.workflow_id = f"{ARN}:stateMachine:{program.name}"
-        self.role = ROLE
         self.started = started
-        self.deadline = None if program.timeout is None else started + program.timeout
         self.emit = emit
-        self.prices = prices
-        self.cost = Decimal(0)
-        self.tokens = 0
-        self.max_cost: Decimal | None = None
-        self.by_state: dict[str, tuple[Decimal, int]] = {}
-        self.by_model: dict[str, tuple[Decimal, int]] = {}
+        self.express = express
+
+    @property
+    def id(self) -> str:
+        """The id of the execution, in the form of AWS's."""
+        kind, tail = ("express", f":{self.name}") if self.express else ("execution", "")
+        return f"{ARN}:{kind}:{self.program.name}:{self.name}{tail}"
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the workflow, in the form of AWS's."""
+        return f"{ARN}:stateMachine:{self.program.name}"
+
+    @property
+    def deadline(self) -> float | None:
+        """The epoch second at which the execution times out, None for never."""
+        timeout = self.program.timeout
+        return None if timeout is None else self.started + timeout
+
+    @cached_property
+    def by_state(self) -> dict[str, tuple[Decimal, int]]:
+        """Cost and tokens by the name of the state."""
+        return {}
+
+    @cached_property
+    def by_model(self) -> dict[str, tuple[Decimal, int]]:
+        """Cost and tokens by the model that the agent named."""
+        return {}
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result (Specification 7).
@@ -107,13 +105,13 @@ def _count(value: Json) -> int:
 
 def _cost(value: Json) -> Decimal:
     if not is_number(value) or value < 0:
-        return Decimal(0)
+        return ZERO
     try:
         return Decimal(str(value))
     except InvalidOperation:
-        return Decimal(0)
+        return ZERO
 
 
 def _add(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
-    spent, used = totals.get(key, (Decimal(0), 0))
+    spent, used = totals.get(key, (ZERO, 0))
     totals[key] = (spent + cost, used + tokens)

@@ -6,12 +6,11 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from asl.core.values import Json
-from asl.engine.execution import Execution
-from asl.engine.records import SCHEDULED
+from asl.engine.execution import ROLE, Execution
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Step
-from asl.states.host import ABSENT, Host
+from asl.states.host import ABSENT, Host, Record
 
 __all__ = ["Frame"]
 
@@ -24,22 +23,13 @@ class Frame:
     over those of the machines around it; it is replaced, never changed.
     """
 
-    __slots__ = (
-        "attempts",
-        "data",
-        "draws",
-        "entered",
-        "execution",
-        "host",
-        "index",
-        "item",
-        "now",
-        "parent",
-        "retries",
-        "step",
-        "variables",
-        "visit",
-    )
+    parent: "Frame | None" = None
+    index = 0
+    item: Json = ABSENT
+    visit = 0
+    draws = 0
+    retries = 0
+    attempts: dict[int, int] | None = None
 
     def __init__(
         self,
@@ -49,38 +39,32 @@ class Frame:
         data: Json,
         now: float,
         variables: dict[str, Json],
-        parent: "Frame | None" = None,
-        index: int = 0,
-        item: Json = ABSENT,
     ) -> None:
         self.execution = execution
         self.host = host
         self.step = step
         self.data = data
-        self.now = now
-        self.entered = now
+        self.now = self.entered = now
         self.variables = variables
-        self.parent = parent
-        self.index = index
-        self.item = item
-        self.visit = 0
-        self.draws = 0
-        self.retries = 0
-        self.attempts: dict[int, int] | None = None
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks, standing at its start."""
-        return Frame(
-            self.execution,
-            self.host,
-            machine.start,
-            data,
-            self.now,
-            self.variables,
-            self,
-            index,
-            item,
-        )
+        made = Frame(self.execution, self.host, machine.start, data, self.now, self.variables)
+        made.parent = self
+        made.index = index
+        made.item = item
+        return made
+
+    def replayed(self, visit: int, variables: dict[str, Json], now: float) -> "Frame":
+        """Return this frame as it was at *visit*, to run pure states or expressions again."""
+        at = Frame(self.execution, self.host, self.step, None, now, variables)
+        at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
+        return at
+
+    @property
+    def emit(self) -> Callable[[Record], object]:
+        """Take one history record; observation only."""
+        return self.execution.emit
 
     @property
     def execution_id(self) -> str:
@@ -117,10 +101,6 @@ class Frame:
         if "_tokens" in result or "_cost" in result or "_usage" in result:
             self.execution.account(state, result)
 
-    def scheduled(self, payload: Json) -> None:
-        """Record that the state's work is about to be handed over."""
-        self.execution.emit((SCHEDULED, self.now, self, self.visit, self.step, payload))
-
     def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""
         return _CONTEXT[root](self, at)
@@ -132,7 +112,7 @@ def _execution(frame: Frame, at: StateView) -> Json:
         "Id": execution.id,
         "Input": execution.input,
         "Name": execution.name,
-        "RoleArn": execution.role,
+        "RoleArn": ROLE,
         "StartTime": format_timestamp(execution.started),
     }
     if not execution.express:

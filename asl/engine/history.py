@@ -135,7 +135,7 @@ class Expander:
         length: int,
         after: Step | None,
     ) -> Iterator[Event]:
-        at = replayed(frame, visit, variables, time)
+        at = frame.replayed(visit, variables, time)
         for offset in range(length):
             assert step is not None
             yield self._entered(frame, time, visit + offset, step, data)
@@ -151,17 +151,33 @@ class Expander:
             yield from self._child_event(frame, time, "Succeeded")
 
     def _begin(
-        self, time: float, frame: Frame, visit: int, step: Step, data: Json, variables: object
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        data: Json,
+        variables: dict[str, Json],
     ) -> Iterator[Event]:
         yield self._entered(frame, time, visit, step, data)
+        yield from self._scheduled(time, frame, visit, step, data, variables, 0)
         if step.type in ("Map", "Parallel"):
             yield self._event(
                 time, f"{step.type}StateStarted", (*_path(frame), step.name), {"name": step.name}
             )
 
     def _scheduled(
-        self, time: float, frame: Frame, visit: int, step: Step, payload: Json
+        self, time: float, frame: Frame, visit: int, step: Step, data: Json, variables: Json, retry: int
     ) -> Iterator[Event]:
+        """Yield the event of an attempt; what was handed over is computed again, being pure."""
+        if step.payload is None:
+            return
+        at = frame.replayed(visit, variables, time)
+        at.step, at.retries = step, retry
+        try:
+            payload = step.payload(data, at)
+        except StateError:
+            return
         yield self._event(
             time, "TaskScheduled", (*_path(frame), step.name), {"parameters": payload}
         )
@@ -187,6 +203,18 @@ class Expander:
     ) -> Iterator[Event]:
         details = {"retry": retry, "delay": delay, **error_details(error)}
         yield self._event(time, "RetryScheduled", (*_path(frame), step.name), details)
+
+    def _again(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        data: Json,
+        variables: dict[str, Json],
+        retry: int,
+    ) -> Iterator[Event]:
+        yield from self._scheduled(time, frame, visit, step, data, variables, retry)
 
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
@@ -233,9 +261,9 @@ class Expander:
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
     kinds.ENTERED: Expander._begin,
-    kinds.SCHEDULED: Expander._scheduled,
     kinds.FAILED: Expander._failed,
     kinds.RETRIED: Expander._retried,
+    kinds.AGAIN: Expander._again,
     kinds.CAUGHT: Expander._caught,
     kinds.EXITED: Expander._end,
     kinds.BROKEN: Expander._broken,
@@ -258,23 +286,13 @@ def visited(records: Iterable[Record]) -> Iterator[str]:
             yield step.name
         elif kind == kinds.STRETCH:
             data, variables, length, _ = rest
-            at = replayed(frame, visit, variables, time)
+            at = frame.replayed(visit, variables, time)
             for _ in range(length):
                 yield step.name
                 try:
                     step, data = advance(at, step, data)
                 except StateError:
                     break
-
-
-def replayed(frame: Frame, visit: int, variables: dict[str, Json], time: float) -> Frame:
-    """Return a copy of *frame* as it was when a stretch began, to run the stretch again."""
-    at = Frame(
-        frame.execution, frame.host, frame.step, None, time, variables, frame.parent, frame.index,
-        frame.item,
-    )
-    at.visit = visit
-    return at
 
 
 def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:

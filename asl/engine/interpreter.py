@@ -8,8 +8,8 @@ loop and no randomness of its own, so that any host can drive it.
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
 from asl.engine.frame import Frame
-from asl.engine.records import BROKEN, CAUGHT, ENTERED, EXITED, FAILED, RETRIED, STRETCH
-from asl.program import Catcher, Retrier, Step
+from asl.engine.records import AGAIN, BROKEN, CAUGHT, ENTERED, EXITED, FAILED, RETRIED, STRETCH
+from asl.program import Retrier, Step
 
 __all__ = ["interpret"]
 
@@ -18,45 +18,74 @@ MAX_DELAY = 99_999_999.0
 
 TICK = 10_000
 """Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
+_UP_TO_TICK = range(1, TICK + 1)
 
 
 async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
-    emit = frame.execution.emit
-    limit = frame.execution.program.profile.max_transitions
+    execution = frame.execution
+    emit, profile = execution.emit, execution.program.profile
     step: Step | None = frame.step
     data = frame.data
     try:
         while step is not None:
-            if step.work is not None:
-                data, step = await _perform(frame, step, data)
-                continue
-            first, given, variables = step, data, frame.variables
-            visit, visited = frame.visit, 0
-            frame.draws = 0
+            visit, variables = frame.visit, frame.variables
             frame.entered = frame.now
-            try:
-                for visited in range(1, TICK + 1):
-                    choose = step.choose
-                    if choose is not None:
-                        step, data = choose(data, frame)
-                    else:
-                        transform = step.transform
-                        if transform is None:
-                            visited -= 1
+            frame.draws = 0
+            work = step.work
+            if work is None:
+                first, given, visited = step, data, 0
+                try:
+                    for visited in _UP_TO_TICK:
+                        choose = step.choose
+                        if choose is not None:
+                            step, data = choose(data, frame)
+                        else:
+                            transform = step.transform
+                            if transform is None:
+                                visited -= 1
+                                break
+                            data = transform(data, frame)
+                            step = step.next
+                        if step is None:
                             break
-                        data = transform(data, frame)
-                        step = step.next
-                    if step is None:
-                        break
-            finally:
-                frame.visit = visit + visited
-                emit((STRETCH, frame.now, frame, visit, first, given, variables, visited, step))
-            if frame.visit > limit:
-                raise StateError("States.Runtime", f"a machine made more than {limit} transitions")
-            if visited == TICK:
-                frame.step, frame.data = step or first, data
-                await frame.host.tick(frame)
+                finally:
+                    frame.visit = visit + visited
+                    emit((STRETCH, frame.now, frame, visit, first, given, variables, visited, step))
+                if frame.visit > profile.max_transitions:
+                    raise _too_many(profile.max_transitions)
+                if visited == TICK:
+                    frame.step, frame.data = step or first, data
+                    await frame.host.tick(frame)
+                continue
+            frame.step, frame.data = step, data
+            if frame.attempts is not None:
+                frame.attempts, frame.retries = None, 0
+            emit((ENTERED, frame.now, frame, visit, step, data, variables))
+            while True:
+                failure = None
+                try:
+                    answer = output = await work(data, frame)
+                    if profile.checks_every_state:
+                        _check_size(answer, step, profile.max_payload)
+                    if step.finish is not None:
+                        output = step.finish(data, answer, frame)
+                except StateError as error:
+                    failure = error
+                if failure is None:
+                    emit(
+                        (EXITED, frame.now, frame, visit, step, (answer,), output, variables,
+                         frame.variables, step.next)
+                    )  # fmt: skip
+                    data, step = output, step.next
+                    break
+                caught = await _recovered(frame, step, failure)
+                if caught is not None:
+                    data, step = caught
+                    break
+            frame.visit = visit + 1
+            if frame.visit > profile.max_transitions:
+                raise _too_many(profile.max_transitions)
     except StateError as error:
         visit = frame.visit if step is None or step.work else frame.visit - 1
         emit((BROKEN, frame.now, frame, visit, step, error))
@@ -64,56 +93,40 @@ async def interpret(frame: Frame) -> Json:
     return data
 
 
-async def _perform(frame: Frame, step: Step, data: Json) -> tuple[Json, Step | None]:
-    """Run one state that reaches the world, with its retriers and catchers."""
-    emit = frame.execution.emit
-    visit, variables = frame.visit, frame.variables
-    frame.step, frame.data = step, data
-    frame.entered = frame.now
-    frame.draws = frame.retries = 0
-    frame.attempts = None
-    emit((ENTERED, frame.now, frame, visit, step, data, variables))
-    next_step = step.next
-    work = step.work
-    assert work is not None
-    answered: tuple[Json] | None = None
-    while True:
-        failure = None
-        try:
-            result = await work(data, frame)
-            if frame.execution.program.profile.checks_every_state:
-                _check_size(frame, step, result)
-            output = result if step.finish is None else step.finish(data, result, frame)
-        except StateError as error:
-            failure = error
-        if failure is None:
-            answered = (result,)
-            break
-        emit((FAILED, frame.now, frame, visit, step, failure))
-        delay = _retry_delay(frame, step.retriers, failure)
-        if delay is not None:
-            emit((RETRIED, frame.now, frame, visit, step, failure, delay, frame.retries))
-            await frame.host.sleep_until(frame, frame.now + delay)
-            continue
-        catcher = _catcher(step.catchers, failure)
-        if catcher is None:
-            raise failure
-        error_output = {"Error": failure.name or "", "Cause": failure.cause or ""}
-        output, next_step = catcher.output(data, error_output, frame), catcher.next
-        emit((CAUGHT, frame.now, frame, visit, step, failure, next_step))
-        break
-    emit(
-        (
-            EXITED, frame.now, frame, visit, step,
-            answered, output, variables, frame.variables, next_step,
-        )
-    )  # fmt: skip
-    frame.visit = visit + 1
-    return output, next_step
+async def _recovered(
+    frame: Frame, step: Step, failure: StateError
+) -> tuple[Json, Step | None] | None:
+    """Retry or catch a failed attempt of the frame's state; raise what neither takes.
+
+    Returns None when the state is to run again (the back-off is over), else the output and the
+    next state that a catcher gives.
+    """
+    emit, visit, data, variables = frame.execution.emit, frame.visit, frame.data, frame.variables
+    emit((FAILED, frame.now, frame, visit, step, failure))
+    delay = _retry_delay(frame, step.retriers, failure)
+    if delay is not None:
+        emit((RETRIED, frame.now, frame, visit, step, failure, delay, frame.retries))
+        await frame.host.sleep_until(frame, frame.now + delay)
+        emit((AGAIN, frame.now, frame, visit, step, data, variables, frame.retries))
+        return None
+    for catcher in step.catchers:
+        if catcher.matches(failure):
+            error_output = {"Error": failure.name or "", "Cause": failure.cause or ""}
+            output = catcher.output(data, error_output, frame)
+            emit((CAUGHT, frame.now, frame, visit, step, failure, catcher.next))
+            emit(
+                (EXITED, frame.now, frame, visit, step, None, output, variables,
+                 frame.variables, catcher.next)
+            )  # fmt: skip
+            return output, catcher.next
+    raise failure
 
 
-def _check_size(frame: Frame, step: Step, result: Json) -> None:
-    limit = frame.execution.program.profile.max_payload
+def _too_many(limit: int) -> StateError:
+    return StateError("States.Runtime", f"a machine made more than {limit} transitions")
+
+
+def _check_size(result: Json, step: Step, limit: int) -> None:
     if measure(result, limit) > limit:
         raise StateError(
             "States.DataLimitExceeded",
@@ -122,9 +135,7 @@ def _check_size(frame: Frame, step: Step, result: Json) -> None:
         )
 
 
-def _retry_delay(
-    frame: Frame, retriers: tuple[Retrier, ...], error: StateError
-) -> float | None:
+def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError) -> float | None:
     """Return the seconds to wait before the state runs again, None if it does not.
 
     The first retrier that matches decides, even when it is exhausted; each one has its own
@@ -156,6 +167,3 @@ def _delay(retrier: Retrier, attempt: int, frame: Frame) -> float:
         return min(most, retrier.interval + spread * frame.entropy() / 2**128)
     return delay
 
-
-def _catcher(catchers: tuple[Catcher, ...], error: StateError) -> Catcher | None:
-    return next((catcher for catcher in catchers if catcher.matches(error)), None)

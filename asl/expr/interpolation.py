@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
-from asl.expr import intrinsics
+from asl.expr.expressions import parse_expression
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.paths import parse_path
 
 __all__ = ["Insertion", "Part", "check", "compile", "parse"]
 
@@ -75,24 +74,10 @@ def check(text: str) -> None:
 
 def _check_expression(part: Insertion) -> None:
     try:
-        if part.text.startswith("$"):
-            parse_path(part.text)
-        else:
-            _check_call(intrinsics.parse(part.text))
+        parse_expression(part.text)
     except ExpressionFault as fault:
-        hint = fault.hint
-        if part.text.isidentifier():
-            hint = f"write {{{{ $.{part.text} }}}} for a field of the data"
-        message = f"{part.text!r} is no expression: {fault.message}"
-        raise ExpressionFault(message, part.offset + fault.offset, RULE, hint) from None
-
-
-def _check_call(call: intrinsics.Call) -> None:
-    for argument in call.arguments:
-        if isinstance(argument, intrinsics.Call):
-            _check_call(argument)
-        elif isinstance(argument, intrinsics.Path):
-            parse_path(argument.text)
+        offset = part.offset + fault.offset
+        raise ExpressionFault(fault.message, offset, RULE, fault.hint) from None
 
 
 def compile(text: str, expression: Callable[[str], Evaluate]) -> Evaluate:

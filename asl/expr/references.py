@@ -5,7 +5,7 @@ size of the document (Specification 3.5).
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -13,8 +13,10 @@ from asl.expr.paths import Path, Segment, excerpt
 
 __all__ = ["Place", "compile_result_path", "place"]
 
-Place: TypeAlias = Callable[[Json, Json], Json]
-"""`(raw input, result) -> value`; raises StateError("States.ResultPathMatchFailure")."""
+Place: TypeAlias = Callable[[Json, Json, Any], Json]
+"""`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
+
+The frame is not looked at: with it, a state that only has a `ResultPath` needs no wrapper."""
 
 
 def compile_result_path(path: Path | None) -> Place | None:
@@ -23,20 +25,31 @@ def compile_result_path(path: Path | None) -> Place | None:
     Returns None where the result simply replaces the raw input (`$`).
     """
     if path is None:
-        return lambda raw, result: raw
+        return lambda raw, result, frame: raw
     steps = path.segments
     if not steps:
         return None
     if len(steps) == 1 and type(steps[0]) is str:
         key = steps[0]
 
-        def place_member(raw: Json, result: Json) -> Json:
+        def place_member(raw: Json, result: Json, frame: Any) -> Json:
             if type(raw) is not dict:
                 raise _mismatch(key, raw)
             return {**raw, key: result}
 
         return place_member
-    return lambda raw, result: place(raw, steps, result)
+    if len(steps) == 2 and all(type(step) is str for step in steps):
+        outer, inner = steps
+
+        def place_nested(raw: Json, result: Json, frame: Any) -> Json:
+            if type(raw) is dict:
+                node = raw.get(outer)
+                if type(node) is dict:
+                    return {**raw, outer: {**node, inner: result}}
+            return place(raw, steps, result)
+
+        return place_nested
+    return lambda raw, result, frame: place(raw, steps, result)
 
 
 def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:

@@ -7,7 +7,6 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.interpreter import interpret
 from asl.engine.records import ABORTED
-from asl.states.host import ABSENT, Fan, Frame, Joined, Record
+from asl.states.host import ABSENT, Fan, Frame, Joined
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,8 +25,7 @@ __all__ = ["Fork"]
 class Fork:
     """One fan on its way: which child is next, what came of the others."""
 
-    def __init__(self, emit: Callable[[Record], None], fan: Fan) -> None:
-        self.emit = emit
+    def __init__(self, fan: Fan) -> None:
         self.fan = fan
         self.values: list[Json] = [ABSENT] * fan.length
         self.next = 0
@@ -39,15 +37,17 @@ class Fork:
         """The task of the first worker while it works, for a sibling that has to stop it."""
         self.stopping_first = False
         self.spreading: asyncio.Handle | None = None
+        self.idle: asyncio.Future[None] | None = None
+        """Done when no worker is left; made when somebody waits for that."""
 
-    async def join(self, loop: asyncio.AbstractEventLoop | None) -> Joined:
+    async def join(self, in_event_loop: bool) -> Joined:
         """Run all children; raise the first failure that is not tolerated."""
-        if loop is not None:
-            self.spread_soon(loop)
+        if in_event_loop:
+            self.spread_soon()
         try:
             await self._work_first()
-            while self.tasks:
-                await self._any_done()
+            if self.tasks:
+                await self._until_idle()
         except BaseException as stop:
             # Cancelled from outside, or one of ours failed: no child outlives its fork.
             self._fail(stop)
@@ -55,7 +55,8 @@ class Fork:
         finally:
             if self.spreading is not None:
                 self.spreading.cancel()
-        await self._stopped()
+        while self.tasks:
+            await self._stopped()
         if self.failure is not None:
             raise self.failure
         return Joined(self.values, self.failed)
@@ -97,10 +98,11 @@ class Fork:
 
     # More workers
 
-    def spread_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start more workers once the present one gives up *loop*."""
-        from asyncio import current_task
+    def spread_soon(self) -> None:
+        """Start more workers once the present one gives up the event loop."""
+        from asyncio import current_task, get_running_loop
 
+        loop = get_running_loop()
         if self.first is None:
             self.first = current_task(loop)
         if self.fan.length - self.next > (0 if self.running else 1) and self.fan.limit != 1:
@@ -123,6 +125,8 @@ class Fork:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
+        if not self.tasks and self.idle is not None and not self.idle.done():
+            self.idle.set_result(None)
 
     # The end
 
@@ -132,7 +136,7 @@ class Fork:
         self.failure = error
         for index in sorted(self.running):
             frame = self.running[index]
-            self.emit((ABORTED, frame.now, frame, frame.visit, frame.step))
+            frame.emit((ABORTED, frame.now, frame, frame.visit, frame.step))
         for task in self.tasks:
             task.cancel()
         if self.first is not None:
@@ -142,19 +146,17 @@ class Fork:
                 self.stopping_first = True
                 self.first.cancel()
 
-    async def _any_done(self) -> None:
-        from asyncio import FIRST_COMPLETED, wait
+    async def _until_idle(self) -> None:
+        from asyncio import get_running_loop
 
-        await wait(self.tasks, return_when=FIRST_COMPLETED)
+        self.idle = get_running_loop().create_future()
+        await self.idle
 
     async def _stopped(self) -> None:
-        """Wait for the end of every worker; a second cancellation does not cut this short."""
-        if not self.tasks:
-            return
-        from asyncio import CancelledError, wait
+        """Wait for the end of every worker; a further cancellation does not cut this short."""
+        from asyncio import CancelledError
 
-        while self.tasks:
-            try:
-                await wait(self.tasks)
-            except CancelledError as stop:
-                self.failure = stop
+        try:
+            await self._until_idle()
+        except CancelledError as stop:
+            self.failure = stop

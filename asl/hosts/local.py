@@ -11,7 +11,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json
+from asl.core.values import Json, detached, handed_over
 from asl.engine.agent import Agent, Call, Find
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
@@ -23,7 +23,6 @@ from asl.states.host import (
     Joined,
     Options,
     Raised,
-    Record,
     Target,
 )
 
@@ -69,47 +68,38 @@ def _rest_of(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
 class LocalHost:
     """Performs the effects of one execution (protocol `asl.states.host.Host`)."""
 
-    def __init__(
-        self,
-        find: Find,
-        clock: Clock,
-        emit: Callable[[Record], None],
-        deadline: float | None = None,
-    ) -> None:
+    in_event_loop = False
+    expired = False
+    _threads: asyncio.Semaphore | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _closing: tuple[Agent, ...] = ()
+    holds = False
+    """Whether there is anything to close."""
+    forks: tuple[Fork, ...] = ()
+
+    def __init__(self, find: Find, clock: Clock, deadline: float | None = None) -> None:
         self.find = find
         self.clock = clock
-        self.emit = emit
+        self.now = clock.now
         self.deadline = deadline
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.forks: list[Fork] = []
-        self.agents: dict[int, Agent] = {}
-        self.expired = False
-        self._threads: asyncio.Semaphore | None = None
-        self._timer: asyncio.TimerHandle | None = None
 
     # Life
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, asking the driver for one at the first need."""
-        if self.loop is None:
+        if not self.in_event_loop:
             await _EventLoopWanted()
-            self.enter_loop()
-        assert self.loop is not None
-        return self.loop
+            self.enter_event_loop()
+        return _running_loop()
 
-    def enter_loop(self) -> None:
+    def enter_event_loop(self) -> None:
         """Go on under the event loop that is running now."""
-        import asyncio
-
-        self.loop = asyncio.get_running_loop()
+        self.in_event_loop = True
         if self.deadline is not None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._timer = self.loop.call_later(
-                max(0.0, self.deadline - self.clock.now()), self._expire, task
-            )
+            self._timer = _cancel_at(self.deadline - self.now(), self._expire)
+            self.holds = True
         for fork in self.forks:
-            fork.spread_soon(self.loop)
+            fork.spread_soon()
 
     def _expire(self, task: asyncio.Task[Any]) -> None:
         self.expired = True
@@ -119,16 +109,16 @@ class LocalHost:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
-        for agent in self.agents.values():
+        for agent in self._closing:
             await agent.close()
 
     # Effects
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*."""
-        if when > self.clock.now():
-            await self._sleep(when - self.clock.now())
-        at.now = max(when, self.clock.now())
+        if when > self.now():
+            await self._sleep(when - self.now())
+        at.now = max(when, self.now())
 
     async def _sleep(self, seconds: float) -> None:
         await self.event_loop()
@@ -138,67 +128,75 @@ class LocalHost:
 
     async def tick(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
-        if self.loop is not None:
+        if self.in_event_loop:
             await self._sleep(0)
-        at.now = self.clock.now()
+        at.now = self.now()
         if self.deadline is not None and at.now > self.deadline:
             raise Expired
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
-        fork = Fork(self.emit, fan)
-        self.forks.append(fork)
+        fork = Fork(fan)
+        self.forks += (fork,)
         try:
-            return await fork.join(self.loop)
+            return await fork.join(self.in_event_loop)
         finally:
-            self.forks.remove(fork)
-            at.now = self.clock.now()
+            self.forks = tuple(each for each in self.forks if each is not fork)
+            at.now = self.now()
 
     async def invoke(
         self, at: Frame, target: Target, payload: Json, options: Options | None = None
     ) -> Json:
-        """Call an agent; whatever it raises becomes an error of the state."""
+        """Call an agent; whatever it raises becomes an error of the state.
+
+        What the agent gets and what it returns are copies: neither side can change the other's.
+        """
         agent = self.find(target)
-        self.agents[id(agent)] = agent
-        call = Call(at, target, options) if agent.takes_call or options else None
+        if agent.holds and agent not in self._closing:
+            self._closing += (agent,)
+            self.holds = True
         try:
-            if options is None:
-                result = await self._answer(agent, payload, call)
+            if options is None and agent.simple and self.in_event_loop:
+                result = detached(await agent.answer(handed_over(payload), None))
             else:
-                assert call is not None
-                result = await self._in_time(at, agent, payload, call, options)
+                call = Call(at, target, options)
+                own = handed_over(payload)
+                result = detached(await self._ask(agent, own, call, options))
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
         except Exception as error:  # the agent is foreign code: anything it raises is its failure
             text = f"{type(error).__name__}: {error}".rstrip(": ")
             raise Raised("States.TaskFailed", text) from error
         finally:
-            at.now = self.clock.now()
+            at.now = self.now()
         if type(result) is dict and target.kind == "agent":
             at.account(target.state, result)
         return result
 
-    async def _answer(self, agent: Agent, payload: Json, call: Call | None) -> Json:
-        if call is not None:
-            call.attach(sleep=self._sleep)
+    async def _ask(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
+        if options is not None:
+            return await self._in_time(agent, payload, call, options)
+        call.attach(sleep=self._sleep)
         return await self._reach(agent, payload, call)
 
-    async def _reach(self, agent: Agent, payload: Json, call: Call | None) -> Json:
-        if not agent.blocking:
-            if agent.needs_loop and self.loop is None:
-                await self.event_loop()
-            if not agent.real:
-                return await agent.answer(payload, call)
-            self.clock.real_work += 1
-            try:
-                return await agent.answer(payload, call)
-            finally:
-                self.clock.real_work -= 1
-        if self.loop is None and not self.forks and self.deadline is None:
-            return agent.answer(payload, call)
-        return await self._in_thread(agent, payload, call)
+    async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+        if agent.blocking:
+            if not (self.in_event_loop or self.forks or self.deadline):
+                return agent.answer(payload, call)
+            return await self._in_thread(agent, payload, call)
+        if agent.needs_loop:
+            await self.event_loop()
+        if not agent.real:
+            return await agent.answer(payload, call)
+        self.clock.real_work += 1
+        try:
+            return await agent.answer(payload, call)
+        finally:
+            self.clock.real_work -= 1
 
-    async def _in_thread(self, agent: Agent, payload: Json, call: Call | None) -> Json:
+    async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
         loop = await self.event_loop()
         from asyncio import Semaphore
 
@@ -214,7 +212,7 @@ class LocalHost:
                 self.clock.real_work -= 1
 
     async def _in_time(
-        self, at: Frame, agent: Agent, payload: Json, call: Call, options: Options
+        self, agent: Agent, payload: Json, call: Call, options: Options
     ) -> Json:
         """Call with the limits of the state; they count from the agent's start."""
         loop = await self.event_loop()
@@ -243,6 +241,20 @@ class LocalHost:
             raise
 
 
+def _running_loop() -> asyncio.AbstractEventLoop:
+    from asyncio import get_running_loop
+
+    return get_running_loop()
+
+
+def _cancel_at(delay: float, expire: Callable[[asyncio.Task[Any]], None]) -> asyncio.TimerHandle:
+    from asyncio import current_task
+
+    task = current_task()
+    assert task is not None
+    return _running_loop().call_later(max(0.0, delay), expire, task)
+
+
 def _reschedule(pulse: asyncio.Timeout, due: float) -> None:
     if not pulse.expired() and pulse.when() is not None:
         pulse.reschedule(due)
@@ -251,6 +263,6 @@ def _reschedule(pulse: asyncio.Timeout, due: float) -> None:
 def _named(error: StateError | NotJson, target: Target) -> StateError:
     if isinstance(error, NotJson):
         return Raised("States.TaskFailed", f"{target.name} returned no JSON: {error}")
-    if isinstance(error, Raised | HeartbeatMissed):
-        return error
-    return Raised(error.name or "States.TaskFailed", error.cause)
+    if error.name is None:
+        return Raised("States.TaskFailed", error.cause)
+    return error if isinstance(error, Raised | HeartbeatMissed) else Raised(error.name, error.cause)

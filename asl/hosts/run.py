@@ -45,21 +45,16 @@ async def execute(
     """
     records: list[Record] = []
     execution = Execution(
-        program,
-        data,
-        name=name or token_hex(16),
-        started=clock.now(),
-        emit=records.append,
-        express=express,
+        program, data, name or token_hex(16), clock.now(), records.append, express
     )
     expander = None
     if listener is not None:
         expander = Expander(execution)
         execution.emit = _told(records, expander, listener)
         listener(expander.start())
-    host = LocalHost(find, clock, execution.emit, execution.deadline)
+    host = LocalHost(find, clock, execution.deadline)
     if in_event_loop:
-        host.enter_loop()
+        host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
     status, output, failure = "SUCCEEDED", None, None
     try:
@@ -74,13 +69,20 @@ async def execute(
         _uncancel()
         status = "TIMED_OUT"
     finally:
-        await host.close()
+        # The records refer to the frames, those to the execution: it must let go of the records.
+        execution.emit = _ended
+        if host.holds:
+            await host.close()
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
     result = Result(execution, records, status, clock.now(), output, failure)
     if listener is not None and expander is not None:
         listener(expander.end(result.status, result.ended, result.end_details()))
     return result
+
+
+def _ended(record: Record) -> None:
+    """Take no record any more."""
 
 
 def _told(

@@ -47,6 +47,10 @@ class Compiler(Protocol):
         """Compile `InputPath`: raw input to effective input."""
         ...
 
+    def payload(self) -> Evaluate:
+        """Compile `InputPath` and `Parameters`: raw input to parameters."""
+        ...
+
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile the payload template in *field*, None where the field is absent."""
         ...

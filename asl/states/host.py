@@ -147,8 +147,9 @@ class Frame(ExpressionFrame, Protocol):
         """Count the usage that an agent reports in its raw result."""
         ...
 
-    def scheduled(self, payload: Json) -> None:
-        """Record that the state's work is about to be handed over."""
+    @property
+    def emit(self) -> Callable[[Record], object]:
+        """Take one history record; observation only."""
         ...
 
 
@@ -171,8 +172,4 @@ class Host(Protocol):
 
     async def tick(self, at: Frame) -> None:
         """Stay cancellable: called after every bounded stretch of pure states."""
-        ...
-
-    def emit(self, record: Record) -> None:
-        """Take one history record; observation only."""
         ...

@@ -11,16 +11,14 @@ from asl.states.host import Fan, Frame
 
 def compile_parallel(compiler: Compiler, step: Step) -> None:
     """Compile a Parallel: the result is the array of the branches' outputs, in their order."""
-    effective_input, parameters = compiler.input(), compiler.template("Parameters")
+    payload = compiler.payload()
     branches = [compiler.machine("Branches", i) for i in range(len(compiler.state["Branches"]))]
 
     async def work(data: Json, frame: Frame) -> Json:
-        payload = effective_input(data, frame)
-        if parameters is not None:
-            payload = parameters(payload, frame)
+        shared = payload(data, frame)
 
         def child(index: int) -> Frame:
-            return frame.child(index, branches[index], payload)
+            return frame.child(index, branches[index], shared)
 
         joined = await frame.host.fork(frame, Fan(len(branches), child))
         return joined.values

@@ -3,36 +3,26 @@
 from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
-from asl.core.values import Json
-from asl.expr.frame import Evaluate, Frame, constant
-from asl.program import Finish, Step
+from asl.expr.frame import constant
+from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 
 
 def compile_pass(compiler: Compiler, step: Step) -> None:
     """Compile a Pass into one pure closure: result, `ResultPath`, `Assign`, `OutputPath`."""
-    step.transform = _shaped(_result(compiler), compiler.finish())
-
-
-def _result(compiler: Compiler) -> Evaluate:
+    finish = compiler.finish()
     if "Result" in compiler.state:
-        return constant(compiler.state["Result"])
-    effective, parameters = compiler.input(), compiler.template("Parameters")
-    if parameters is None:
-        return effective
-    if "InputPath" not in compiler.state:
-        return parameters
-    return lambda data, frame: parameters(effective(data, frame), frame)
-
-
-def _shaped(result: Evaluate, finish: Finish | None) -> Evaluate:
-    if finish is None:
-        return result
-
-    def transform(data: Json, frame: Frame) -> Json:
-        return finish(data, result(data, frame), frame)
-
-    return transform
+        result = compiler.state["Result"]
+        step.transform = (
+            constant(result) if finish is None else lambda data, frame: finish(data, result, frame)
+        )
+        return
+    payload = compiler.payload()
+    step.transform = (
+        payload
+        if finish is None
+        else lambda data, frame: finish(data, payload(data, frame), frame)
+    )
 
 
 def check_pass(node: Node) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Task: calls an agent or a resource handler (6.1)."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import StateError
@@ -35,18 +35,15 @@ AGENT_BLOCKS = (
 
 def compile_task(compiler: Compiler, step: Step) -> None:
     """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
-    effective_input, parameters = compiler.input(), compiler.template("Parameters")
-    target = _target(compiler)
-    options = _options(compiler)
-
-    def work(data: Json, frame: Frame) -> Awaitable[Json]:
-        effective = effective_input(data, frame)
-        payload = effective if parameters is None else parameters(effective, frame)
-        limits = None if options is None else options(effective, frame)
-        frame.scheduled(payload)
-        return frame.host.invoke(frame, target, payload, limits)
-
-    step.work = work
+    effective_input, target, options = compiler.input(), _target(compiler), _options(compiler)
+    payload = step.payload = compiler.payload()
+    if options is None:
+        step.work = lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
+    else:
+        limits = options
+        step.work = lambda data, frame: frame.host.invoke(
+            frame, target, payload(data, frame), limits(effective_input(data, frame), frame)
+        )
     step.finish = compiler.finish()
 
 

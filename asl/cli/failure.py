@@ -1,0 +1,55 @@
+"""Say why a workflow did not succeed, and where in the document."""
+
+from asl.core.document import Document
+from asl.engine.records import BROKEN, FAILED
+from asl.engine.result import Result
+from asl.states.host import Frame, Record
+
+__all__ = ["explained", "place_name"]
+
+_ENDINGS = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "was aborted"}
+
+
+def explained(result: Result, document: Document) -> str:
+    """Return error and cause, the failing state with its place, and what may help."""
+    ending = _ENDINGS.get(result.status, result.status)
+    if result.status == "TIMED_OUT":
+        what = f"after {result.elapsed:g} s (TimeoutSeconds of the document)"
+    else:
+        what = ": ".join(each for each in (result.error or "no error name", result.cause) if each)
+    lines = [f"asl: workflow {ending}: {what}"]
+    record = _origin(result)
+    if record is not None:
+        lines.append(f"  in state {place_name(record[2], record[4].name)}")
+        place = document.locate(record[4].pointer, at_key=True)
+        if place.line is not None:
+            lines[-1] += f" at {document.source.name}:{place.line}:{place.column}"
+    if result.error == "States.AgentNotFound":
+        lines.append("  hint: bind it with --agent NAME=module:function or --agents FILE")
+    return "\n".join(lines)
+
+
+def _origin(result: Result) -> Record | None:
+    """Return the record of the state in which the error that ended everything came up."""
+    ends = [each for each in result.records if each[0] == BROKEN and each[2].parent is None]
+    if not ends:
+        return None
+    error = ends[-1][5]
+    return next(
+        (
+            each
+            for each in result.records
+            if each[0] in (FAILED, BROKEN) and each[5] is error and each[4] is not None
+        ),
+        None,
+    )
+
+
+def place_name(frame: Frame, state: str) -> str:
+    """Name a state and the forks around it: `Each[2] / Work`."""
+    parts = [repr(state)]
+    at = frame
+    while at.parent is not None:
+        parts.insert(0, f"{at.parent.step.name}[{at.index}]")
+        at = at.parent
+    return " / ".join(parts)

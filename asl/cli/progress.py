@@ -1,0 +1,224 @@
+"""What a run is doing right now, on a terminal: states, items of Maps, waits.
+
+Nothing is shown, and rich is not even imported, before a run has lasted a moment.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from asl.core.document import Document
+from asl.core.errors import StateError
+from asl.core.values import Json, is_number
+from asl.engine.history import Event
+from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.times import epoch, is_timestamp
+from asl.hosts.clock import Clock
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+__all__ = ["Activity", "Progress"]
+
+PATIENCE = 0.3
+"""Seconds that a run may take without anything being shown."""
+MOST = 12
+"""Lines that are shown at once."""
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Activity:
+    """A state that has been entered and not left; times are epoch seconds on the run's clock."""
+
+    path: Path
+    type: str
+    since: float
+    until: float | None = None
+    note: str = ""
+    done: int = 0
+    total: int | None = None
+
+    def says(self, now: float) -> str:
+        """Describe what the state is doing."""
+        if self.type == "Map":
+            return f"{self.done}/{self.total} items" if self.total else f"{self.done} items"
+        if self.until is not None:
+            what = self.note or "waits"
+            return f"{what}, {_duration(max(0.0, self.until - now))} left"
+        return self.note or _duration(now - self.since)
+
+
+class Progress:
+    """Follows a run by its events and shows it on standard error while it lasts."""
+
+    def __init__(self, document: Document, clock: Clock) -> None:
+        self.document = document
+        self.clock = clock
+        self.active: dict[Path, Activity] = {}
+        self.finished = 0
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        self._live: Live | None = None
+        self._over = False
+
+    def __enter__(self) -> Progress:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._over = True
+            live = self._live
+        if live is not None:
+            live.stop()
+
+    # What happens
+
+    def listen(self, event: Event) -> None:
+        """Take one event of the run."""
+        with self._lock:
+            self._heard(event)
+
+    def _heard(self, event: Event) -> None:
+        kind, path = event.type, event.path
+        if kind.endswith("StateEntered"):
+            self.active[path] = self._entered(event, kind.removesuffix("StateEntered"))
+        elif kind.endswith("StateExited"):
+            self.finished += 1
+            self._drop(path)
+        elif kind in ("MapIterationSucceeded", "MapIterationFailed", "MapIterationAborted"):
+            self._drop(path)
+            if (around := self.active.get(path[:-1])) is not None:
+                around.done += 1
+        elif (activity := self.active.get(path)) is not None:
+            if kind == "RetryScheduled":
+                activity.until = event.timestamp + event.details["delay"]
+                activity.note = f"retry {event.details['retry']}"
+            elif kind == "TaskScheduled":
+                activity.until, activity.note = None, ""
+
+    def _drop(self, path: Path) -> None:
+        """Forget the state at a path and all that runs inside it."""
+        for each in [each for each in self.active if each[: len(path)] == path]:
+            del self.active[each]
+
+    def _entered(self, event: Event, kind: str) -> Activity:
+        activity = Activity(event.path, kind, event.timestamp)
+        if kind in ("Wait", "Map"):
+            state = _definition(self.document.value, event.path)
+            data = _looked_up(state.get("InputPath", "$"), event.details["input"])
+            if kind == "Wait":
+                activity.until = _wake(state, data, event.timestamp)
+            else:
+                items = _looked_up(state.get("ItemsPath", "$"), data)
+                activity.total = len(items) if type(items) is list else None
+        return activity
+
+    # What is shown
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        live = Live(
+            console=Console(stderr=True),
+            get_renderable=self._rendered,
+            refresh_per_second=10,
+            transient=True,
+        )
+        with self._lock:
+            if self._over:
+                return
+            self._live = live
+        live.start()
+        if self._over:  # the run ended while the display came up
+            live.stop()
+
+    def _rendered(self) -> RenderableType:
+        from rich.spinner import Spinner
+        from rich.table import Table
+        from rich.text import Text
+
+        with self._lock:
+            lines = list(self.lines())
+            hidden = len(self.active) - len(lines)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for name, kind, says in lines:
+            table.add_row(Spinner("dots", Text(name, "bold")), Text(kind, "cyan"), Text(says))
+        if hidden:
+            table.add_row(Text(f"and {hidden} more", "dim"))
+        return table
+
+    def lines(self) -> Iterator[tuple[str, str, str]]:
+        """Yield name, type and doing of the states under way, outermost first."""
+        now = self.clock.now()
+        for activity in sorted(self.active.values(), key=lambda each: len(each.path))[:MOST]:
+            yield _name(activity.path), activity.type, activity.says(now)
+
+
+def _name(path: Path) -> str:
+    """Name a state by its path: `Each[2] / Work`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if type(part) is int else f" / {part}" if text else str(part)
+    return text
+
+
+def _definition(workflow: Json, path: Path) -> Json:
+    """Find the definition of the state at the path of an event."""
+    machine = workflow
+    for name, index in zip(path[0:-1:2], path[1::2], strict=True):
+        state = machine["States"][name]
+        if "Branches" in state:
+            machine = state["Branches"][index]
+        else:
+            machine = state.get("ItemProcessor") or state["Iterator"]
+    return machine["States"][path[-1]]
+
+
+def _looked_up(text: Json, data: Json) -> Json:
+    """Follow a path that reads the data alone; None for any other, and where nothing is."""
+    if type(text) is not str:
+        return None
+    path = parse_path(text)
+    if path.root == "$$" or path.variable is not None:
+        return None
+    try:
+        return compile_path(path, Use("", ""))(data, None)  # type: ignore[arg-type]
+    except StateError:
+        return None
+
+
+def _wake(state: Json, data: Json, now: float) -> float | None:
+    """Return when a Wait ends, None if that cannot be told from its input."""
+    seconds = state.get("Seconds", _looked_up(state.get("SecondsPath"), data))
+    if is_number(seconds):
+        return now + float(seconds)
+    moment = state.get("Timestamp", _looked_up(state.get("TimestampPath"), data))
+    return epoch(moment) if is_timestamp(moment) else None
+
+
+def _duration(seconds: float) -> str:
+    """Write seconds for people: `4 s`, `2 min 05 s`, `3 h 20 min`, `12 d 3 h`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"

@@ -1,0 +1,241 @@
+"""`asl run`: one execution, from the document to the exit code."""
+
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import PROFILE, bindings, read_document, read_input
+from asl.cli.exits import Exit, of_status
+from asl.core.errors import ExpressionFault, InvalidDocument
+from asl.core.values import Json, compact
+
+if TYPE_CHECKING:
+    from asl.agents.file import Bindings
+    from asl.core.document import Document
+    from asl.engine.history import Event
+    from asl.engine.result import Result
+    from asl.hosts.clock import Clock
+    from asl.program import Program
+
+__all__ = ["command"]
+
+
+@click.command("run")
+@click.argument("document", metavar="DOC")
+@click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
+@click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
+@click.option(
+    "--agents",
+    "agent_files",
+    metavar="FILE",
+    multiple=True,
+    help="Agents file: who answers for the names in the document.",
+)
+@click.option(
+    "--agent",
+    "agent_pairs",
+    metavar="NAME=MODULE:FUNCTION",
+    multiple=True,
+    help="Bind one agent to a Python function.",
+)
+@PROFILE
+@click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
+@click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
+@click.option("--name", help="Name of the execution; random if absent.")
+@click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
+@click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
+@click.option("--json", "as_json", is_flag=True, help="Print status, usage and all, not only output.")
+@click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
+@click.option("--trace", is_flag=True, help="Show what went in and out of every state, at the end.")
+@click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")
+@click.option("-q", "--quiet", is_flag=True, help="No warnings and no progress.")
+def command(
+    document: str,
+    input_: str | None,
+    input_file: str | None,
+    agent_files: tuple[str, ...],
+    agent_pairs: tuple[str, ...],
+    profile: str,
+    virtual_time: bool,
+    clock: str | None,
+    name: str | None,
+    strict: bool,
+    ignore_blocks: bool,
+    as_json: bool,
+    events: bool,
+    trace: bool,
+    record: str | None,
+    quiet: bool,
+) -> Exit:
+    """Run a document and print its output.
+
+    DOC is a JSON or YAML file, or - for standard input.
+
+    \b
+        asl run review.asl.json --input '{"code": "x"}' --agents agents.yaml
+        asl run order.asl.json --agent Charge=billing:charge --virtual-time --trace
+    """
+    if as_json and events:
+        raise click.UsageError("--json and --events exclude each other")
+    data = _input(document, input_, input_file)
+    loaded = read_document(document)
+    bound = bindings(agent_files, agent_pairs)
+    program = _compiled(loaded, bound, profile, strict, ignore_blocks, quiet)
+    result = _run(
+        program, loaded, data, bound, _clock(virtual_time, clock), name, events, record, quiet
+    )
+    if trace:
+        from asl.cli.trace import render_trace
+
+        streams.say(render_trace(result, loaded, colour=streams.colour(sys.stderr)))
+    if as_json:
+        streams.result(streams.as_text(result.to_json()))
+    elif result.ok and not events:
+        streams.result(streams.as_text(result.output))
+    if not result.ok:
+        from asl.cli.failure import explained
+
+        streams.say(explained(result, loaded), style="red")
+    return of_status(result.status)
+
+
+def _input(document: str, given: str | None, file: str | None) -> Json:
+    if given is not None and file is not None:
+        raise click.UsageError("--input and --input-file exclude each other")
+    if file is not None:
+        given = f"@{file}"
+    if given == "-" and document == "-":
+        raise click.UsageError("document and input cannot both be read from standard input")
+    return {} if given is None else read_input(given)
+
+
+def _compiled(
+    document: "Document",
+    bound: "Bindings",
+    profile_name: str,
+    strict: bool,
+    ignore_blocks: bool,
+    quiet: bool,
+) -> "Program":
+    """Check and compile; names that nobody answers for draw a warning before the run."""
+    from asl.checks import check
+    from asl.compiler import compile_workflow
+    from asl.core.diagnostics import Report, Severity
+    from asl.core.profile import PROFILES
+
+    profile = PROFILES[profile_name]
+    report = check(
+        document,
+        profile,
+        strict=strict,
+        agents=bound.agents,
+        resources=bound.resources,
+        for_run=True,
+        ignore_blocks=ignore_blocks,
+    )
+    report = Report(
+        tuple(each for each in report if not _mocked(each.code, each.pointer, bound)), document
+    )
+    if not report.ok:
+        raise InvalidDocument(report)
+    warnings = Report(report.of(Severity.WARNING), document)
+    if warnings and not quiet:
+        from asl.core.render import render_text
+
+        streams.say(render_text(warnings, color=streams.colour(sys.stderr)) + "\n")
+    return compile_workflow(document.value, profile, _name_of(document))
+
+
+def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
+    """Whether a name that nobody answers for stands in a state that has a mock."""
+    if code != "V-TASK-03" or not bound.mocks:
+        return False
+    state = pointer.split("/")[-2].replace("~1", "/").replace("~0", "~")
+    return state in bound.mocks
+
+
+def _name_of(document: "Document") -> str:
+    name = PurePath(document.source.name or "").name
+    return name.split(".")[0] if not name.startswith("<") else "workflow"
+
+
+def _clock(virtual_time: bool, start: str | None) -> "Clock":
+    from asl.hosts.clock import VirtualClock, WallClock
+
+    if start is None:
+        return VirtualClock() if virtual_time else WallClock()
+    from asl.expr.times import epoch
+
+    try:
+        return VirtualClock(epoch(start))
+    except ExpressionFault as fault:
+        raise click.BadParameter(str(fault), param_hint="--clock") from None
+
+
+def _run(
+    program: "Program",
+    document: "Document",
+    data: Json,
+    bound: "Bindings",
+    clock: "Clock",
+    name: str | None,
+    events: bool,
+    record: str | None,
+    quiet: bool,
+) -> "Result":
+    import asl
+
+    around: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    if record is not None:
+        from asl.conformance import Recording
+
+        recording = Recording()
+        around = recording.around
+
+    def run(listener: "Callable[[Event], None] | None") -> "Result":
+        return asl.run(
+            program,
+            data,
+            agents=around(bound.agents),
+            resources=around(bound.resources),
+            mocks=around(bound.mocks),
+            clock=clock,
+            name=name,
+            listener=listener,
+        )
+
+    stdout = sys.stdout
+    with redirect_stdout(sys.stderr):  # what agents print is not the result
+        if events:
+            result = run(lambda event: streams.result(compact(event.to_json()), stdout))
+        elif quiet or not streams.on_terminal(sys.stderr):
+            result = run(None)
+        else:
+            from asl.cli.progress import Progress
+
+            with Progress(document, clock) as progress:
+                result = run(progress.listen)
+    if record is not None:
+        _write_case(record, recording.case(program.name, document, data, result))
+    return result
+
+
+def _write_case(file: str, case: dict[str, Json]) -> None:
+    import json
+
+    if file.endswith((".yaml", ".yml")):
+        from io import StringIO
+
+        from ruamel.yaml import YAML
+
+        text = StringIO()
+        YAML().dump(case, text)
+        streams.write_file(file, text.getvalue())
+    else:
+        streams.write_file(file, json.dumps(case, ensure_ascii=False, indent=2) + "\n")
+    streams.say(f"asl: the run is recorded in {file}", style="green")

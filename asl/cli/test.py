@@ -1,0 +1,151 @@
+"""`asl test`: conformance cases, on this interpreter or on any other."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.core.errors import AslError
+
+if TYPE_CHECKING:
+    from asl.conformance import Case, SuiteReport, Verdict
+
+__all__ = ["command"]
+
+
+@click.command("test")
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json", "junit"]),
+    default="text",
+    show_default=True,
+    help="How to write the report.",
+)
+@click.option("--output", metavar="FILE", help="Write the report to a file.")
+@click.option(
+    "--implementation",
+    metavar="CMD",
+    help="Run the cases on another interpreter; see conformance/README.md.",
+)
+@click.option("-k", "substring", metavar="TEXT", help="Only cases with this in their id or title.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only cases with this tag.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(1), default=1, help="Processes that share the cases."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the cases that passed, too.")
+def command(
+    paths: tuple[str, ...],
+    format_: str,
+    output: str | None,
+    implementation: str | None,
+    substring: str | None,
+    tags: tuple[str, ...],
+    jobs: int,
+    verbose: bool,
+) -> Exit:
+    """Run conformance cases, or cases of your own.
+
+    PATH is a file or a folder with cases; without one the cases that come with asl are run. Exits
+    with 1 if a case fails.
+    """
+    from asl.conformance import run_suite
+
+    cases = _selected(_load(paths), substring, tags)
+    counter = _Counter(len(cases))
+    try:
+        report = run_suite(
+            cases, _words(implementation), jobs=jobs, on_verdict=counter.count
+        )
+    finally:
+        counter.clear()
+    _write(_rendered(report, format_, verbose, plain=output is not None), output)
+    if output is not None:
+        from asl.conformance.report import summary
+
+        streams.say(f"{summary(report)}; the report is in {output}")
+    return Exit.OK if report.ok else Exit.FAILED
+
+
+def _load(paths: tuple[str, ...]) -> "list[Case]":
+    from asl.conformance import load_suite
+    from asl.core.errors import InvalidDocument
+
+    try:
+        each = [load_suite(path) for path in paths] if paths else [load_suite()]
+    except InvalidDocument as refusal:  # a suite is no document: this is wrong usage
+        raise AslError(str(refusal)) from None
+    cases: dict[str, Case] = {}
+    for case in (case for suite in each for case in suite):
+        if case.id in cases:
+            raise AslError(
+                f"{case.where}: the id {case.id!r} stands at {cases[case.id].where} already"
+            )
+        cases[case.id] = case
+    return list(cases.values())
+
+
+def _selected(cases: "list[Case]", substring: str | None, tags: tuple[str, ...]) -> "list[Case]":
+    wanted = (substring or "").casefold()
+    found = [
+        case
+        for case in cases
+        if wanted in f"{case.id} {case.title}".casefold() and set(tags) <= set(case.tags)
+    ]
+    if not found:
+        raise AslError(f"none of the {len(cases)} cases is selected")
+    return found
+
+
+def _words(command: str | None) -> Sequence[str] | None:
+    if command is None:
+        return None
+    import shlex
+
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--implementation") from None
+    if not words:
+        raise click.BadParameter("the command is empty", param_hint="--implementation")
+    return words
+
+
+class _Counter:
+    """How many cases are done, on a terminal."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.shown = streams.on_terminal(sys.stderr)
+
+    def count(self, verdict: "Verdict") -> None:
+        self.done += 1
+        if self.shown:
+            sys.stderr.write(f"\r{self.done}/{self.total}")
+
+    def clear(self) -> None:
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _rendered(report: "SuiteReport", format_: str, verbose: bool, *, plain: bool) -> str:
+    from asl.conformance.report import as_json, as_junit, as_text
+
+    if format_ == "json":
+        return streams.as_text(as_json(report))
+    if format_ == "junit":
+        return as_junit(report)
+    coloured = not plain and streams.colour(sys.stdout)
+    return as_text(report, colour=coloured, verbose=verbose)
+
+
+def _write(text: str, file: str | None) -> None:
+    if file is None:
+        streams.result(text)
+        return
+    streams.write_file(file, text if text.endswith("\n") else f"{text}\n")

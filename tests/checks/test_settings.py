@@ -1,0 +1,189 @@
+"""What a caller of a check can choose: profile, strictness, known agents, running or looking."""
+
+from typing import Any
+
+import pytest
+
+from asl.checks import check
+from asl.core.diagnostics import Severity
+from asl.core.document import read
+from asl.core.profile import AWS, DEFAULT, LENIENT, PROFILES
+
+Json = Any
+
+S = "/States/S"
+LAMBDA = "arn:aws:lambda:us-east-1:1:function:f"
+
+
+def machine(**state: Json) -> Json:
+    return {"StartAt": "S", "States": {"S": {"End": True, **state}}}
+
+
+def resource(**fields: Json) -> Json:
+    return machine(**{"Type": "Task", "Resource": LAMBDA, **fields})
+
+
+def levels(document: Json, **settings: Any) -> dict[tuple[str, str], Severity]:
+    return {(each.code, each.pointer): each.severity for each in check(read(document), **settings)}
+
+
+# Strictness -----------------------------------------------------------------------------------
+
+
+def test_a_warning_does_not_make_a_document_bad() -> None:
+    """Only errors stop a document."""
+    report = check(read(machine(Type="Pass", Colour="red")))
+    assert report.ok
+    assert [each.code for each in report.warnings] == ["V-TOP-09"]
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_strict_turns_every_warning_into_an_error(profile: Any) -> None:
+    """Specification 0.4: information stays information."""
+    document = {**machine(Type="Pass", Colour="red"), "Version": "2"}
+    document["States"]["S"]["Retry"] = [{"ErrorEquals": ["States.Runtime"], "IntervalSeconds": 0}]
+    report = check(read(document), profile, strict=True)
+    assert not report.warnings
+    assert not report.ok
+
+
+def test_strict_does_not_touch_information() -> None:
+    """A remark that is no warning stays one."""
+    assert levels({**machine(Type="Pass"), "Version": "2"}, strict=True) == {
+        ("V-TOP-08", "/Version"): Severity.INFO
+    }
+
+
+# Agents ---------------------------------------------------------------------------------------
+
+
+def test_an_agent_that_nobody_registered_draws_a_warning() -> None:
+    """V-TASK-03 names the nearest agent; without a list of agents nothing is said."""
+    document = machine(Type="Task", Agent="Reviwer")
+    assert levels(document) == {}
+    (found,) = check(read(document), agents=["Reviewer"])
+    assert (found.code, found.severity) == ("V-TASK-03", Severity.WARNING)
+    assert found.pointer == f"{S}/Agent"
+    assert found.hint == "did you mean 'Reviewer'?"
+    assert levels(document, agents=["Reviwer"]) == {}
+
+
+def test_agents_of_a_debate_are_looked_up_too() -> None:
+    """V-DEB-08 points at the one that is missing."""
+    document = machine(Type="Debate", Agents=["A", "B"], Topic="t")
+    assert ("V-DEB-08", f"{S}/Agents/1") in levels(document, agents=["A"])
+
+
+@pytest.mark.parametrize(("known", "draws"), [([LAMBDA], 0), (["arn:*:f"], 0), (["arn:*:g"], 1)])
+def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) -> None:
+    """A star in a registered name stands for any run of characters."""
+    assert len(levels(resource(), resources=known)) == draws
+
+
+# Running --------------------------------------------------------------------------------------
+
+BUDGETED = {**machine(Type="Task", Agent="A", Memory={"Read": ["k"]}), "Budget": {"MaxTokens": 9}}
+
+
+def test_what_is_not_executed_is_information_to_a_reader() -> None:
+    """A check alone does not mind what only a run would need."""
+    report = check(read(BUDGETED))
+    assert report.ok
+    assert {each.severity for each in report if each.code == "EXEC-02"} == {Severity.INFO}
+
+
+def test_what_is_not_executed_is_an_error_to_a_runner() -> None:
+    """A run must not start when it would leave out a limit."""
+    report = check(read(BUDGETED), for_run=True)
+    assert [each.pointer for each in report.errors] == [f"{S}/Memory", "/Budget"]
+
+
+def test_blocks_can_be_ignored_knowingly() -> None:
+    """The run goes on with a warning that says what is missing, in strict mode too."""
+    report = check(read(BUDGETED), for_run=True, ignore_blocks=True, strict=True)
+    assert report.ok
+    assert all("limits are not enforced" in each.message for each in report.warnings)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        machine(Type="Checkpoint", Name="n"),
+        machine(Type="Pass", QueryLanguage="JSONata"),
+        {**machine(Type="Pass"), "Imports": {"t": "./t.json"}},
+    ],
+)
+def test_only_blocks_can_be_ignored(document: Json) -> None:
+    """A state that cannot be executed is never skipped."""
+    assert not check(read(document), for_run=True, ignore_blocks=True).ok
+
+
+def test_metadata_at_the_top_is_nothing_to_execute() -> None:
+    """Specification 1.1: it has no effect, so nothing is missing."""
+    document = {**machine(Type="Pass"), "Metadata": {"a": 1}, "Observability": {}}
+    assert levels(document, for_run=True) == {}
+
+
+# The aws profile ------------------------------------------------------------------------------
+
+AGENT_ONLY: list[tuple[Json, str, str]] = [
+    (machine(Type="Task", Agent="A"), "V-TASK-01", f"{S}/Agent"),
+    (machine(Type="Checkpoint", Name="n"), "V-ST-01", f"{S}/Type"),
+    (resource(Memory={}), "V-TOP-09", f"{S}/Memory"),
+    (machine(Type="Pass", Events={}), "V-TOP-09", f"{S}/Events"),
+    ({**machine(Type="Pass"), "Budget": {}}, "V-TOP-09", "/Budget"),
+    ({**machine(Type="Pass"), "Metadata": {}}, "V-TOP-09", "/Metadata"),
+    (machine(Type="Pass", Colour=1), "V-TOP-09", f"{S}/Colour"),
+    ({**machine(Type="Pass"), "Version": "2.0"}, "V-TOP-08", "/Version"),
+    (machine(Type="Pass", Comment=5), "V-TOP-14", f"{S}/Comment"),
+    (machine(Type="Pass", Catch=[]), "V-ST-10", f"{S}/Catch"),
+    (machine(Type="Pass", Parameters={"x.$": "States.Merge($, $)"}), "V-INTR-01",
+     f"{S}/Parameters/x.$"),
+    (machine(Type="Pass", Parameters={"x.$": "States.MathAdd(1, 2, 3)"}), "V-INTR-06",
+     f"{S}/Parameters/x.$"),
+    (resource(Resource="echo"), "V-TASK-02", f"{S}/Resource"),
+    (resource(Credentials={"Role": "r"}), "V-TASK-06", f"{S}/Credentials"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "IntervalSeconds": 0}]), "V-RETRY-06",
+     f"{S}/Retry/0/IntervalSeconds"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "IntervalSeconds": 1.5}]), "V-RETRY-06",
+     f"{S}/Retry/0/IntervalSeconds"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "MaxIntervalSeconds": 9}]), "V-RETRY-05",
+     f"{S}/Retry/0/MaxIntervalSeconds"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "JitterStrategy": "DECORRELATED"}]), "V-RETRY-07",
+     f"{S}/Retry/0/JitterStrategy"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "JitterStrategy": "full"}]), "V-RETRY-07",
+     f"{S}/Retry/0/JitterStrategy"),
+    (resource(Retry=[{"ErrorEquals": ["A"], "Condition": True}]), "V-RETRY-08",
+     f"{S}/Retry/0/Condition"),
+    ({"StartAt": "S", "States": {"S": {"Type": "Fail", "InputPath": "$"}}}, "V-FAIL-02",
+     f"{S}/InputPath"),
+    ({"StartAt": "S", "States": {"S": {"Type": "Fail", "Cause.$": "$.c"}}}, "V-TOP-09",
+     f"{S}/Cause.$"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "rule", "pointer"), AGENT_ONLY)
+def test_what_aws_does_not_know_is_an_error_there(document: Json, rule: str, pointer: str) -> None:
+    """Specification 0.3: agent-native forms and extensions are errors under `aws`."""
+    assert levels(document, profile=AWS)[rule, pointer] is Severity.ERROR
+
+
+@pytest.mark.parametrize(("document", "rule", "pointer"), AGENT_ONLY)
+@pytest.mark.parametrize("profile", [DEFAULT, LENIENT], ids=lambda profile: profile.name)
+def test_it_is_no_error_elsewhere(profile: Any, document: Json, rule: str, pointer: str) -> None:
+    """The same documents run under the other profiles."""
+    assert check(read(document), profile).ok
+
+
+def test_advice_about_agent_tools_is_not_given_under_aws() -> None:
+    """`ItemsPath` may be left out on AWS without a remark."""
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Succeed"}}}
+    assert levels(machine(Type="Map", ItemProcessor=inner), profile=AWS) == {}
+
+
+def test_an_express_workflow_cannot_wait_for_a_job() -> None:
+    """AWS refuses `.sync` and callbacks in express workflows only."""
+    document = resource(Resource="arn:aws:states:::ecs:runTask.sync")
+    assert check(read(document), AWS).ok
+    report = check(read(document), AWS, express=True)
+    assert [(each.code, each.pointer) for each in report] == [("V-TASK-02", f"{S}/Resource")]
