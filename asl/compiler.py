@@ -110,8 +110,10 @@ class _StateCompiler:
         return compile_path(parse_path(text), Use(field, self.name, missing, self.effect))
 
     def _variable(self, text: str, strict: bool) -> Evaluate:
-        missing = Missing.RUNTIME if strict else self.profile.variable
-        return self._path("Variable", text, missing)
+        if not strict:
+            return self._path("Variable", text, self.profile.variable)
+        path = self._path("Variable", text)
+        return path if parse_path(text).definite else _some(path, text)
 
     def _computed_variable(self, text: str) -> Evaluate:
         return self._expression("Variable.$", text, self.profile.variable)
@@ -183,6 +185,18 @@ class _StateCompiler:
             output or (lambda raw, error_output, frame: error_output),
             self.steps[entry["Next"]],
         )
+
+
+def _some(nodes: Evaluate, text: str) -> Evaluate:
+    """Make an indefinite path that matches nothing a missing value, for `IsPresent`."""
+
+    def some(data: Json, frame: Frame) -> Json:
+        found = nodes(data, frame)
+        if not found:
+            raise StateError("States.Runtime", f"'{text}' matches nothing")
+        return found
+
+    return some
 
 
 def _result_path(holder: Mapping[str, Json]) -> Place | None:

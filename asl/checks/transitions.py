@@ -73,9 +73,12 @@ class _Machine:
                 yield Finding(
                     "V-ST-02",
                     "'Next' and 'End' exclude each other",
-                    node.at("End"),
+                    node.pointer,
                     "remove one of them",
-                    related=((node.at("Next"), "'Next' is here"),),
+                    related=(
+                        (node.at("Next"), "'Next' is here"),
+                        (node.at("End"), "'End' is here"),
+                    ),
                     at_key=True,
                 )
             elif "Next" not in node.value and node.value.get("End", False) is False:

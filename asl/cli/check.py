@@ -34,7 +34,7 @@ __all__ = ["command"]
     multiple=True,
     help="Agents file: warn about names that it does not bind.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show errors only, and nothing if there are none.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only errors, if there are any.")
 def command(
     documents: tuple[str, ...],
     profile: str,
@@ -57,8 +57,8 @@ def command(
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif"):
         streams.result(_rendered(shown, format_))
-    for error in missing:
-        streams.say(f"asl: {error}", style="red")
+    for unread in missing:
+        streams.say(f"asl: {unread}", style="red")
     if missing:
         return Exit.USAGE
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID

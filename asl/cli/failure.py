@@ -1,11 +1,13 @@
 """Say why a workflow did not succeed, and where in the document."""
 
+from asl.cli.places import Path, name_of
 from asl.core.document import Document
+from asl.engine.frame import Frame
 from asl.engine.records import BROKEN, FAILED
 from asl.engine.result import Result
-from asl.states.host import Frame, Record
+from asl.states.host import Record
 
-__all__ = ["explained", "place_name"]
+__all__ = ["explained"]
 
 _ENDINGS = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "was aborted"}
 
@@ -20,7 +22,7 @@ def explained(result: Result, document: Document) -> str:
     lines = [f"asl: workflow {ending}: {what}"]
     record = _origin(result)
     if record is not None:
-        lines.append(f"  in state {place_name(record[2], record[4].name)}")
+        lines.append(f"  in {name_of(_path(record[2], record[4].name))}")
         place = document.locate(record[4].pointer, at_key=True)
         if place.line is not None:
             lines[-1] += f" at {document.source.name}:{place.line}:{place.column}"
@@ -45,11 +47,10 @@ def _origin(result: Result) -> Record | None:
     )
 
 
-def place_name(frame: Frame, state: str) -> str:
-    """Name a state and the forks around it: `Each[2] / Work`."""
-    parts = [repr(state)]
+def _path(frame: Frame, state: str) -> Path:
+    path: list[str | int] = [state]
     at = frame
     while at.parent is not None:
-        parts.insert(0, f"{at.parent.step.name}[{at.index}]")
+        path += [at.index, at.parent.step.name]
         at = at.parent
-    return " / ".join(parts)
+    return tuple(reversed(path))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from asl.cli.places import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, is_number
@@ -29,8 +30,6 @@ PATIENCE = 0.3
 """Seconds that a run may take without anything being shown."""
 MOST = 12
 """Lines that are shown at once."""
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ class Progress:
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
         self._live: Live | None = None
-        self._over = False
+        self._over = threading.Event()
 
     def __enter__(self) -> Progress:
         self._timer.start()
@@ -81,7 +80,7 @@ class Progress:
     ) -> None:
         self._timer.cancel()
         with self._lock:
-            self._over = True
+            self._over.set()
             live = self._live
         if live is not None:
             live.stop()
@@ -119,7 +118,7 @@ class Progress:
     def _entered(self, event: Event, kind: str) -> Activity:
         activity = Activity(event.path, kind, event.timestamp)
         if kind in ("Wait", "Map"):
-            state = _definition(self.document.value, event.path)
+            state = definition(self.document.value, event.path)
             data = _looked_up(state.get("InputPath", "$"), event.details["input"])
             if kind == "Wait":
                 activity.until = _wake(state, data, event.timestamp)
@@ -141,11 +140,11 @@ class Progress:
             transient=True,
         )
         with self._lock:
-            if self._over:
+            if self._over.is_set():
                 return
             self._live = live
         live.start()
-        if self._over:  # the run ended while the display came up
+        if self._over.is_set():  # the run ended while the display came up
             live.stop()
 
     def _rendered(self) -> RenderableType:
@@ -167,27 +166,7 @@ class Progress:
         """Yield name, type and doing of the states under way, outermost first."""
         now = self.clock.now()
         for activity in sorted(self.active.values(), key=lambda each: len(each.path))[:MOST]:
-            yield _name(activity.path), activity.type, activity.says(now)
-
-
-def _name(path: Path) -> str:
-    """Name a state by its path: `Each[2] / Work`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if type(part) is int else f" / {part}" if text else str(part)
-    return text
-
-
-def _definition(workflow: Json, path: Path) -> Json:
-    """Find the definition of the state at the path of an event."""
-    machine = workflow
-    for name, index in zip(path[0:-1:2], path[1::2], strict=True):
-        state = machine["States"][name]
-        if "Branches" in state:
-            machine = state["Branches"][index]
-        else:
-            machine = state.get("ItemProcessor") or state["Iterator"]
-    return machine["States"][path[-1]]
+            yield name_of(activity.path), activity.type, activity.says(now)
 
 
 def _looked_up(text: Json, data: Json) -> Json:

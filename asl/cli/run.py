@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock
+    from asl.hosts.run import Listener
     from asl.program import Program
 
 __all__ = ["command"]
@@ -49,9 +50,9 @@ __all__ = ["command"]
 @click.option("--name", help="Name of the execution; random if absent.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
-@click.option("--json", "as_json", is_flag=True, help="Print status, usage and all, not only output.")
+@click.option("--json", "as_json", is_flag=True, help="Print status, usage and more with the output.")
 @click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
-@click.option("--trace", is_flag=True, help="Show what went in and out of every state, at the end.")
+@click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")
 @click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")
 @click.option("-q", "--quiet", is_flag=True, help="No warnings and no progress.")
 def command(
@@ -86,13 +87,10 @@ def command(
     loaded = read_document(document)
     bound = bindings(agent_files, agent_pairs)
     program = _compiled(loaded, bound, profile, strict, ignore_blocks, quiet)
-    result = _run(
-        program, loaded, data, bound, _clock(virtual_time, clock), name, events, record, quiet
-    )
-    if trace:
-        from asl.cli.trace import render_trace
-
-        streams.say(render_trace(result, loaded, colour=streams.colour(sys.stderr)))
+    chosen = _clock(virtual_time, clock)
+    with ExitStack() as stack:
+        listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
+        result = _run(program, loaded, data, bound, chosen, name, listeners, record)
     if as_json:
         streams.result(streams.as_text(result.to_json()))
     elif result.ok and not events:
@@ -177,6 +175,32 @@ def _clock(virtual_time: bool, start: str | None) -> "Clock":
         raise click.BadParameter(str(fault), param_hint="--clock") from None
 
 
+def _listeners(
+    stack: ExitStack,
+    document: "Document",
+    program: "Program",
+    clock: "Clock",
+    events: bool,
+    trace: bool,
+    quiet: bool,
+) -> "list[Listener]":
+    """Return who hears of the events of the run; nobody is the fastest."""
+    listeners: list[Listener] = []
+    if events:
+        stdout = sys.stdout
+        listeners.append(lambda event: streams.result(compact(event.to_json()), stdout))
+    if trace:
+        from asl.cli.trace import Trace
+
+        coloured = streams.colour(sys.stderr)
+        listeners.append(Trace(document, program.profile, streams.say, colour=coloured).listen)
+    elif not quiet and streams.on_terminal(sys.stderr):
+        from asl.cli.progress import Progress
+
+        listeners.append(stack.enter_context(Progress(document, clock)).listen)
+    return listeners
+
+
 def _run(
     program: "Program",
     document: "Document",
@@ -184,9 +208,8 @@ def _run(
     bound: "Bindings",
     clock: "Clock",
     name: str | None,
-    events: bool,
+    listeners: "list[Listener]",
     record: str | None,
-    quiet: bool,
 ) -> "Result":
     import asl
 
@@ -197,8 +220,12 @@ def _run(
         recording = Recording()
         around = recording.around
 
-    def run(listener: "Callable[[Event], None] | None") -> "Result":
-        return asl.run(
+    def listen(event: "Event") -> None:
+        for listener in listeners:
+            listener(event)
+
+    with redirect_stdout(sys.stderr):  # what agents print is not the result
+        result = asl.run(
             program,
             data,
             agents=around(bound.agents),
@@ -206,20 +233,8 @@ def _run(
             mocks=around(bound.mocks),
             clock=clock,
             name=name,
-            listener=listener,
+            listener=listen if listeners else None,
         )
-
-    stdout = sys.stdout
-    with redirect_stdout(sys.stderr):  # what agents print is not the result
-        if events:
-            result = run(lambda event: streams.result(compact(event.to_json()), stdout))
-        elif quiet or not streams.on_terminal(sys.stderr):
-            result = run(None)
-        else:
-            from asl.cli.progress import Progress
-
-            with Progress(document, clock) as progress:
-                result = run(progress.listen)
     if record is not None:
         _write_case(record, recording.case(program.name, document, data, result))
     return result

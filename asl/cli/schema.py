@@ -20,7 +20,7 @@ PREFIX = "urn:asl:schema:"
 
 @click.command("schema")
 @click.argument("name", metavar="[NAME]", default="asl")
-@click.option("--bundle", "bundled", is_flag=True, help="Print one schema that holds all, for editors.")
+@click.option("--bundle", "bundled", is_flag=True, help="Print one schema that holds all others.")
 @click.option("--list", "listed", is_flag=True, help="Print the names of the schemas.")
 def command(name: str, bundled: bool, listed: bool) -> Exit:
     """Print the JSON Schema (2020-12) of documents, or of one piece: Task, Retrier, Budget, ..."""

@@ -1,175 +1,186 @@
-"""Show what went in and out of every state, from the records of a finished run.
+"""Show what goes in and out of every state, line by line, while it happens.
 
-Records hold less than a trace shows, on purpose. What is missing (the effective input, the result
-of a Pass) comes from evaluating those fields of the state again, on the frame as it was.
+Events hold less than a trace shows, on purpose. What is missing (the effective input, the result
+of a Pass) comes from evaluating those fields of the document again, on what the events told.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
 
 import click
 
-from asl.cli.failure import place_name
+from asl.cli.places import Path, definition, name_of, pointer_of
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
+from asl.core.profile import Profile
 from asl.core.values import Json, compact
-from asl.engine import records as kinds
-from asl.engine.frame import Frame
-from asl.engine.history import advance, replayed
-from asl.engine.result import Result
-from asl.expr.frame import Evaluate
-from asl.program import Step
-from asl.states.host import Record
+from asl.engine.history import Event
+from asl.expr.frame import StateView, Usage
+from asl.expr.times import format_timestamp
 
-__all__ = ["render_trace"]
+__all__ = ["Trace"]
 
 SHOWN = 2000
 """Characters of a value that are shown."""
+LATER = ("MapStateSucceeded", "ParallelStateSucceeded")
 
 
-def render_trace(result: Result, document: Document, *, colour: bool = False) -> str:
-    """Return a block of lines for every visit of a state, in the order they were entered."""
-    tracer = _Tracer(result, document)
-    for record in result.records:
-        tracer.feed(record)
-    return "\n\n".join("\n".join(visit.lines(colour)) for visit in tracer.visits.values())
+class Trace:
+    """Listens to a run and writes what it hears, as lines; *profile* is the run's."""
+
+    def __init__(
+        self,
+        document: Document,
+        profile: Profile,
+        write: Callable[[str], None],
+        *,
+        colour: bool = False,
+    ) -> None:
+        self.document = document
+        self.profile = profile
+        self.write = write
+        self.colour = colour
+        self.started = 0.0
+        self.input: Json = None
+        self.current: Path | None = None
+        self.seen: set[Path] = set()
+        self.variables: dict[Path, dict[str, Json]] = {}
+        """Variables by the path of the machine that they belong to."""
+        self.outputs: dict[Path, Json] = {}
+        """The latest output by the path of the machine: what a branch or an item comes to."""
+
+    def listen(self, event: Event) -> None:
+        """Take one event of the run."""
+        kind, path, details = event.type, event.path, event.details
+        if kind == "ExecutionStarted":
+            self.started, self.input = event.timestamp, details["input"]
+        elif kind.endswith("StateEntered"):
+            self._entered(event)
+        elif kind.endswith("StateExited"):
+            self._exited(path, details)
+        elif kind == "TaskScheduled":
+            self._value(path, "parameters", details["parameters"])
+        elif kind == "TaskSucceeded":
+            self._value(path, "result", details["output"])
+        elif kind in LATER:
+            self._value(path, "result", self._joined(path))
+        elif kind == "RetryScheduled":
+            self._line(path, "retry", f"number {details['retry']}, after {details['delay']:g} s")
+        elif kind == "ErrorCaught":
+            self._line(path, "caught", f"goes on with {details['next']!r}")
+        elif kind.endswith(("Failed", "TimedOut")) and path and type(path[-1]) is str:
+            self._line(path, "error", _error(details))
+
+    def _entered(self, event: Event) -> None:
+        path, data = event.path, event.details["input"]
+        self.current = None
+        self._line(path, "input", _clipped(data), since=event.timestamp)
+        state = definition(self.document.value, path)
+        if state["Type"] != "Fail":
+            self._part(event, "effective input", state, ("InputPath",))
+        if state["Type"] == "Pass":
+            fields = ("Result",) if "Result" in state else ("InputPath", "Parameters")
+            self._part(event, "result", state, fields)
+
+    def _exited(self, path: Path, details: dict[str, Json]) -> None:
+        self._value(path, "output", details["output"])
+        self.outputs[path[:-1]] = details["output"]
+        if assigned := details.get("assignedVariables"):
+            self._value(path, "variables", assigned)
+            self.variables.setdefault(path[:-1], {}).update(assigned)
+
+    def _joined(self, path: Path) -> list[Json]:
+        """Return the results of the machines that a Map or Parallel forked, in order."""
+        forked = [each for each in self.outputs if each[:-1] == path]
+        return [self.outputs.pop(each) for each in sorted(forked, key=lambda each: each[-1])]
+
+    def _part(self, event: Event, label: str, state: Json, fields: tuple[str, ...]) -> None:
+        """Evaluate a Pass of the same name with only these fields; say nothing if that fails."""
+        name = str(event.path[-1])
+        part = {"Type": "Pass", "End": True} | {key: state[key] for key in fields if key in state}
+        workflow = {"StartAt": name, "States": {name: part}}
+        evaluate = compile_workflow(workflow, self.profile, name).machine.start.transform
+        assert evaluate is not None
+        at = _Seen(self._visible(event.path), event.timestamp, self)
+        try:
+            value = evaluate(event.details["input"], at)
+        except StateError:
+            return
+        self._value(event.path, label, value)
+
+    def _visible(self, path: Path) -> dict[str, Json]:
+        visible: dict[str, Json] = {}
+        for length in range(0, len(path), 2):
+            visible |= self.variables.get(path[:length], {})
+        return visible
+
+    # Lines
+
+    def _value(self, path: Path, label: str, value: Json) -> None:
+        self._line(path, label, _clipped(value))
+
+    def _line(self, path: Path, label: str, text: str, since: float | None = None) -> None:
+        if path != self.current:
+            self._title(path, since)
+        head = f"  {label:<15}  "
+        if self.colour:
+            head = click.style(head, fg="red" if label == "error" else "cyan")
+        self.write(head + text)
+
+    def _title(self, path: Path, since: float | None) -> None:
+        if self.current is not None or self.seen:
+            self.write("")
+        self.current = path
+        self.seen.add(path)
+        title = click.style(name_of(path), bold=True) if self.colour else name_of(path)
+        if since is None:
+            self.write(f"{title}, continued")
+            return
+        kind = definition(self.document.value, path)["Type"]
+        line = self.document.locate(pointer_of(self.document.value, path), at_key=True).line
+        where = "" if line is None else f", {self.document.source.name}:{line}"
+        self.write(f"{title}  {kind}{where}, at {since - self.started:.3f} s")
+
+
+def _clipped(value: Json) -> str:
+    text = compact(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+
+
+def _error(details: dict[str, Json]) -> str:
+    both = (details.get("error"), details.get("cause"))
+    return ": ".join(each for each in both if each) or "no error name"
 
 
 @dataclass(slots=True)
-class _Visit:
-    """One visit of a state: what is known of it, by label, in order."""
+class _Seen:
+    """As much of a frame as events tell; asked for more it fails like a path without a match."""
 
-    title: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    variables: dict[str, Json]
+    now: float
+    trace: Trace
 
-    def value(self, label: str, value: Json) -> None:
-        text = compact(value)
-        if len(text) > SHOWN:
-            text = f"{text[:SHOWN]}… ({len(text)} characters)"
-        self.facts.append((label, text))
+    def context(self, root: str, at: StateView) -> Json:
+        """Return one member of the context object; KeyError for what events do not tell."""
+        if root == "Execution":
+            started = format_timestamp(self.trace.started)
+            return {"Input": self.trace.input, "StartTime": started}
+        if root == "State":
+            return {"Name": at.state, "EnteredTime": format_timestamp(self.now)}
+        raise KeyError(root)
 
-    def error(self, label: str, error: StateError) -> None:
-        self.facts.append((label, str(error) or "no error name"))
+    @property
+    def usage(self) -> Usage:
+        raise _untold("usage")
 
-    def lines(self, colour: bool) -> Iterator[str]:
-        yield click.style(self.title, bold=True) if colour else self.title
-        for label, text in self.facts:
-            head = f"  {label:<15} "
-            if colour:
-                head = click.style(head, fg="red" if label == "error" else "cyan")
-            yield head + text
+    def entropy(self) -> int:
+        raise _untold("a random value")
+
+    def price(self, model: str) -> Decimal | None:
+        raise _untold("a price")
 
 
-class _Tracer:
-    """Gathers visits from records."""
-
-    def __init__(self, result: Result, document: Document) -> None:
-        self.started = result.execution.started
-        self.profile = result.execution.program.profile
-        self.document = document
-        self.visits: dict[tuple[int, int], _Visit] = {}
-        self.parts: dict[tuple[str, str], Evaluate | None] = {}
-
-    def feed(self, record: Record) -> None:
-        """Take one record."""
-        kind, time, frame, visit, step, *rest = record
-        if kind == kinds.STRETCH:
-            self._stretch(time, frame, visit, step, *rest)
-        elif kind == kinds.ENTERED:
-            data, variables = rest
-            at = replayed(frame, visit, variables, time)
-            self._entered(frame, visit, step, data, at)
-        elif (frame_visit := self.visits.get((id(frame), visit))) is not None:
-            self._more(frame_visit, kind, rest)
-
-    def _more(self, visit: _Visit, kind: str, rest: list[Json]) -> None:
-        if kind == kinds.SCHEDULED:
-            visit.value("parameters", rest[0])
-        elif kind == kinds.FAILED:
-            visit.error("error", rest[0])
-        elif kind == kinds.RETRIED:
-            visit.facts.append(("retry", f"number {rest[2]}, after {rest[1]:g} s"))
-        elif kind == kinds.CAUGHT:
-            visit.facts.append(("caught", f"goes on with {rest[1].name!r}"))
-        elif kind == kinds.ABORTED:
-            visit.facts.append(("aborted", "another branch or item failed"))
-        elif kind == kinds.EXITED:
-            answered, output, before, after, _ = rest
-            if answered is not None and not visit.title.partition("  ")[2].startswith("Wait"):
-                visit.value("result", answered[0])
-            self._left(visit, output, before, after)
-
-    def _left(self, visit: _Visit, output: Json, before: Json, after: Json) -> None:
-        visit.value("output", output)
-        assigned = {key: new for key, new in after.items() if before.get(key, ...) is not new}
-        if assigned:
-            visit.value("variables", assigned)
-
-    def _stretch(
-        self,
-        time: float,
-        frame: Frame,
-        visit: int,
-        step: Step | None,
-        data: Json,
-        variables: dict[str, Json],
-        length: int,
-        after: Step | None,
-    ) -> None:
-        at = replayed(frame, visit, variables, time)
-        for offset in range(length):
-            assert step is not None
-            shown = self._entered(frame, visit + offset, step, data, at)
-            if step.type == "Pass":
-                self._part(shown, "result", step, data, at)
-            before = at.variables
-            try:
-                step, data = advance(at, step, data)
-            except StateError as error:
-                shown.error("error", error)
-                return
-            self._left(shown, data, before, at.variables)
-
-    def _entered(self, frame: Frame, visit: int, step: Step, data: Json, at: Frame) -> _Visit:
-        place = self.document.locate(step.pointer, at_key=True)
-        parts = [place_name(frame, step.name), step.type]
-        if place.line is not None:
-            parts.append(f"{self.document.source.name}:{place.line}")
-        parts.append(f"+{at.now - self.started:.3f} s")
-        shown = self.visits[id(frame), visit] = _Visit("  ".join(parts))
-        shown.value("input", data)
-        if step.type != "Fail":
-            self._part(shown, "effective input", step, data, at)
-        return shown
-
-    def _part(self, visit: _Visit, label: str, step: Step, data: Json, at: Frame) -> None:
-        """Evaluate some fields of a state again; what fails here has failed in the run too."""
-        key = step.pointer, label
-        if key not in self.parts:
-            self.parts[key] = self._compiled(step, label)
-        evaluate = self.parts[key]
-        assert evaluate is not None
-        probe = replayed(at, at.visit, at.variables, at.now)
-        probe.draws = at.draws
-        try:
-            visit.value(label, evaluate(data, probe))
-        except StateError:
-            return
-
-    def _compiled(self, step: Step, label: str) -> Evaluate | None:
-        """Compile a Pass state of the same name that has only the fields which matter."""
-        state = self._definition(step.pointer)
-        fields: tuple[str, ...] = ("InputPath",)
-        if label == "result":
-            fields = ("Result",) if "Result" in state else ("InputPath", "Parameters")
-        part = {"Type": "Pass", "End": True} | {key: state[key] for key in fields if key in state}
-        workflow = {"StartAt": step.name, "States": {step.name: part}}
-        return compile_workflow(workflow, self.profile, step.name).machine.start.transform
-
-    def _definition(self, pointer: str) -> Json:
-        value = self.document.value
-        for token in pointer.split("/")[1:]:
-            key = token.replace("~1", "/").replace("~0", "~")
-            value = value[int(key)] if type(value) is list else value[key]
-        return value
+def _untold(what: str) -> StateError:
+    return StateError("States.Runtime", f"events do not tell {what}")

@@ -55,6 +55,13 @@ class Frame:
         made.item = item
         return made
 
+    def before_start(self) -> "Frame":
+        """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
+        at = self.replayed(-1, self.variables, self.now)
+        if self.parent is not None:
+            at.entered, at.retries = self.parent.entered, self.parent.retries
+        return at
+
     def replayed(self, visit: int, variables: dict[str, Json], now: float) -> "Frame":
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
         at = Frame(self.execution, self.host, self.step, None, now, variables)

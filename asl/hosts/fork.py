@@ -7,6 +7,7 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ __all__ = ["Fork"]
 class Fork:
     """One fan on its way: which child is next, what came of the others."""
 
-    def __init__(self, fan: Fan) -> None:
+    def __init__(self, at: Frame, fan: Fan, now: Callable[[], float]) -> None:
+        self.at = at
+        self.now = now
         self.fan = fan
         self.values: list[Json] = [ABSENT] * fan.length
         self.next = 0
@@ -80,10 +83,11 @@ class Fork:
         return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
 
     async def _work(self) -> None:
-        fan, values, running = self.fan, self.values, self.running
+        at, fan, now, values, running = self.at, self.fan, self.now, self.values, self.running
         while self.failure is None and self.next < fan.length:
             index = self.next
             self.next = index + 1
+            at.now = now()  # where the child's own time begins
             frame = fan.child(index)
             running[index] = frame
             try:

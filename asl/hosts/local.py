@@ -136,7 +136,7 @@ class LocalHost:
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
-        fork = Fork(fan)
+        fork = Fork(at, fan, self.now)
         self.forks += (fork,)
         try:
             return await fork.join(self.in_event_loop)

@@ -147,24 +147,15 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     operators = [field for field in rule if field in OPERATORS]
     variables = [field for field in ("Variable", "Variable.$") if field in rule]
     if combinators:
-        for surplus in [*combinators[1:], *variables, *operators]:
-            yield Finding(
-                "V-CHOICE-03",
-                f"{combinators[0]!r} and {surplus!r} exclude each other",
-                f"{pointer}/{surplus}",
-                at_key=True,
-            )
-        return
-    if "Condition" in rule:
+        yield from _exclusive([*combinators, *variables, *operators], pointer)
+    elif "Condition" in rule:
         return  # a rule of the other query language, which is a fault of its own
-    for surplus in operators[1:]:
-        yield Finding(
-            "V-CHOICE-03",
-            f"a rule makes one comparison: {operators[0]!r} and {surplus!r} are two",
-            f"{pointer}/{surplus}",
-            'combine two rules with "And"',
-            at_key=True,
-        )
+    elif not variables:
+        yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer)
+    elif not operators and rule.keys() <= _FIELDS:
+        yield Finding("V-CHOICE-03", "the rule compares its variable with nothing", pointer)
+    else:
+        yield from _exclusive(operators, pointer)
     if len(variables) == 2:
         yield Finding(
             "V-ST-09",
@@ -172,11 +163,20 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
             f"{pointer}/Variable.$",
             at_key=True,
         )
-    known = {*OPERATORS, *COMBINATORS, "Variable", "Variable.$", "Next", "Assign", "Comment"}
-    if not variables:
-        yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer)
-    elif not operators and rule.keys() <= known:
-        yield Finding("V-CHOICE-03", "the rule compares its variable with nothing", pointer)
+
+
+_FIELDS = frozenset({"Variable", "Variable.$", "Next", "Assign", "Comment"})
+
+
+def _exclusive(conditions: list[str], pointer: str) -> Iterator[Finding]:
+    if len(conditions) > 1:
+        yield Finding(
+            "V-CHOICE-03",
+            f"a rule has one condition: {' and '.join(map(repr, conditions))} are several",
+            pointer,
+            'combine several rules with "And"',
+            related=tuple((f"{pointer}/{field}", "one of them") for field in conditions),
+        )
 
 
 def _check_operand(name: str, value: Json, pointer: str) -> Iterator[Finding]:

@@ -147,6 +147,10 @@ class Frame(ExpressionFrame, Protocol):
         """Count the usage that an agent reports in its raw result."""
         ...
 
+    def before_start(self) -> "Frame":
+        """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
+        ...
+
     @property
     def emit(self) -> Callable[[Record], object]:
         """Take one history record; observation only."""

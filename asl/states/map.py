@@ -46,7 +46,7 @@ def _children(
 
     def child(index: int) -> Frame:
         made = frame.child(index, machine, None, items[index])
-        made.data = selector(effective, made)
+        made.data = selector(effective, made.before_start())
         return made
 
     return child
@@ -194,7 +194,14 @@ def _exclusive(node: Node, one: str, other: str, rule: str) -> Finding:
 
 def _check_processor(node: Node) -> Iterator[Finding]:
     if "ItemProcessor" in node.value and "Iterator" in node.value:
-        yield _exclusive(node, "ItemProcessor", "Iterator", "V-MAP-01")
+        yield Finding(
+            "V-MAP-01",
+            "'ItemProcessor' and 'Iterator' exclude each other",
+            node.pointer,
+            "'Iterator' is the older name",
+            related=((node.at("Iterator"), "'Iterator' is here"),),
+            at_key=True,
+        )
     elif "ItemProcessor" not in node.value and "Iterator" not in node.value:
         yield Finding(
             "V-MAP-01",

@@ -19,9 +19,7 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
         return
     payload = compiler.payload()
     step.transform = (
-        payload
-        if finish is None
-        else lambda data, frame: finish(data, payload(data, frame), frame)
+        payload if finish is None else lambda data, frame: finish(data, payload(data, frame), frame)
     )
 
 

@@ -114,7 +114,9 @@ def _check_target(node: Node) -> Iterator[Finding]:
         yield Finding(
             "V-TASK-01",
             "'Agent' and 'Resource' exclude each other",
-            node.at("Resource"),
+            node.pointer,
+            "remove one of them",
+            related=((node.at("Resource"), "'Resource' is here"),),
             at_key=True,
         )
     elif not agent and not resource:

@@ -113,11 +113,13 @@ def check_wait(node: Node) -> Iterator[Finding]:
             hint=f"give one of {', '.join(forms)}",
             at_key=True,
         )
-    for surplus in given[1:]:
+    if len(given) > 1:
         yield Finding(
             "V-WAIT-01",
-            f"{given[0]!r} and {surplus!r} exclude each other",
-            node.at(surplus),
+            f"{' and '.join(map(repr, given))} exclude each other",
+            node.pointer,
+            "a Wait state waits for one thing",
+            related=tuple((node.at(form), f"{form!r} is here") for form in given),
             at_key=True,
         )
     moment = node.value.get("Timestamp")

@@ -70,9 +70,9 @@ Place = tuple[str | int, ...]
 
 
 def places(value: Json, place: Place = ()) -> list[Place]:
-    parts = (
-        value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
-    )
+    parts: Any = value.items() if type(value) is dict else ()
+    if type(value) is list:
+        parts = enumerate(value)
     return [place, *(inner for key, part in parts for inner in places(part, (*place, key)))]
 
 
@@ -84,8 +84,11 @@ NAMES = sorted(
     names(SEED) | {"Iterator", "QueryLanguage", "Budget", "Variable.$", "Error", "Items"}
 )
 SCALARS = st.sampled_from(
-    [None, True, False, 0, -1, 1.5, 10**400, 1e300, "", "$", "$.a[*]", "$$", "$v", "States.ALL"]
-    + ["States.Format('{}')", "{% 1 %}", "{{x}}", "JSONata", "2030-02-30T00:00:00Z", "n" * 81, "\\"]
+    [
+        *(None, True, False, 0, -1, 1.5, 10**400, 1e300, "", "n" * 81, "\\", "{{x}}", "JSONata"),
+        *("$", "$.a[*]", "$$", "$v", "States.ALL", "States.Format('{}')", "{% 1 %}"),
+        "2030-02-30T00:00:00Z",
+    ]
 ) | st.text(max_size=8)
 VALUES = st.recursive(
     SCALARS | st.sampled_from(NAMES),
