@@ -5,6 +5,7 @@ an agent object. `resources` takes patterns in which `*` stands for any run of c
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from asl.agents.function import function_agent, named_function
@@ -32,7 +33,8 @@ class Registry:
         resources: Bindings | None = None,
         mocks: Bindings | None = None,
     ) -> None:
-        self.found: dict[Target, Agent] = {}
+        self.find = cache(self._resolved)
+        """Return the agent for a target; raises StateError("States.AgentNotFound")."""
         self.agents = _bound(agents)
         self.mocks = _bound(mocks)
         self.resources = _bound(resources)
@@ -42,14 +44,7 @@ class Registry:
             if "*" in pattern
         ]
 
-    def find(self, target: Target) -> Agent:
-        """Return the agent for a target; raises StateError("States.AgentNotFound")."""
-        agent = self.found.get(target)
-        if agent is None:
-            agent = self.found[target] = self._find(target)
-        return agent
-
-    def _find(self, target: Target) -> Agent:
+    def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks:
             return self.mocks[target.state]
         table = self.agents if target.kind == "agent" else self.resources

@@ -21,7 +21,7 @@ from asl.checks import (
     variables,
 )
 from asl.checks.structure import structure
-from asl.checks.workflow import Workflow, scopes
+from asl.checks.workflow import Workflow, taken_apart
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, place
 from asl.core.document import Document
@@ -72,9 +72,7 @@ def check(
     agent blocks only draw a warning, in strict mode too. `express` asks, in the `aws` profile, for
     an express workflow.
     """
-    workflow = Workflow(
-        document.value, profile, scopes(document.value, profile), agents, resources, express
-    )
+    workflow = taken_apart(document.value, profile, agents, resources, express)
     findings = list(_findings(workflow))
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
@@ -89,7 +87,7 @@ def _findings(workflow: Workflow) -> Iterator[Finding]:
     for finding in structure(workflow):
         misshapen.add((finding.code, finding.pointer))
         yield finding
-    for rule in RULES:
+    for rule in RULES if type(workflow.value) is dict else ():
         for finding in rule(workflow):
             if (finding.code, finding.pointer) not in misshapen:
                 yield finding

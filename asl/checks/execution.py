@@ -7,6 +7,7 @@ from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding, Severity
 from asl.states import KNOWN_TYPES, STATE_TYPES
 from asl.states.base import Node
+from asl.states.task import AGENT_BLOCKS
 
 __all__ = ["check"]
 
@@ -46,7 +47,7 @@ DOCUMENT_BLOCKS = (
 """The agent blocks of a document. `Metadata` and `Observability` have no effect anyway."""
 
 COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
-DISTRIBUTED = ("ItemReader", "ItemBatcher", "ResultWriter", "Label")
+DISTRIBUTED = ("ItemReader", "ItemBatcher", "ResultWriter")
 
 
 def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
@@ -87,12 +88,20 @@ def _of_state(node: Node) -> Iterator[Finding]:
         message = f"{node.name!r} is written in JSONata, which is not executed yet"
         yield Finding("EXEC-03", message, node.pointer, at_key=True)
     for field in node.value:
-        if field.removesuffix(".$") in BLOCKS:
+        if field.removesuffix(".$") in BLOCKS and _has_effect(field.removesuffix(".$"), node):
             yield Finding("EXEC-02", f"{field!r} is not executed yet", node.at(field), at_key=True)
     if kind == "Map":
         yield from _of_map(node)
     if kind == "Task":
         yield from _of_task(node)
+
+
+def _has_effect(block: str, node: Node) -> bool:
+    """Whether the language itself would heed the block on this state (V-TASK-08, V-MEM-04)."""
+    kind = node.value.get("Type")
+    if kind == "Task":
+        return "Agent" in node.value or block not in AGENT_BLOCKS
+    return block != "Memory" or kind == "Pass"
 
 
 def _of_map(node: Node) -> Iterator[Finding]:

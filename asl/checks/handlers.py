@@ -6,8 +6,8 @@ Specification 4.1 to 4.4.
 from collections.abc import Iterator, Mapping
 from math import log
 
-from asl.checks.workflow import Workflow, entries, objects
-from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.checks.workflow import Workflow, objects
+from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json, is_integer, is_number
 from asl.states.base import Node
 
@@ -64,8 +64,8 @@ MOST = 99_999_999
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the error handlers of every state."""
     for node in workflow.nodes():
-        yield from _names(node, "Retry", "V-RETRY-02")
-        yield from _names(node, "Catch", "V-CATCH-02")
+        yield from _names(workflow, node, "Retry", "V-RETRY-02")
+        yield from _names(workflow, node, "Catch", "V-CATCH-02")
         for index, entry in objects(node.value, "Retry"):
             yield from _delays(node.at("Retry", index), entry)
 
@@ -74,17 +74,17 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 # Error names
 
 
-def _names(node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
+def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
     handlers = list(objects(node.value, field))
     earlier: dict[str, str] = {}
     for index, entry in handlers:
         pointer = node.at(field, index, "ErrorEquals")
-        listed = entries(entry, "ErrorEquals")
-        if ALL in listed:
-            yield from _wildcard(listed, index == handlers[-1][0], pointer, wildcard_rule)
-        for name in dict.fromkeys(listed):
-            place = f"{pointer}/{_index(entry, name)}"
-            yield from _name(name, place)
+        places = _places(entry, pointer)
+        if ALL in places:
+            last = index == handlers[-1][0]
+            yield from _wildcard(len(places) == 1, last, pointer, wildcard_rule)
+        for name, place in places.items():
+            yield from _name(workflow, name, place)
             by = _matched_by(name, earlier)
             if by is not None and name != "States.Runtime":
                 yield Finding(
@@ -93,17 +93,22 @@ def _names(node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
                     place,
                     related=((by, "this one"),),
                 )
-        for name in listed:
-            earlier.setdefault(name, f"{pointer}/{_index(entry, name)}")
+        for name, place in places.items():
+            earlier.setdefault(name, place)
 
 
-def _index(entry: Mapping[str, Json], name: str) -> int:
-    position: int = entry["ErrorEquals"].index(name)
-    return position
+def _places(entry: Mapping[str, Json], pointer: str) -> dict[str, str]:
+    """Return the error names of a handler and where each is listed first."""
+    places: dict[str, str] = {}
+    listed = entry.get("ErrorEquals")
+    for index, name in enumerate(listed if type(listed) is list else ()):
+        if type(name) is str:
+            places.setdefault(name, f"{pointer}/{index}")
+    return places
 
 
-def _wildcard(listed: list[str], last: bool, pointer: str, rule: str) -> Iterator[Finding]:
-    if len(listed) > 1:
+def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Finding]:
+    if not alone:
         yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer)
     if not last:
         yield Finding(
@@ -111,7 +116,7 @@ def _wildcard(listed: list[str], last: bool, pointer: str, rule: str) -> Iterato
         )
 
 
-def _name(name: str, pointer: str) -> Iterator[Finding]:
+def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
     if name == "States.Runtime":
         yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
     elif name.startswith("States.") and name not in ERROR_NAMES:
@@ -119,7 +124,7 @@ def _name(name: str, pointer: str) -> Iterator[Finding]:
             "V-CATCH-05",
             f"the language raises no error {name!r}",
             pointer,
-            did_you_mean(name, ERROR_NAMES),
+            workflow.suggestions.near(name, ERROR_NAMES),
         )
     elif name.endswith("."):
         message = f"{name!r} matches only an error of exactly this name"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asl.checks.workflow import Workflow, text
-from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
 
 __all__ = ["check"]
@@ -18,17 +18,18 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
+    near = workflow.suggestions.near
     for node in workflow.nodes():
         name = text(node.value, "Agent")
         if name is not None and name not in known:
             message = f"no agent {name!r} is registered"
-            yield Finding("V-TASK-03", message, node.at("Agent"), did_you_mean(name, known))
+            yield Finding("V-TASK-03", message, node.at("Agent"), near(name, known))
         listed = node.value.get("Agents")
         for index, name in enumerate(listed if type(listed) is list else ()):
             if type(name) is str and name not in known:
                 message = f"no agent {name!r} is registered"
                 place = node.at("Agents", index)
-                yield Finding("V-DEB-08", message, place, did_you_mean(name, known))
+                yield Finding("V-DEB-08", message, place, near(name, known))
 
 
 def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
@@ -38,4 +39,6 @@ def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
         if name is None or name in known or any(matches(name) for matches in patterns):
             continue
         message = f"no handler for the resource {name!r} is registered"
-        yield Finding("V-TASK-03", message, node.at("Resource"), did_you_mean(name, known))
+        yield Finding(
+            "V-TASK-03", message, node.at("Resource"), workflow.suggestions.near(name, known)
+        )

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from asl.checks.workflow import Workflow
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, escape
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
@@ -29,10 +29,10 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
         if type(kind) is str and kind in KNOWN_TYPES:
             yield from _faults(f"states:{kind}", workflow, node.value, node.pointer)
         elif not workflow.open(kind):
-            yield _unknown_type(node.value, node.pointer)
+            yield _unknown_type(workflow, node.value, node.pointer)
 
 
-def _unknown_type(state: Mapping[str, Json], pointer: str) -> Finding:
+def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
     if "Type" not in state:
         return Finding("V-ST-01", "'Type' is missing", pointer, at_key=True)
     kind = state["Type"]
@@ -43,7 +43,7 @@ def _unknown_type(state: Mapping[str, Json], pointer: str) -> Finding:
         "V-ST-01",
         f"there is no state type {kind!r}",
         f"{pointer}/Type",
-        did_you_mean(kind, KNOWN_TYPES) or f"one of {', '.join(KNOWN_TYPES)}",
+        workflow.suggestions.near(kind, KNOWN_TYPES) or f"one of {', '.join(KNOWN_TYPES)}",
     )
 
 
@@ -75,45 +75,46 @@ def _written(reference: str) -> _Schema:
     return schema
 
 
-_resolved: dict[tuple[str, str], dict[str, Any]] = {}
+class _Inliner:
+    """Merges schemas with the targets of their references; `x-rules` keeps each keyword's rule."""
 
+    def __init__(self) -> None:
+        self.resolved: dict[tuple[str, str], dict[str, Any]] = {}
 
-def _resolve(reference: str, rule: str) -> _Schema:
-    """Return the schema of a reference without references; *rule* is that of its holder."""
-    known = _resolved.get((reference, rule))
-    if known is None:
-        # Choice rules lead back to themselves, so the entry comes before its content.
-        known = _resolved[reference, rule] = {}
-        known.update(_merged(_written(reference), rule))
-    return known
+    def resolve(self, reference: str, rule: str = "") -> _Schema:
+        """Return the schema of a reference, without any in it; *rule* is that of its holder."""
+        known = self.resolved.get((reference, rule))
+        if known is None:
+            # Choice rules lead back to themselves, so the entry comes before its content.
+            known = self.resolved[reference, rule] = {}
+            known.update(self.merged(_written(reference), rule))
+        return known
 
+    def merged(self, schema: Any, rule: str) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        rule = schema.get("x-rule", rule)
+        own = {keyword: value for keyword, value in schema.items() if keyword not in _HOVER}
+        target = self.resolve(schema["$ref"], rule) if "$ref" in schema else {}
+        if "$ref" in schema and not own:
+            return target
+        parts = {keyword: self.children(keyword, value, rule) for keyword, value in own.items()}
+        rules = {**target.get("x-rules", {}), **dict.fromkeys(own, rule)}
+        return {**target, **parts, "x-rules": rules}
 
-def _merged(schema: Any, rule: str) -> Any:
-    """Merge a schema with the target of its reference; `x-rules` tells the rule of each keyword."""
-    if not isinstance(schema, dict):
-        return schema
-    rule = schema.get("x-rule", rule)
-    own = {keyword: value for keyword, value in schema.items() if keyword not in _HOVER}
-    target = _resolve(schema["$ref"], rule) if "$ref" in schema else {}
-    if "$ref" in schema and not own:
-        return target
-    parts = {keyword: _children(keyword, value, rule) for keyword, value in own.items()}
-    return {**target, **parts, "x-rules": {**target.get("x-rules", {}), **dict.fromkeys(own, rule)}}
-
-
-def _children(keyword: str, value: Any, rule: str) -> Any:
-    if keyword in _MAPS:
-        return {name: _merged(schema, rule) for name, schema in value.items()}
-    if keyword in _LISTS:
-        return [_merged(schema, rule) for schema in value]
-    return value if keyword.startswith("x-") else _merged(value, rule)
+    def children(self, keyword: str, value: Any, rule: str) -> Any:
+        if keyword in _MAPS:
+            return {name: self.merged(schema, rule) for name, schema in value.items()}
+        if keyword in _LISTS:
+            return [self.merged(schema, rule) for schema in value]
+        return value if keyword.startswith("x-") else self.merged(value, rule)
 
 
 @cache
 def _validator(name: str) -> Any:
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # has no stubs
 
-    return Draft202012Validator(_resolve(URN + name, ""))
+    return Draft202012Validator(_Inliner().resolve(URN + name))
 
 
 @cache
@@ -134,15 +135,15 @@ def _state_fields() -> frozenset[str]:
 def _faults(name: str, workflow: Workflow, value: Json, pointer: str) -> Iterator[Finding]:
     for error in _validator(name).iter_errors(value):
         if not workflow.open(error.instance):
-            yield from _findings(name, error, pointer)
+            yield from _findings(name, workflow, error, pointer)
 
 
-def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
+def _findings(name: str, workflow: Workflow, error: Any, base: str) -> Iterator[Finding]:
     steps = tuple(error.absolute_path)
     pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
     rule = _rule(name, error)
     if error.validator == "additionalProperties":
-        yield from _unknown_fields(name, error, steps, pointer)
+        yield from _unknown_fields(name, workflow, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
         for field in error.validator_value:
@@ -155,12 +156,16 @@ def _findings(name: str, error: Any, base: str) -> Iterator[Finding]:
     else:
         subject, complaint = _subject(steps, base), _complaint(error)
         separator = ": " if complaint.startswith("a ") else " "
-        yield Finding(rule, f"{subject}{separator}{complaint}", pointer, _suggestion(error))
+        hint = None
+        if error.validator == "enum" and type(error.instance) is str:
+            values = [value for value in error.validator_value if type(value) is str]
+            hint = workflow.suggestions.near(error.instance, values)
+        yield Finding(rule, f"{subject}{separator}{complaint}", pointer, hint)
 
 
 def _rule(name: str, error: Any) -> str:
     """Return the rule that a failure breaks: the nearest one around the failing keyword."""
-    node: Any = _resolve(URN + name, "")
+    node: Any = _validator(name).schema
     rule = ""
     for step in error.absolute_schema_path:
         if isinstance(node, dict):
@@ -170,7 +175,7 @@ def _rule(name: str, error: Any) -> str:
 
 
 def _unknown_fields(
-    name: str, error: Any, steps: tuple[str | int, ...], pointer: str
+    name: str, workflow: Workflow, error: Any, steps: tuple[str | int, ...], pointer: str
 ) -> Iterator[Finding]:
     schema: _Schema = error.schema
     known = schema["properties"]
@@ -187,7 +192,8 @@ def _unknown_fields(
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
-            yield Finding(code, message, place, did_you_mean(field, known), at_key=True)
+            near = workflow.suggestions.near(field, known)
+            yield Finding(code, message, place, near, at_key=True)
 
 
 def _surplus(instance: Mapping[str, Json], schema: _Schema) -> Iterator[str]:
@@ -228,12 +234,6 @@ def _complaint(error: Any) -> str:
         return f"{written}, not {_shown(error.instance)}"
     describe: Callable[[Any], str] | None = _COMPLAINTS.get(error.validator)
     return describe(error) if describe else "does not have the form that is expected here"
-
-
-def _suggestion(error: Any) -> str | None:
-    if error.validator == "enum" and type(error.instance) is str:
-        return did_you_mean(error.instance, filter(lambda v: type(v) is str, error.validator_value))
-    return None
 
 
 def _type(error: Any) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from asl.checks.workflow import Scope, Workflow, entries, objects, text
-from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.core.diagnostics import Finding, Severity
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
@@ -135,10 +135,9 @@ class _Machine:
         yield Finding(code, f"there is no state {name!r} in this machine", pointer, self.hint(name))
 
     def hint(self, name: str) -> str | None:
-        elsewhere = any(name in scope.names for scope in self.workflow.scopes)
-        if elsewhere:
+        if name in self.workflow.names:
             return "it belongs to another machine: end this one and go on outside"
-        return did_you_mean(name, self.scope.names)
+        return self.workflow.suggestions.near(name, self.scope.names)
 
     # Reachability
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from asl.checks.expressions import expressions_of, read
 from asl.checks.workflow import Scope, Workflow, objects
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import paths_in
@@ -102,7 +102,7 @@ def _reads(workflow: Workflow, node: Node, own: Assigned, above: Assigned) -> It
             continue  # reported with the expressions
         for name in dict.fromkeys(path.variable for path in paths):
             if name is not None and name not in own and name not in above:
-                near = did_you_mean(name, [*own, *above])
+                near = workflow.suggestions.near(name, [*own, *above])
                 yield Finding(
                     "V-VAR-03",
                     f"no state assigns the variable {name!r}",

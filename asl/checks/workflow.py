@@ -7,12 +7,12 @@ left out of the walk; the schemas report it.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from asl.core.diagnostics import escape
+from asl.core.diagnostics import did_you_mean, escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.states.base import Node
 
-__all__ = ["Scope", "Workflow", "entries", "objects", "text"]
+__all__ = ["Scope", "Suggestions", "Workflow", "entries", "objects", "taken_apart", "text"]
 
 LANGUAGES = ("JSONPath", "JSONata")
 
@@ -31,10 +31,6 @@ class Scope:
     isolated: bool = False
     """Whether variables of the outer machines are out of reach: a distributed Map."""
 
-    def node(self, name: str) -> Node | None:
-        """Return the state of this name."""
-        return next((node for node in self.nodes if node.name == name), None)
-
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
@@ -44,6 +40,9 @@ class Workflow:
     profile: Profile
     scopes: tuple[Scope, ...]
     """All machines, outer ones before inner ones."""
+    names: frozenset[str]
+    """The names of the states of all machines."""
+    suggestions: "Suggestions"
     agents: Collection[str] | None = None
     resources: Collection[str] | None = None
     express: bool = False
@@ -68,11 +67,39 @@ class Workflow:
             yield from scope.nodes
 
 
-def scopes(value: Json, profile: Profile) -> tuple[Scope, ...]:
-    """Return all machines of a document, outer ones before inner ones."""
-    if type(value) is not dict:
-        return ()
-    return tuple(_scopes(value, "", profile, None, _language(value, "JSONPath"), False))
+@dataclass(slots=True)
+class Suggestions:
+    """What a misspelt name may have meant, as long as looking for it takes no time to speak of.
+
+    Comparing names is slow, and a document may hold any number of wrong ones.
+    """
+
+    left: int = 2_000_000
+    """How many pairs of letters may still be compared."""
+
+    def near(self, word: str, candidates: Collection[str]) -> str | None:
+        """Return `did you mean ...?` for the candidate that is nearest, if one is near."""
+        cost = len(word) * sum(map(len, candidates))
+        if cost > self.left:
+            return None
+        self.left -= cost
+        return did_you_mean(word, candidates)
+
+
+def taken_apart(
+    value: Json,
+    profile: Profile,
+    agents: Collection[str] | None = None,
+    resources: Collection[str] | None = None,
+    express: bool = False,
+) -> Workflow:
+    """Return a document as its machines and states."""
+    machines: tuple[Scope, ...] = ()
+    if type(value) is dict:
+        language = _language(value, "JSONPath")
+        machines = tuple(_scopes(value, "", profile, None, language, False))
+    names = frozenset[str]().union(*(scope.names for scope in machines))
+    return Workflow(value, profile, machines, names, Suggestions(), agents, resources, express)
 
 
 def _scopes(

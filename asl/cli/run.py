@@ -50,7 +50,7 @@ __all__ = ["command"]
 @click.option("--name", help="Name of the execution; random if absent.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
-@click.option("--json", "as_json", is_flag=True, help="Print status, usage and more with the output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as an object.")
 @click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
 @click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")
 @click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")

@@ -141,6 +141,8 @@ def detached(value: Json) -> Json:
     tuples, sets, bytes, dates, subclasses of the plain types, keys that are not strings, NaN,
     infinities, lone surrogates, huge integers, cycles and containers nested beyond `MAX_DEPTH`.
     """
+    if type(value) is dict and _is_plain(value):
+        return value.copy()
     try:
         return _copied(value, 0, {})
     except _Foreign as foreign:
@@ -171,27 +173,29 @@ class _Foreign(Exception):
         self.steps: list[str] = []
 
 
+def _is_plain(value: dict[Any, Any]) -> bool:
+    """Whether an object is of the usual kind: flat, small, and so surely JSON."""
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii():
+            return False
+        kind = type(item)
+        if kind is str:
+            if not item.isascii():
+                return False
+        elif kind is int:
+            if not -_SMALL < item < _SMALL:
+                return False
+        elif kind is not bool and item is not None:
+            return False
+    return True
+
+
 def _copied(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:
     """Copy a value `depth` containers down; `seen` holds the containers copied so far."""
     kind = type(value)
     if kind is dict:
-        for key, item in value.items():  # one pass for the usual case: flat, plain and small
-            if type(key) is not str or not key.isascii():
-                break
-            kind = type(item)
-            if kind is str:
-                if not item.isascii():
-                    break
-            elif kind is int:
-                if not -_SMALL < item < _SMALL:
-                    break
-            elif kind is not bool and item is not None:
-                break
-        else:
-            return value.copy()
-    elif kind is not list:
-        return _scalar(value)
-    return _container(value, depth, seen)
+        return value.copy() if _is_plain(value) else _container(value, depth, seen)
+    return _container(value, depth, seen) if kind is list else _scalar(value)
 
 
 def _container(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:

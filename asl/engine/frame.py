@@ -105,8 +105,7 @@ class Frame:
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
-        if "_tokens" in result or "_cost" in result or "_usage" in result:
-            self.execution.account(state, result)
+        self.execution.account(state, result)
 
     def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""

@@ -16,7 +16,7 @@ from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.expr.times import format_timestamp
 from asl.program import Step
-from asl.states.host import Record
+from asl.states.host import ABSENT, Record
 
 __all__ = ["Event", "Expander", "visited"]
 
@@ -228,20 +228,19 @@ class Expander:
         frame: Frame,
         visit: int,
         step: Step,
-        result: Json,
+        answer: Json,
         output: Json,
         before: dict[str, Json],
         after: dict[str, Json],
         following: Step | None,
     ) -> Iterator[Event]:
-        if result is not None:
-            (raw,) = result
+        if answer is not ABSENT:
             if step.type in ("Map", "Parallel"):
                 name, details = f"{step.type}StateSucceeded", {"name": step.name}
                 yield self._event(time, name, (*_path(frame), step.name), details)
             elif step.type == "Task":
                 yield self._event(
-                    time, "TaskSucceeded", (*_path(frame), step.name), {"output": raw}
+                    time, "TaskSucceeded", (*_path(frame), step.name), {"output": answer}
                 )
         yield self._exited(frame, time, step, output, _changes(before, after))
         if following is None:

@@ -10,6 +10,7 @@ from asl.core.values import Json, measure
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, ENTERED, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
+from asl.states.host import ABSENT
 
 __all__ = ["interpret"]
 
@@ -74,7 +75,7 @@ async def interpret(frame: Frame) -> Json:
                     failure = error
                 if failure is None:
                     emit(
-                        (EXITED, frame.now, frame, visit, step, (answer,), output, variables,
+                        (EXITED, frame.now, frame, visit, step, answer, output, variables,
                          frame.variables, step.next)
                     )  # fmt: skip
                     data, step = output, step.next
@@ -115,7 +116,7 @@ async def _recovered(
             output = catcher.output(data, error_output, frame)
             emit((CAUGHT, frame.now, frame, visit, step, failure, catcher.next))
             emit(
-                (EXITED, frame.now, frame, visit, step, None, output, variables,
+                (EXITED, frame.now, frame, visit, step, ABSENT, output, variables,
                  frame.variables, catcher.next)
             )  # fmt: skip
             return output, catcher.next

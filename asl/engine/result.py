@@ -1,14 +1,15 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import Execution
 from asl.engine.history import Event, Expander, visited
-from asl.engine.records import BROKEN, FAILED
+from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Raised, Record
 
 __all__ = ["Result"]
@@ -24,18 +25,23 @@ class Result:
     def __init__(
         self,
         execution: Execution,
-        records: Sequence[Record],
+        history: Sequence[Any],
         status: str,
         ended: float,
         output: Json = None,
         failure: StateError | None = None,
     ) -> None:
         self.execution = execution
-        self.records = records
+        self.history = history
         self.status = status
         self.ended = ended
         self.output = output
         self._failure = failure
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """The records of the history, in order (`asl.engine.records`)."""
+        return each_record(self.history)
 
     @property
     def ok(self) -> bool:

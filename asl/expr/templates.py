@@ -32,6 +32,9 @@ def compile_template(template: Json, expression: Callable[[str, str], Evaluate])
     if len(fields) == 1:
         ((only, value),) = fields
         return lambda data, frame: {only: value(data, frame)}
+    if len(fields) == 2:
+        (first, one), (second, two) = fields
+        return lambda data, frame: {first: one(data, frame), second: two(data, frame)}
 
     def evaluate(data: Json, frame: Frame) -> Json:
         return {key: value(data, frame) for key, value in fields}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalHost", "drive"]
 
+USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
+"""The keys under which a raw result reports what it has used (Specification 7)."""
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own."""
 
@@ -169,7 +171,7 @@ class LocalHost:
             raise Raised("States.TaskFailed", text) from error
         finally:
             at.now = self.now()
-        if type(result) is dict and target.kind == "agent":
+        if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             at.account(target.state, result)
         return result
 

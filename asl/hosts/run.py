@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -43,14 +43,14 @@ async def execute(
     *listener* gets every event as it happens. *in_event_loop* says that the caller is awaited on
     an event loop already; otherwise one is asked for when it is needed.
     """
-    records: list[Record] = []
+    history: list[Any] = []
     execution = Execution(
-        program, data, name or token_hex(16), clock.now(), records.append, express
+        program, data, name or token_hex(16), clock.now(), history.extend, express
     )
     expander = None
     if listener is not None:
         expander = Expander(execution)
-        execution.emit = _told(records, expander, listener)
+        execution.emit = _told(history, expander, listener)
         listener(expander.start())
     host = LocalHost(find, clock, execution.deadline)
     if in_event_loop:
@@ -69,13 +69,13 @@ async def execute(
         _uncancel()
         status = "TIMED_OUT"
     finally:
-        # The records refer to the frames, those to the execution: it must let go of the records.
+        # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit = _ended
         if host.holds:
             await host.close()
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
-    result = Result(execution, records, status, clock.now(), output, failure)
+    result = Result(execution, history, status, clock.now(), output, failure)
     if listener is not None and expander is not None:
         listener(expander.end(result.status, result.ended, result.end_details()))
     return result
@@ -86,10 +86,10 @@ def _ended(record: Record) -> None:
 
 
 def _told(
-    records: list[Record], expander: Expander, listener: Listener
+    history: list[Any], expander: Expander, listener: Listener
 ) -> Callable[[Record], None]:
     def emit(record: Record) -> None:
-        records.append(record)
+        history.extend(record)
         for event in expander.feed(record):
             listener(event)
 

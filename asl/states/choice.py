@@ -1,10 +1,11 @@
 """Choice: goes to the first rule that holds, else to `Default` (6.2)."""
 
+import json
 from collections.abc import Iterator, Mapping
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
-from asl.core.values import Json, json_equal
+from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.rules import COMBINATORS, OPERATORS, Predicate, compile_rule
 from asl.expr.times import instant, relative
@@ -17,7 +18,8 @@ def compile_choice(compiler: Compiler, step: Step) -> None:
     rules = [_rule(compiler, rule) for rule in compiler.state["Choices"]]
     default = _default(compiler)
     effective_input, output = compiler.input(), compiler.output()
-    if "InputPath" in compiler.state or output is not None:
+    shapes = "InputPath" in compiler.state or output is not None
+    if shapes or any("Assign" in each for each in (compiler.state, *compiler.state["Choices"])):
         step.choose = _filtered(compiler.name, rules, default, effective_input, output)
     else:
         step.choose = _plain(compiler.name, rules, default)
@@ -54,11 +56,14 @@ def _chosen(
 
 
 def _plain(name: str, rules: list[_Rule], default: _Target | None) -> Choose:
+    """Compile the usual Choice: nothing is filtered and nothing assigned."""
+    targets = [(holds, target) for holds, target, _ in rules]
+
     def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
-        target, assign = _chosen(name, rules, default, data, frame)
-        if assign is not None:
-            frame.variables = {**frame.variables, **assign(data, frame)}
-        return target, data
+        for holds, target in targets:
+            if holds(data, frame):
+                return target, data
+        return _chosen(name, [], default, data, frame)[0], data
 
     return choose
 
@@ -98,6 +103,7 @@ def check_rules(node: Node) -> Iterator[Finding]:
     """Find what is wrong with the rules in `Choices`, beyond their schema and expressions."""
     choices = node.value.get("Choices")
     rules = choices if type(choices) is list else []
+    earlier: dict[str, str] = {}
     for index, rule in enumerate(rules):
         if type(rule) is not dict:
             continue
@@ -107,21 +113,21 @@ def check_rules(node: Node) -> Iterator[Finding]:
         elif "Condition" not in rule:
             yield Finding("V-CHOICE-03", "the rule has no 'Condition'", pointer)
         condition = _condition(rule)
-        for before, other in enumerate(rules[:index]):
-            if type(other) is dict and condition and json_equal(_condition(other), condition):
-                yield Finding(
-                    "V-CHOICE-08",
-                    "an earlier rule has the same condition, so this one is never used",
-                    pointer,
-                    related=((node.at("Choices", before), "the earlier rule"),),
-                )
-                break
+        if condition in earlier:
+            yield Finding(
+                "V-CHOICE-08",
+                "an earlier rule has the same condition, so this one is never used",
+                pointer,
+                related=((earlier[condition], "the earlier rule"),),
+            )
+        earlier.setdefault(condition, pointer)
 
 
-def _condition(rule: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return what decides whether the rule holds."""
+def _condition(rule: Mapping[str, Json]) -> str:
+    """Return what decides whether the rule holds, the same text for the same condition."""
     aside = ("Next", "Assign", "Output", "Comment")
-    return {field: value for field, value in rule.items() if field not in aside}
+    condition = {field: value for field, value in rule.items() if field not in aside}
+    return json.dumps(condition, sort_keys=True)
 
 
 def _check_rule(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:

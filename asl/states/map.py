@@ -260,9 +260,9 @@ def _check_headers(node: Node) -> Iterator[Finding]:
     pointer = node.at("ItemReader", "ReaderConfig")
     if config.get("CSVHeaderLocation") == "GIVEN" and headers is None:
         yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True)
-    names = headers if type(headers) is list else []
-    for index, name in enumerate(names):
-        if name in names[:index]:
+    seen: set[str] = set()
+    for index, name in enumerate(headers if type(headers) is list else ()):
+        if type(name) is str and name in seen:
             # AWS finds this only when it reads the file (recorded).
             yield Finding(
                 "V-MAP-09",
@@ -270,6 +270,8 @@ def _check_headers(node: Node) -> Iterator[Finding]:
                 f"{pointer}/CSVHeaders/{index}",
                 severity=Severity.WARNING if node.profile.aws else None,
             )
+        elif type(name) is str:
+            seen.add(name)
 
 
 def _object(value: Json) -> Mapping[str, Json]:

@@ -109,6 +109,15 @@ def check_task(node: Node) -> Iterator[Finding]:
 
 
 def _check_target(node: Node) -> Iterator[Finding]:
+    for field in ("Agent", "Resource"):
+        name = node.value.get(field)
+        if type(name) is str and name.startswith(("$.", "$$", "{%")):
+            yield Finding(
+                "V-TASK-02",
+                f"{field!r} is a fixed name, not an expression",
+                node.at(field),
+                "choose between agents with a Choice state",
+            )
     agent, resource = "Agent" in node.value, "Resource" in node.value
     if agent and resource:
         yield Finding(

@@ -140,8 +140,9 @@ def test_a_check_never_raises(document: Json, profile: Profile, strict: bool) ->
 
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4))
 def test_a_check_never_raises_for_nonsense(document: Json) -> None:
-    """Not even the shape of a workflow is needed."""
+    """Not even the shape of a workflow is needed, nor that it is an object."""
     check(Document(document, Source(None)))
+    check(Document([document], Source(None)))
 
 
 @given(documents(), profiles)

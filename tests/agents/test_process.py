@@ -1,0 +1,113 @@
+"""Agents that are programs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from .workflows import caught, for_each, program, retried, task
+
+import asl
+from asl.agents.process import ProcessAgent
+
+
+def test_a_program_answers(tmp_path: Path) -> None:
+    """A program gets parameters and call as a line of JSON and answers with one."""
+    agent = program(tmp_path, "echo")
+    result = asl.run(task(), {"a": ["ü", 1]}, agents={"A": agent}, name="pr-17")
+    assert result.output["got"] == {"a": ["ü", 1]}
+    assert result.output["call"]["state"] == "T"
+    assert result.output["call"]["attempt"] == 1
+    assert result.output["call"]["execution"].endswith(":pr-17")
+    assert result.output["call"]["key"].startswith(result.output["call"]["execution"])
+
+
+def test_one_program_serves_calls_one_after_another(tmp_path: Path) -> None:
+    """A process is kept for the next call of the execution, and ends with the execution."""
+    agent = program(tmp_path, "echo")
+    workflow = for_each(20, MaxConcurrency=1)
+    output = asl.run(workflow, list(range(20)), agents={"A": agent}).output
+    assert [each["got"] for each in output] == list(range(20))
+    assert len({each["pid"] for each in output}) == 1
+    assert not agent.alive
+
+
+def test_calls_at_once_have_programs_of_their_own(tmp_path: Path) -> None:
+    """No process answers two calls at a time."""
+    agent = program(tmp_path, "echo")
+    output = asl.run(for_each(8), list(range(8)), agents={"A": agent}).output
+    assert [each["got"] for each in output] == list(range(8))
+    assert not agent.alive
+
+
+def test_folder_and_environment_are_those_of_the_binding(tmp_path: Path) -> None:
+    """A program runs in its folder, with its variables over those of this process."""
+    agent = program(
+        tmp_path, "environment", folder=str(tmp_path), environment={"WHO": "the program"}
+    )
+    output = asl.run(task(), agents={"A": agent}).output
+    assert output["WHO"] == "the program"
+    assert Path(output["folder"]).samefile(tmp_path)
+
+
+FAULTS = [
+    ("error", "Quota.Exceeded", "try tomorrow"),
+    ("die", "States.TaskFailed", "exit code 7 before it answered: out of coffee"),
+    ("stillborn", "States.TaskFailed", "no licence found"),
+    ("garbage", "States.TaskFailed", "no JSON object: 'Traceback: this is not JSON'"),
+    ("list", "States.TaskFailed", "no JSON object: '[1, 2]'"),
+    ("nan", "States.TaskFailed", "no JSON object"),
+    ("nothing-known", "States.TaskFailed", "none of return, error, progress, heartbeat"),
+]
+
+
+@pytest.mark.parametrize(("mode", "name", "cause"), FAULTS)
+def test_what_goes_wrong_in_a_program_is_an_error_of_the_state(
+    mode: str, name: str, cause: str, tmp_path: Path
+) -> None:
+    """A program that fails, dies or writes nonsense fails the Task with a name and a cause."""
+    agent = program(tmp_path, mode)
+    result = asl.run(caught(name), agents={"A": agent})
+    assert result.status == "SUCCEEDED"
+    assert result.output["Error"] == name
+    assert cause in result.output["Cause"]
+    assert not agent.alive
+
+
+@pytest.mark.parametrize("mode", ["error", "die", "garbage"])
+def test_retry_starts_a_dead_program_again(mode: str, tmp_path: Path) -> None:
+    """Every retry asks a program that is alive."""
+    agent = program(tmp_path, mode)
+    name = "Quota.Exceeded" if mode == "error" else "States.TaskFailed"
+    result = asl.run(retried(name), agents={"A": agent}, clock="virtual")
+    assert result.status == "FAILED"
+    assert [event.type for event in result.events].count("TaskFailed") == 3
+    assert not agent.alive
+
+
+def test_a_program_that_cannot_be_started_fails_the_task() -> None:
+    """The cause names the program."""
+    agent = ProcessAgent(["./no-such-program"])
+    result = asl.run(caught("States.TaskFailed"), agents={"A": agent})
+    assert "cannot start './no-such-program'" in result.output["Cause"]
+
+
+def test_signs_of_life_are_no_answers(tmp_path: Path) -> None:
+    """Progress, heartbeats and empty lines may come before the answer."""
+    agent = program(tmp_path, "alive")
+    workflow = task(HeartbeatSeconds=30, TimeoutSeconds=60)
+    assert asl.run(workflow, agents={"A": agent}).output == "done"
+
+
+def test_a_large_answer_passes(tmp_path: Path) -> None:
+    """Requests and answers of a megabyte go through a pipe unharmed."""
+    agent = program(tmp_path, "echo")
+    data = {"text": "x" * 1_000_000}
+    assert asl.run(task(), data, agents={"A": agent}).output["got"] == data
+
+
+def test_a_program_of_any_language_will_do(tmp_path: Path) -> None:
+    """What counts is the lines of JSON, not who writes them."""
+    script = "import sys; input(); print(sys.argv[1])"
+    command = [sys.executable, "-c", script, json.dumps({"return": 42})]
+    assert asl.run(task(), agents={"A": ProcessAgent(command)}).output == 42

@@ -1,0 +1,27 @@
+"""What all tests share: the option `--full`, and how hard hypothesis tries."""
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("full", max_examples=2000, deadline=None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--full`."""
+    parser.addoption("--full", action="store_true", help="also run the tests marked 'full'")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples hypothesis tries."""
+    settings.load_profile("full" if config.getoption("--full") else "quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what takes long, unless it is asked for."""
+    if config.getoption("--full"):
+        return
+    skip = pytest.mark.skip(reason="long; run with --full")
+    for item in items:
+        if "full" in item.keywords:
+            item.add_marker(skip)

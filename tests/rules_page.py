@@ -1,0 +1,132 @@
+"""docs/rules.md is made from the catalogue of rules: `python tests/rules_page.py` rewrites it.
+
+The table below is the only place that says which rules of the catalogue no check applies yet;
+tests/test_agreement.py holds it against the code.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from asl.core.codes import Code, all_codes
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+
+REPORTED_AS = {"V-ST-04": "`V-SUC-01` or `V-FAIL-02`", "V-MAP-14": "`V-ST-03`"}
+"""Rules that another rule reports."""
+
+
+NOT_APPLIED = {
+    "V-APR": ("05", "06", "07", "08", "11", "13", "15"),
+    "V-BUD": ("04", "06", "07"),
+    "V-CACHE": ("02",),
+    "V-CKPT": ("03", "04"),
+    "V-CTX": ("03",),
+    "V-DEB": ("05",),
+    "V-GRD": ("03", "04", "05"),
+    "V-IMP": ("02", "03", "05", "06"),
+    "V-INC": ("02", "05", "06"),
+    "V-MEM": ("05", "06"),
+    "V-MOD": ("03",),
+    "V-TOOLS": ("02", "03", "04", "05"),
+    "V-TPL": ("02", "03", "04"),
+    "V-WF": ("02", "04"),
+}
+"""Rules about states and blocks that are not executed yet: they come with their execution."""
+
+GROUPS = {
+    "READ": "Reading a text",
+    "V-TOP": "Document and machines",
+    "V-ST": "Every state",
+    "V-VAR": "Variables",
+    "V-TXT": "Interpolated text",
+    "V-INTR": "Intrinsic functions",
+    "V-RETRY": "Retriers",
+    "V-CATCH": "Catchers",
+    "V-TASK": "Task",
+    "V-CHOICE": "Choice",
+    "V-MAP": "Map",
+    "V-PAR": "Parallel",
+    "V-PASS": "Pass",
+    "V-WAIT": "Wait",
+    "V-SUC": "Succeed",
+    "V-FAIL": "Fail",
+    "V-APR": "Approval",
+    "V-DEB": "Debate",
+    "V-CKPT": "Checkpoint",
+    "V-INC": "Include",
+    "V-WF": "Workflow",
+    "V-DUR": "Durations",
+    "V-RSN": "Reasoning",
+    "V-GRD": "Guardrails",
+    "V-AUD": "Audit",
+    "V-CACHE": "Cache",
+    "V-GEN": "Generation",
+    "V-MEM": "Memory",
+    "V-CTX": "Context",
+    "V-TOOLS": "Tools",
+    "V-FB": "Feedback",
+    "V-BUD": "Budget",
+    "V-STR": "Streaming",
+    "V-PRG": "Progress",
+    "V-IMP": "Imports",
+    "V-TPL": "Templates",
+    "V-MOD": "Modules",
+    "V-OVR": "Override",
+    "V-CKPG": "Checkpointing",
+    "EXEC": "Not executed by this version",
+}
+
+HEAD = """\
+# Rules
+
+Every diagnostic carries the code of a rule. `asl explain CODE` prints the same text as this page.
+
+An error refuses the document. A warning or a piece of information does not, unless `--strict` (in
+Python `strict=True`) turns warnings into errors. Where the `aws` profile judges otherwise, the
+severity there is given too. This page is made from the catalogue in the code.
+"""
+
+
+def not_applied() -> set[str]:
+    """Return the codes that no check of this version yields."""
+    listed = {f"{group}-{number}" for group, numbers in NOT_APPLIED.items() for number in numbers}
+    return listed | REPORTED_AS.keys()
+
+
+def rules_page() -> str:
+    """Return the text of docs/rules.md."""
+    parts = [HEAD]
+    for group, codes in groupby(all_codes(), lambda code: code.id.rpartition("-")[0]):
+        parts.append(f"## {GROUPS[group]}\n")
+        for code in codes:
+            parts.append("\n".join(_rule(code)))
+    return "\n".join(parts)
+
+
+def _rule(code: Code) -> Iterator[str]:
+    yield f"### {code.id}: {code.title}\n"
+    severity = code.severity.capitalize()
+    if code.aws_severity is not None:
+        severity += f" ({code.aws_severity} under the `aws` profile)"
+    if code.id in REPORTED_AS:
+        severity += f"; reported as {REPORTED_AS[code.id]}"
+    elif code.id in not_applied():
+        severity += "; not checked by this version"
+    yield f"*{severity}.*\n"
+    for paragraph in code.explain.split("\n\n"):
+        if paragraph.startswith(("Bad:", "Good:")):
+            yield f"```text\n{paragraph}\n```\n"
+        else:
+            yield f"{_plain(paragraph)}\n"
+
+
+def _plain(paragraph: str) -> str:
+    """Keep what Markdown would take for markup."""
+    for mark in "\\*_<":
+        paragraph = paragraph.replace(mark, f"\\{mark}")
+    return paragraph
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rules_page(), encoding="utf-8")

@@ -1,0 +1,167 @@
+"""Tables, schemas, documentation and conformance cases speak of the same things."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules_page import not_applied
+
+from asl.cli.exits import MEANINGS, Exit
+from asl.cli.main import COMMANDS
+from asl.conformance import Case, load_suite
+from asl.core.codes import all_codes
+from asl.core.document import read
+from asl.core.errors import InvalidDocument
+from asl.core.profile import AWS, PROFILES
+from asl.core.values import compact
+from asl.expr.intrinsics import FUNCTIONS
+from asl.expr.rules import OPERATORS
+from asl.states import KNOWN_TYPES, STATE_TYPES
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+CODE = re.compile(r"\b(?:V-[A-Z]+|READ|EXEC)-\d\d\b")
+CASES_PER_TYPE = 5
+
+Json = Any
+
+
+def page(path: str) -> str:
+    return (DOCS / path).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Json]:
+    """The documents of the bundled cases that can be read."""
+    return [value for case in load_suite() if (value := document_of(case)) is not None]
+
+
+def document_of(case: Case) -> Json:
+    if case.document is not None:
+        return case.document
+    try:
+        return read((case.document_text or "").encode()).value
+    except InvalidDocument:
+        return None
+
+
+@pytest.fixture(scope="module")
+def texts(documents: list[Json]) -> list[str]:
+    return [compact(document) for document in documents]
+
+
+def states(machine: Json) -> Iterator[Json]:
+    """Yield the states of a machine and of all machines inside it."""
+    found = machine.get("States") if isinstance(machine, dict) else None
+    for state in found.values() if isinstance(found, dict) else ():
+        if isinstance(state, dict):
+            yield state
+            yield from states(state.get("ItemProcessor"))
+            yield from states(state.get("Iterator"))
+            branches = state.get("Branches")
+            for branch in branches if isinstance(branches, list) else ():
+                yield from states(branch)
+
+
+# State types -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KNOWN_TYPES)
+def test_a_state_type_has_a_schema_and_a_page(name: str) -> None:
+    """Every state type of the language is described to editors and to people."""
+    assert (ROOT / "schemas" / "states" / f"{name}.schema.json").is_file()
+    text = page(f"states/{name.lower()}.md")
+    assert text.startswith(f"# {name}\n")
+    assert ("not executed" in text) == (name not in STATE_TYPES)
+
+
+def test_an_executed_state_type_has_cases(documents: list[Json]) -> None:
+    """Each state type that runs stands in several conformance cases."""
+    counted = Counter(
+        kind for each in documents for kind in {str(state.get("Type")) for state in states(each)}
+    )
+    assert [name for name in STATE_TYPES if counted[name] < CASES_PER_TYPE] == []
+
+
+@pytest.mark.parametrize("name", KNOWN_TYPES)
+def test_a_page_names_every_field(name: str) -> None:
+    """The page of a state type has every field that its schema has, or says where it is told."""
+    schema = read((ROOT / "schemas" / "states" / f"{name}.schema.json").read_bytes()).value
+    text = page(f"states/{name.lower()}.md")
+    shared = page("states/README.md")
+    told = {*re.findall(r"`([^`\n]+)`", text), *re.findall(r"`([^`\n]+)`", shared)}
+    assert schema["properties"].keys() - told == set()
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+
+def used_codes() -> set[str]:
+    files = [*(ROOT / "asl").rglob("*.py"), *(ROOT / "schemas").rglob("*.json")]
+    return {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
+
+
+def test_every_rule_is_applied_or_listed() -> None:
+    """A rule of the catalogue is yielded by a check or a schema, or listed as not applied yet."""
+    catalogue = {code.id for code in all_codes()}
+    assert catalogue - used_codes() == not_applied()
+
+
+def test_every_applied_rule_is_in_the_catalogue() -> None:
+    """No check yields a code that cannot be explained."""
+    assert used_codes() - {code.id for code in all_codes()} == set()
+
+
+def test_the_catalogue_and_the_profile_agree_on_aws() -> None:
+    """A warning that the aws profile makes an error is an error there in the catalogue, too."""
+    catalogue = {code.id for code in all_codes() if code.aws_severity == "error"}
+    assert AWS.warnings_are_errors <= catalogue
+
+
+# Expressions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_intrinsic_function_has_a_case_and_a_row(name: str, texts: list[str]) -> None:
+    """Each intrinsic function is called in a conformance case and documented."""
+    assert any(f"{name}(" in text for text in texts)
+    assert f"| `{name}(" in page("language.md")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_has_a_case_and_is_documented(name: str, texts: list[str]) -> None:
+    """Each comparison operator stands in a conformance case and on the page of Choice."""
+    assert any(f'"{name}":' in text for text in texts)
+    assert f"`{name}`" in page("states/choice.md")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_documented(name: str) -> None:
+    """Each profile has a row in the page on the language."""
+    assert f"| `{name}` |" in page("language.md")
+
+
+# Command line ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_documented(name: str) -> None:
+    """Each command is told about."""
+    assert f"`asl {name}" in page("cli.md")
+
+
+@pytest.mark.parametrize("code", Exit)
+def test_an_exit_code_is_documented(code: Exit) -> None:
+    """The table of exit codes has a row for each, with what it means."""
+    rows = [line for line in page("cli.md").splitlines() if re.match(rf"\| `?{code:d}`? \|", line)]
+    assert len(rows) == 1
+    assert code in MEANINGS
+
+
+def test_no_exit_code_too_many_is_documented() -> None:
+    """The table of exit codes has no row that the command does not know."""
+    rows = re.findall(r"^\| `?(\d+)`? \|", page("cli.md"), re.MULTILINE)
+    assert sorted(map(int, rows)) == sorted(Exit)

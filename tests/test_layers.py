@@ -1,0 +1,179 @@
+"""The layers of the package: imports point downwards, and loading it costs little.
+
+The table is that of docs/notes/architecture.md.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "asl"
+LAYERS = {
+    "asl.core": 0,
+    "asl.expr": 1,
+    "asl.program": 2,
+    "asl.states": 3,
+    "asl.checks": 4,
+    "asl.compiler": 4,
+    "asl.engine": 5,
+    "asl.agents": 6,
+    "asl.hosts": 6,
+    "asl": 7,
+    "asl.conformance": 8,
+    "asl.cli": 9,
+    "asl.__main__": 9,
+}
+SIBLINGS = 6
+"""The layer whose members do not import each other."""
+
+WORLD = {"asyncio", "time", "random", "uuid", "os", "threading"}
+"""What the interpreter reaches through a host only."""
+
+FORBIDDEN = {"pickle", "marshal", "shelve", "dill"}
+HEAVY = {"asyncio", "jsonschema", "ruamel", "re2", "rich", "pydantic", "click", "tomllib"}
+MAY_BE_HEAVY = {"asl.hosts.threads": {"asyncio"}, "asl.cli": {"click"}}
+"""`asl.hosts.threads` is only reached from a running event loop."""
+
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+every_module = pytest.mark.parametrize("module", MODULES)
+
+
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def imports(node: ast.AST, module: str) -> Iterator[str]:
+    """Yield the modules that are imported below a node, those for type checking included."""
+    package = MODULES[module].name == "__init__.py"
+    for each in ast.walk(node):
+        if isinstance(each, ast.Import):
+            yield from (alias.name for alias in each.names)
+        elif isinstance(each, ast.ImportFrom):
+            base = each.module or ""
+            if each.level:
+                parents = module.split(".")[: (1 if package else 0) - each.level or None]
+                base = ".".join([*parents, base]).rstrip(".")
+            for alias in each.names:
+                inner = f"{base}.{alias.name}"
+                yield inner if inner in MODULES else base
+
+
+def at_top(module: str) -> Iterator[ast.stmt]:
+    """Yield the statements that run when the module is imported, not those for type checking."""
+    stack: list[ast.stmt] = list(tree(module).body)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
+            stack += statement.orelse
+            continue
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            stack += [each for each in getattr(statement, field, []) if isinstance(each, ast.stmt)]
+
+
+def member(module: str) -> str:
+    """Return the row of the table that a module of ours belongs to."""
+    return max(
+        (row for row in LAYERS if module == row or module.startswith(f"{row}.") and row != "asl"),
+        key=len,
+    )
+
+
+@every_module
+def test_a_module_has_a_layer(module: str) -> None:
+    """Every module belongs to a row of the table."""
+    assert member(module) in LAYERS
+
+
+@every_module
+def test_imports_point_downwards(module: str) -> None:
+    """A module imports from its own layer and those below, and from no sibling of layer 6."""
+    here = member(module)
+    for imported in imports(tree(module), module):
+        if imported.split(".")[0] != "asl":
+            continue
+        there = member(imported)
+        assert LAYERS[there] <= LAYERS[here], f"{module} imports {imported}"
+        if LAYERS[here] == SIBLINGS:
+            assert there == here or LAYERS[there] < SIBLINGS, f"{module} imports {imported}"
+
+
+@every_module
+def test_the_engine_knows_no_world(module: str) -> None:
+    """The interpreter imports no clock, no event loop, no randomness and no system."""
+    if member(module) == "asl.engine":
+        assert WORLD & {name.split(".")[0] for name in imports(tree(module), module)} == set()
+
+
+@every_module
+def test_nothing_from_a_document_is_executed(module: str) -> None:
+    """No module imports a way to run data, or calls eval, exec or compile."""
+    assert FORBIDDEN & {name.split(".")[0] for name in imports(tree(module), module)} == set()
+    calls = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
+    names = {function.id for function in calls if isinstance(function, ast.Name)}
+    assert names & {"eval", "exec", "__import__"} == set()
+
+
+@every_module
+def test_heavy_libraries_are_imported_where_they_are_used(module: str) -> None:
+    """No module loads a heavy library when it is imported."""
+    allowed = {name for row, names in MAY_BE_HEAVY.items() if module.startswith(row) for name in names}
+    loaded = {
+        name.split(".")[0]
+        for statement in at_top(module)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for name in imports(statement, module)
+    }
+    assert loaded & HEAVY <= allowed
+
+
+def test_the_table_is_the_documented_one() -> None:
+    """docs/notes/architecture.md names every row of the table with its layer."""
+    text = (ROOT / "docs" / "notes" / "architecture.md").read_text(encoding="utf-8")
+    lines = [line.split() for line in text.splitlines() if line[:1].isdigit()]
+    documented = {name.rstrip(","): int(layer) for layer, *names in lines for name in names}
+    assert {row: documented.get(row) for row in LAYERS} == LAYERS
+
+
+# Import budgets ----------------------------------------------------------------------------------
+
+BUDGETS = {
+    "import asl": (
+        ["-c", "import asl"],
+        {"asyncio", "jsonschema", "click", "ruamel", "pydantic", "rich", "orjson"},
+    ),
+    "asl run hello.asl.json": (
+        ["-m", "asl", "run", "hello.asl.json"],
+        {"asyncio", "rich", "ruamel", "pydantic", "re2", "dateutil"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BUDGETS)
+def test_import_budget(case: str, tmp_path: Path) -> None:
+    """Importing the package and running a plain document load nothing that they do not need."""
+    arguments, unwanted = BUDGETS[case]
+    document = '{"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "End": true}}}'
+    (tmp_path / "hello.asl.json").write_text(document, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    traced = [line.split("|")[-1].strip() for line in done.stderr.splitlines() if "|" in line]
+    assert "asl" in traced
+    assert unwanted & {name.split(".")[0] for name in traced} == set()

@@ -1,0 +1,126 @@
+"""What is installed is complete: as a wheel, from a checkout and as an editable install."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENT = {"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "Result": "hello", "End": True}}}
+PROBE = """
+import asl
+from asl.conformance import load_suite
+from asl.core.resources import folder
+
+assert any(folder("schemas").glob("states/Task.schema.json"))
+assert len(load_suite()) > 100
+assert not asl.check({"StartAt": "A", "States": {}}).ok
+print(asl.__file__, folder("schemas"), folder("conformance"), sep="\\n")
+"""
+
+
+def run(folder: Path | None, *arguments: str, cwd: Path) -> str:
+    """Run Python with only this folder and the dependencies on its path; return its output."""
+    dependencies = sysconfig.get_path("purelib")
+    path = [dependencies] if folder is None else [str(folder), dependencies]
+    done = subprocess.run(
+        [sys.executable, *([] if folder is None else ["-S"]), *arguments],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def works(folder: Path | None, tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Check that the package runs a document; return where it, its schemas and its cases are."""
+    document = tmp_path / "hello.asl.json"
+    document.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    assert run(folder, "-m", "asl", "run", str(document), cwd=tmp_path) == '"hello"\n'
+    package, schemas, conformance = run(folder, "-c", PROBE, cwd=tmp_path).splitlines()
+    return Path(package).parent, Path(schemas), Path(conformance)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that is built from a copy of the tree."""
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel; it is in the dev extra")
+    place = tmp_path_factory.mktemp("build")
+    tree, out = place / "tree", place / "out"
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "tests", "benchmarks")
+    shutil.copytree(ROOT, tree, ignore=ignored)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)],
+        cwd=tree,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def test_the_wheel_is_complete(wheel: Path, tmp_path: Path) -> None:
+    """Unpacked from its wheel the package finds its data inside itself and runs a document."""
+    unpacked = tmp_path / "unpacked"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(unpacked)
+    package, schemas, conformance = works(unpacked, tmp_path)
+    assert package == unpacked / "asl"
+    assert schemas == package / "data" / "schemas"
+    assert conformance == package / "data" / "conformance"
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    """The wheel has its license, its types, its command and its pytest plugin, and no tests."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        points = archive.read(next(each for each in names if each.endswith("entry_points.txt")))
+    assert "asl/py.typed" in names
+    assert any(each.endswith("licenses/LICENSE") for each in names)
+    assert b"asl = asl.cli.main:main" in points
+    assert b"asl = asl.conformance.plugin" in points
+    assert {each.split("/")[0].split("-")[0] for each in names} == {"asl", "agent_state_language"}
+
+
+def test_the_wheel_has_every_file(wheel: Path) -> None:
+    """Every module, schema and case of the checkout is in the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    modules = {each.relative_to(ROOT).as_posix() for each in (ROOT / "asl").rglob("*.py")}
+    data = {
+        f"asl/data/{each.relative_to(ROOT).as_posix()}"
+        for folder in ("schemas", "conformance")
+        for each in (ROOT / folder).rglob("*")
+        if each.is_file()
+    }
+    assert (modules | data) - names == set()
+
+
+def test_a_checkout_works(tmp_path: Path) -> None:
+    """From a checkout the package finds the folders beside it."""
+    package, schemas, conformance = works(ROOT, tmp_path)
+    assert (package, schemas, conformance) == (ROOT / "asl", ROOT / "schemas", ROOT / "conformance")
+
+
+def test_an_editable_install_works(tmp_path: Path) -> None:
+    """An editable install finds the folders of its checkout."""
+    try:
+        origin = distribution("agent-state-language").read_text("direct_url.json")
+    except PackageNotFoundError:
+        pytest.skip("the package is not installed in this environment")
+    if not (origin and json.loads(origin).get("dir_info", {}).get("editable")):
+        pytest.skip("the package is installed here, but not as an editable install")
+    package, schemas, _ = works(None, tmp_path)
+    assert schemas == package.parent / "schemas"
