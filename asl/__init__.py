@@ -95,15 +95,25 @@ def check(
     profile: str | Profile = "default",
     strict: bool = False,
     agents: Collection[str] | None = None,
+    resources: Collection[str] | None = None,
+    express: bool = False,
 ) -> Report:
     """Check a document and return everything found, ordered by place; `report.ok` if no error.
 
-    `strict` makes every warning an error. `agents` are the names that are registered. What is
-    right but not executed by this version is reported as information (`EXEC-...`).
+    `strict` makes every warning an error. `agents` and `resources` are the names and patterns that
+    are registered; `express` checks for an express execution. What is right but not executed by
+    this version is reported as information (`EXEC-...`).
     """
     from asl.checks import check as check_document
 
-    return check_document(_document(document), _profile(profile), strict=strict, agents=agents)
+    return check_document(
+        _document(document),
+        _profile(profile),
+        strict=strict,
+        agents=agents,
+        resources=resources,
+        express=express,
+    )
 
 
 def compile(

@@ -26,7 +26,7 @@ __all__ = ["compile_workflow"]
 NEVER_MATCHED = "States.Runtime"
 HEARTBEAT = "States.HeartbeatTimeout"
 EFFECTS = ("Task", "Map", "Parallel")
-"""The state types that can be retried, so that the context object counts their retries."""
+"""The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 """Errors that documents write with and without `States.` (register C-14)."""
 
@@ -54,10 +54,9 @@ def _machine(
         if "Next" in state:
             step.next = steps[state["Next"]]
         STATE_TYPES[step.type].compile(compiler, step)
-        if "Retry" in state:
-            step.retriers = tuple(_retrier(entry, profile) for entry in state["Retry"])
-        if "Catch" in state:
-            step.catchers = tuple(compiler.catcher(entry) for entry in state["Catch"])
+        if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
+            step.retriers = tuple(_retrier(entry, profile) for entry in state.get("Retry", ()))
+            step.catchers = tuple(compiler.catcher(entry) for entry in state.get("Catch", ()))
     return machine
 
 

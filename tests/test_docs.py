@@ -1,0 +1,232 @@
+"""The documentation holds: its code runs, its output is exact, its links lead somewhere.
+
+Each page is one story: its blocks run in order, in a copy of the repository's documentation.
+
+* ```python blocks share one namespace;
+* ```console blocks run their `$ ...` lines in a shell and compare what appears; a line `...` stands
+  for any number of lines;
+* ```json and ```yaml blocks parse; with a name (```json hello.asl.json) they are saved under it for
+  the blocks that follow;
+* ```text is prose. ```sh is allowed in the README only, where the gate runs it.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules_page import PAGE, rules_page
+
+from asl.core.document import read_value
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "conformance" / "README.md",
+        ROOT / "schemas" / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    )
+}
+LANGUAGES = {"python", "console", "json", "yaml", "text", "sh"}
+FENCE = re.compile(r"^( *)```(.*)$")
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+PATH = re.compile(r"`((?:asl|docs|tests|schemas|conformance|benchmarks)/[\w./-]+)`")
+
+every_page = pytest.mark.parametrize("page", PAGES)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its language, the name to save it under, its text, and its first line."""
+
+    language: str
+    name: str | None
+    text: str
+    line: int
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a page."""
+    opened: tuple[str, str, int] | None = None
+    body: list[str] = []
+    for number, line in enumerate(PAGES[page].read_text(encoding="utf-8").splitlines(), 1):
+        fence = FENCE.match(line)
+        if opened is None and fence is not None:
+            opened, body = (fence[1], fence[2], number + 1), []
+        elif opened is not None and fence is not None and not fence[2]:
+            language, _, name = opened[1].partition(" ")
+            yield Block(language, name or None, "\n".join(body) + "\n", opened[2])
+            opened = None
+        elif opened is not None:
+            body.append(line.removeprefix(opened[0]))
+    assert opened is None, f"{page}:{opened[2] if opened else 0}: the block is never closed"
+
+
+def prose(page: str) -> str:
+    """Return a page without its fenced blocks."""
+    text = PAGES[page].read_text(encoding="utf-8")
+    return re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+# Form --------------------------------------------------------------------------------------------
+
+
+@every_page
+def test_every_block_says_what_it_is(page: str) -> None:
+    """A block is run, parsed or marked as prose; nothing is skipped in silence."""
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{page}:{block.line}: ```{block.language}"
+        assert block.language != "sh" or page == "README.md", f"{page}:{block.line}"
+
+
+@every_page
+def test_data_parses(page: str) -> None:
+    """Each block of JSON or YAML is one value, or one to a line."""
+    for block in blocks(page):
+        if block.language == "yaml":
+            read_value(block.text.encode(), format="yaml")
+        elif block.language == "json":
+            try:
+                json.loads(block.text)
+            except json.JSONDecodeError:
+                for line in block.text.splitlines():
+                    json.loads(line)
+
+
+@every_page
+def test_links_lead_somewhere(page: str) -> None:
+    """Every relative link names a file, and a heading of that file if it names one."""
+    for target in LINK.findall(prose(page)):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (PAGES[page].parent / name).resolve() if name else PAGES[page]
+        assert path.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(path), f"{page}: {target}"
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as they are made from their texts."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+@every_page
+def test_paths_exist(page: str) -> None:
+    """A file or folder of the project that a page mentions is there."""
+    for path in PATH.findall(prose(page)):
+        assert (ROOT / path).exists(), f"{page}: {path}"
+
+
+@every_page
+def test_pages_are_reachable(page: str) -> None:
+    """Every page of the documentation is linked from another."""
+    linked = {
+        (PAGES[other].parent / target.partition("#")[0]).resolve()
+        for other in PAGES
+        if other != page
+        for target in LINK.findall(prose(other))
+    }
+    here = PAGES[page].resolve()
+    assert page == "README.md" or here in linked or here.parent in linked
+
+
+def test_rules_page_is_current() -> None:
+    """docs/rules.md is what the catalogue gives; `python tests/rules_page.py` rewrites it."""
+    assert PAGE.read_text(encoding="utf-8") == rules_page()
+
+
+# Running -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the documentation, with the command `asl` on the path."""
+    place = tmp_path / "project"
+    shutil.copytree(ROOT / "docs", place / "docs")
+    for folder in ("conformance", "schemas"):
+        (place / folder).symlink_to(ROOT / folder)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, arguments in (("asl", "-m asl"), ("python", "")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        program.chmod(0o755)
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return place
+
+
+@every_page
+def test_blocks_run(page: str, workplace: Path) -> None:
+    """Every block of Python runs, and every command prints what the page says."""
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    loaded = set(sys.modules)
+    for block in blocks(page):
+        where = f"{page}:{block.line}"
+        if block.name is not None:
+            target = workplace / block.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            lines = "\n" * (block.line - 1) + block.text
+            exec(compile(lines, str(PAGES[page]), "exec"), namespace)
+        elif block.language == "console":
+            check_console(block, where)
+    for name in set(sys.modules) - loaded:
+        if str(workplace) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def check_console(block: Block, where: str) -> None:
+    """Run the commands of a block one after the other and compare their output."""
+    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    assert not parts[0].strip(), f"{where}: a console block begins with a command"
+    code = 0
+    for part in parts[1:]:
+        command, _, expected = part.partition("\n")
+        while command.endswith("\\"):
+            more, _, expected = expected.partition("\n")
+            command = command[:-1] + more.removeprefix("> ").strip()
+        done = subprocess.run(
+            ["sh", "-c", f"(exit {code})\n{command}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        code = done.returncode
+        assert shows(expected, done.stdout), f"{where}: $ {command}\n{done.stdout}"
+
+
+def shows(expected: str, found: str) -> bool:
+    """Whether the output is what a page shows; a line `...` stands for any number of lines."""
+    lines = [re.escape(line.rstrip()) + "\n" for line in expected.rstrip().splitlines()]
+    pattern = "".join("(?:.*\n)*?" if line == "\\.\\.\\.\n" else line for line in lines)
+    shown = "".join(line.rstrip() + "\n" for line in found.rstrip().splitlines())
+    return re.fullmatch(pattern, shown) is not None
+
+
+def test_shows_is_exact() -> None:
+    """The comparison of output lets nothing through but what `...` stands for."""
+    assert shows("a\n...\nc\n", "a\nb\nb\nc\n")
+    assert shows("a\n\n", "a\n")
+    assert not shows("a\n", "a\nb\n")
+    assert not shows("a\nb\n", "a\n")
+    assert not shows("a.c\n", "abc\n")
