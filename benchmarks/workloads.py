@@ -398,9 +398,18 @@ def times(count: int, action: Callable[[], Any]) -> Callable[[], None]:
 WORKLOADS = (
     Workload("W1", "chain of 100 Pass states, each writes one field", 2.2, chain),
     Workload("W2", "counting loop Choice + Pass, 10,000 rounds", 13, counting),
-    Workload("W3a", "Map, 10,000 items, agent returns at once; vs gather", 0.4, lambda: mapped(0, echo, 0)),
-    Workload("W3b", "the same, MaxConcurrency 10; vs a pool of 10", 8, lambda: mapped(10, echo, 10)),
-    Workload("W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.1, lambda: mapped(0, nap, 0)),
+    Workload(
+        "W3a",
+        "Map, 10,000 items, agent returns at once; vs gather",
+        0.4,
+        lambda: mapped(0, echo, 0),
+    ),
+    Workload(
+        "W3b", "the same, MaxConcurrency 10; vs a pool of 10", 8, lambda: mapped(10, echo, 10)
+    ),
+    Workload(
+        "W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.1, lambda: mapped(0, nap, 0)
+    ),
     Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
     Workload("W5", "five states, one agent call, one after another", 2.5, short),
     Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),

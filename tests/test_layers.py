@@ -84,7 +84,7 @@ def at_top(module: str) -> Iterator[ast.stmt]:
 def member(module: str) -> str:
     """Return the row of the table that a module of ours belongs to."""
     return max(
-        (row for row in LAYERS if module == row or module.startswith(f"{row}.") and row != "asl"),
+        (row for row in LAYERS if module == row or (module.startswith(f"{row}.") and row != "asl")),
         key=len,
     )
 

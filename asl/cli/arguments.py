@@ -99,4 +99,4 @@ def _faults_are_usage() -> Iterator[None]:
         from asl.core.render import render_text
 
         text = render_text(refusal.report, color=colour(sys.stderr))
-        raise AslError(f"wrong input\n{text}") from None
+        raise AslError(f"this cannot be read\n{text}") from None

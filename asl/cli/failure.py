@@ -9,17 +9,9 @@ from asl.states.host import Record
 
 __all__ = ["explained"]
 
-_ENDINGS = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "was aborted"}
-
-
 def explained(result: Result, document: Document) -> str:
     """Return error and cause, the failing state with its place, and what may help."""
-    ending = _ENDINGS.get(result.status, result.status)
-    if result.status == "TIMED_OUT":
-        what = f"after {result.elapsed:g} s (TimeoutSeconds of the document)"
-    else:
-        what = ": ".join(each for each in (result.error or "no error name", result.cause) if each)
-    lines = [f"asl: workflow {ending}: {what}"]
+    lines = [f"asl: workflow {_ending(result)}"]
     record = _origin(result)
     if record is not None:
         lines.append(f"  in {name_of(_path(record[2], record[4].name))}")
@@ -29,6 +21,15 @@ def explained(result: Result, document: Document) -> str:
     if result.error == "States.AgentNotFound":
         lines.append("  hint: bind it with --agent NAME=module:function or --agents FILE")
     return "\n".join(lines)
+
+
+def _ending(result: Result) -> str:
+    if result.status == "TIMED_OUT":
+        return f"timed out after {result.elapsed:g} s, by the document's TimeoutSeconds"
+    if result.status == "ABORTED":
+        return "was aborted"
+    why = ": ".join(each for each in (result.error, result.cause) if each)
+    return f"failed: {why or 'without an error name'}"
 
 
 def _origin(result: Result) -> Record | None:

@@ -58,9 +58,7 @@ def command(
     cases = _selected(_load(paths), substring, tags)
     counter = _Counter(len(cases))
     try:
-        report = run_suite(
-            cases, _words(implementation), jobs=jobs, on_verdict=counter.count
-        )
+        report = run_suite(cases, _words(implementation), jobs=jobs, on_verdict=counter.count)
     finally:
         counter.clear()
     _write(_rendered(report, format_, verbose, plain=output is not None), output)

@@ -83,11 +83,12 @@ class _Exchange:
 class _Recorded:
     """An agent that writes down what passes through it."""
 
-    takes_call = True
+    simple = False
 
     def __init__(self, agent: Agent, recording: Recording) -> None:
         self.agent = agent
         self.recording = recording
+        self.holds = agent.holds
         self.blocking = agent.blocking
         self.needs_loop = agent.needs_loop
         self.real = agent.real

@@ -107,9 +107,7 @@ class Expander:
         details: dict[str, Json] = {"name": step.name, "output": output}
         if assigned:
             details["assignedVariables"] = assigned
-        return self._event(
-            time, f"{step.type}StateExited", (*_path(frame), step.name), details
-        )
+        return self._event(time, f"{step.type}StateExited", (*_path(frame), step.name), details)
 
     def _child_event(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS."""
@@ -167,7 +165,14 @@ class Expander:
             )
 
     def _scheduled(
-        self, time: float, frame: Frame, visit: int, step: Step, data: Json, variables: Json, retry: int
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        data: Json,
+        variables: Json,
+        retry: int,
     ) -> Iterator[Event]:
         """Yield the event of an attempt; what was handed over is computed again, being pure."""
         if step.payload is None:
@@ -251,9 +256,7 @@ class Expander:
     ) -> Iterator[Event]:
         yield from self._child_event(frame, time, "Failed", **error_details(error))
 
-    def _aborted(
-        self, time: float, frame: Frame, visit: int, step: Step | None
-    ) -> Iterator[Event]:
+    def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
         yield from self._child_event(frame, time, "Aborted")
 
 

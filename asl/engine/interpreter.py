@@ -167,4 +167,3 @@ def _delay(retrier: Retrier, attempt: int, frame: Frame) -> float:
         spread = 3 * previous - retrier.interval
         return min(most, retrier.interval + spread * frame.entropy() / 2**128)
     return delay
-

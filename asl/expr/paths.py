@@ -109,9 +109,7 @@ def parse_path(text: str) -> Path:
     """Parse a path of any kind; raises ExpressionFault with the offset of the fault."""
     plain = _PLAIN.match(text)
     if plain and len(text) <= MAX_LENGTH:
-        steps = tuple(
-            name if name else int(index) for name, index in _STEP.findall(plain.group(2))
-        )
+        steps = tuple(name if name else int(index) for name, index in _STEP.findall(plain.group(2)))
         return Path(text, _root(plain.group(1)), steps, definite=True)
     return _Parser(text).path()
 

@@ -66,17 +66,22 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
             elif key == SUFFIX:
                 yield here, ExpressionFault("a field named '.$' has no name", 0, "V-ST-09")
             elif type(value) is not str:
-                yield here, ExpressionFault(
-                    f"the value of {key!r} is a path or an intrinsic call, so a string",
-                    0,
-                    "V-ST-09",
-                    hint=f"write {key[: -len(SUFFIX)]!r} for a literal value",
+                yield (
+                    here,
+                    ExpressionFault(
+                        f"the value of {key!r} is a path or an intrinsic call, so a string",
+                        0,
+                        "V-ST-09",
+                        hint=f"write {key[: -len(SUFFIX)]!r} for a literal value",
+                    ),
                 )
             elif key[: -len(SUFFIX)] in template:
-                yield here, ExpressionFault(
-                    f"both {key[: -len(SUFFIX)]!r} and {key!r} are given", 0, "V-ST-09"
+                yield (
+                    here,
+                    ExpressionFault(
+                        f"both {key[: -len(SUFFIX)]!r} and {key!r} are given", 0, "V-ST-09"
+                    ),
                 )
     elif type(template) is list:
         for index, part in enumerate(template):
             yield from template_faults(part, f"{pointer}/{index}")
-

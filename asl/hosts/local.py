@@ -175,9 +175,7 @@ class LocalHost:
             at.account(target.state, result)
         return result
 
-    async def _ask(
-        self, agent: Agent, payload: Json, call: Call, options: Options | None
-    ) -> Json:
+    async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
         if options is not None:
             return await self._in_time(agent, payload, call, options)
         call.attach(sleep=self._sleep)
@@ -213,9 +211,7 @@ class LocalHost:
             finally:
                 self.clock.real_work -= 1
 
-    async def _in_time(
-        self, agent: Agent, payload: Json, call: Call, options: Options
-    ) -> Json:
+    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; they count from the agent's start."""
         loop = await self.event_loop()
         from asyncio import timeout

@@ -85,9 +85,7 @@ def _ended(record: Record) -> None:
     """Take no record any more."""
 
 
-def _told(
-    history: list[Any], expander: Expander, listener: Listener
-) -> Callable[[Record], None]:
+def _told(history: list[Any], expander: Expander, listener: Listener) -> Callable[[Record], None]:
     def emit(record: Record) -> None:
         history.extend(record)
         for event in expander.feed(record):

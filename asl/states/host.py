@@ -137,9 +137,7 @@ class Frame(ExpressionFrame, Protocol):
         """How often the present visit has been retried, all retriers together."""
         ...
 
-    def child(
-        self, index: int, machine: Machine, data: Json, item: Json = ABSENT
-    ) -> "Frame":
+    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks."""
         ...
 

@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from .workflows import caught, for_each, retried, task
 
 import asl
 from asl.agents.function import function_agent, named_function
+
+from .workflows import caught, for_each, retried, task
 
 
 def plain(parameters: Any) -> Any:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from .workflows import program
 
 import asl
 from asl.agents.process import ProcessAgent
+
+from .workflows import program
 
 PATIENCE = 10
 

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from .workflows import caught, for_each, program, retried, task
 
 import asl
 from asl.agents.process import ProcessAgent
+
+from .workflows import caught, for_each, program, retried, task
 
 
 def test_a_program_answers(tmp_path: Path) -> None:

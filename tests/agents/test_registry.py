@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from .workflows import task
 
 import asl
 from asl.agents.registry import Registry, as_agent
 from asl.states.host import Target
+
+from .workflows import task
 
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:Charge"
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from .workflows import caught, for_each, retried, task
 
 import asl
 from asl.agents.scripted import check_script
+
+from .workflows import caught, for_each, retried, task
 
 
 @pytest.mark.parametrize(

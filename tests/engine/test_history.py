@@ -124,7 +124,11 @@ def test_visited_counts_every_entry_across_ticks(rounds: int) -> None:
                 "Choices": [{"Variable": "$.i", "NumericLessThan": rounds, "Next": "Add"}],
                 "Default": "Done",
             },
-            "Add": {"Type": "Pass", "Parameters": {"i.$": "States.MathAdd($.i, 1)"}, "Next": "More"},
+            "Add": {
+                "Type": "Pass",
+                "Parameters": {"i.$": "States.MathAdd($.i, 1)"},
+                "Next": "More",
+            },
             "Done": {"Type": "Succeed"},
         },
     }

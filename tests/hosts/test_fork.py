@@ -133,9 +133,7 @@ def test_a_failure_deep_inside_is_caught_outside(position: int) -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20), st.integers(0, 20), st.integers(0, 3))
-def test_tolerated_failures_are_left_out(
-    fails: list[bool], tolerated: int, limit: int
-) -> None:
+def test_tolerated_failures_are_left_out(fails: list[bool], tolerated: int, limit: int) -> None:
     """Up to the tolerated number the Map succeeds with the others' results; beyond it fails."""
 
     async def agent(item: list[Any]) -> Any:
@@ -194,9 +192,7 @@ def test_an_execution_timeout_ends_everything() -> None:
             alive -= 1
 
     document = mapped(ASK, "Ask") | {"TimeoutSeconds": 5}
-    document["States"]["Each"]["Catch"] = [
-        {"ErrorEquals": ["States.ALL"], "Next": "Caught"}
-    ]
+    document["States"]["Each"]["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}]
     document["States"]["Caught"] = {"Type": "Succeed"}
     result = asl.run(document, [1, 2, 3], agents={"A": agent}, clock="virtual")
     assert (result.status, result.error, result.elapsed) == ("TIMED_OUT", "States.Timeout", 5)

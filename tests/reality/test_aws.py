@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from asl.agents.registry import Registry
+from asl.compiler import compile_workflow
 from asl.core.patterns import matches
 from asl.core.profile import AWS
-from asl.compiler import compile_workflow
 from asl.engine.result import Result
 from asl.expr.times import epoch
 from asl.hosts.clock import VirtualClock

@@ -1,0 +1,104 @@
+"""`asl check`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import WRONG, Asl
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("pass.asl.json",), 0),
+        (("wrong.asl.json",), 3),
+        (("pass.asl.json", "wrong.asl.json"), 3),
+        (("pass.asl.json", "nope.json"), 2),
+        ((), 2),
+        (("hello.asl.json", "--agents", "agents.yaml"), 0),
+        (("hello.asl.json", "--agents", "none.json"), 0),
+        (("hello.asl.json", "--agents", "none.json", "--strict"), 3),
+        (("hello.asl.json", "--profile", "aws"), 3),
+    ],
+)
+def test_the_exit_code_says_whether_there_are_errors(
+    words: tuple[str, ...], code: int, asl: Asl, folder: Path
+) -> None:
+    """0 without errors, 3 with errors, 2 for wrong usage; warnings count with --strict only."""
+    (folder / "none.json").write_text("{}")
+    assert asl("check", *words).exit_code == code
+
+
+def test_a_finding_has_its_line_and_a_hint(asl: Asl) -> None:
+    """Findings go to standard output with place, source line, caret and hint."""
+    done = asl("check", "wrong.asl.json")
+    assert "wrong.asl.json:6:7: warning V-TOP-09: there is no field 'Nxt' here" in done.stdout
+    assert '6 |       "Nxt": "B"' in done.stdout
+    assert "= hint: did you mean 'Next'?" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_document_without_findings_is_named(asl: Asl) -> None:
+    """One line says that nothing was found; -q says nothing at all."""
+    assert asl("check", "pass.asl.json").stdout == "pass.asl.json: no findings\n"
+    assert asl("check", "pass.asl.json", "-q").stdout == ""
+
+
+def test_quiet_hides_warnings(asl: Asl) -> None:
+    """With -q only errors are shown."""
+    done = asl("check", "wrong.asl.json", "-q")
+    assert "V-ST-02" in done.stdout
+    assert "V-TOP-09" not in done.stdout
+
+
+def test_a_missing_document_does_not_hide_the_others(asl: Asl) -> None:
+    """Every other document is reported; the near name is suggested."""
+    done = asl("check", "wrong.asl.json", "pas.asl.json")
+    assert "V-ST-02" in done.stdout
+    assert "cannot read 'pas.asl.json'" in done.stderr
+    assert "did you mean 'pass.asl.json'?" in done.stderr
+
+
+def test_faults_of_reading_are_findings(asl: Asl, folder: Path) -> None:
+    """Text that is no JSON has a code and a place as well, and exit code 3."""
+    (folder / "torn.json").write_text('{"StartAt": "A", "StartAt": "B", ]}')
+    done = asl("check", "torn.json", "--format", "json")
+    assert done.exit_code == 3
+    codes = {each["code"] for each in json.loads(done.stdout)["diagnostics"]}
+    assert "READ-01" in codes
+
+
+def test_standard_input_is_a_document(asl: Asl) -> None:
+    """`-` reads the document from standard input."""
+    done = asl("check", "-", stdin=json.dumps(WRONG))
+    assert done.exit_code == 3
+    assert done.stdout.startswith("<stdin>:1:")
+
+
+@pytest.mark.parametrize(
+    ("format_", "start"),
+    [("text", "wrong"), ("json", "{"), ("sarif", "{"), ("github", "::error file=wrong.asl.json")],
+)
+def test_every_format_reports_the_same(format_: str, start: str, asl: Asl) -> None:
+    """Text, JSON, SARIF and GitHub annotations carry the code; the exit code does not change."""
+    done = asl("check", "wrong.asl.json", "--format", format_)
+    assert done.exit_code == 3
+    assert done.stdout.startswith(start)
+    assert "V-ST-02" in done.stdout
+
+
+@pytest.mark.parametrize("format_", ["json", "sarif"])
+def test_machine_formats_are_whole_without_findings(format_: str, asl: Asl) -> None:
+    """A program that reads the report always gets one."""
+    done = asl("check", "pass.asl.json", "--format", format_, "-q")
+    assert json.loads(done.stdout)
+
+
+def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None:
+    """A right document that this version cannot run has no errors."""
+    document = {"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Succeed"}}}
+    (folder / "later.json").write_text(json.dumps(document))
+    done = asl("check", "later.json")
+    assert done.exit_code == 0
+    assert "info EXEC-03" in done.stdout

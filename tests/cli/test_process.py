@@ -1,0 +1,165 @@
+"""The command as a process of its own: signals, pipes, terminals, start."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 20
+ASL = [sys.executable, "-m", "asl"]
+
+HANGING = """
+import os, sys, time
+open(sys.argv[1], "w").write(str(os.getpid()))
+for line in sys.stdin:
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of a process that imports this checkout from any folder."""
+    import asl
+
+    root = str(Path(asl.__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": root, "TERM": "xterm"}
+
+
+def test_python_m_asl_is_the_command(folder: Path, environment: dict[str, str]) -> None:
+    """`python -m asl` runs a document."""
+    done = subprocess.run(
+        [*ASL, "run", "pass.asl.json", "-i", '{"a":"ü"}'],
+        capture_output=True, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, '{"a":"ü"}\n', b"")
+
+
+@pytest.fixture
+def hanging(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A run whose agent is a program that never answers; it is under way."""
+    (folder / "hang.py").write_text(HANGING)
+    command = [sys.executable, "hang.py", "pid"]
+    (folder / "hang.json").write_text(json.dumps({"Greeter": {"command": command}}))
+    process = subprocess.Popen(
+        [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agents", "hang.json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def until(happened: object) -> None:
+    """Wait until something has happened."""
+    assert callable(happened)
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_run_and_its_processes(
+    number: signal.Signals, hanging: "subprocess.Popen[str]", folder: Path
+) -> None:
+    """On Ctrl-C or a supervisor's end a run exits with 5, quietly, and no agent outlives it."""
+    hanging.send_signal(number)
+    stdout, stderr = hanging.communicate(timeout=PATIENCE)
+    assert (hanging.returncode, stdout, stderr) == (5, "", "asl: aborted\n")
+    agent = int((folder / "pid").read_text())
+    until(lambda: not runs(agent))
+
+
+def test_a_closed_pipe_is_no_traceback(folder: Path, environment: dict[str, str]) -> None:
+    """When nobody reads the output any more, the command ends without a word."""
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.Popen(
+        [*ASL, "explain"], stdout=write, stderr=subprocess.PIPE, env=environment
+    )
+    os.close(write)
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, stderr) == (5, b"")
+
+
+def on_terminal(words: list[str], environment: dict[str, str]) -> str:
+    """Run the command with a terminal for both of its outputs; return what it shows."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([*ASL, *words], stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(master)
+    process.wait(PATIENCE)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_indented_output(folder: Path, environment: dict[str, str]) -> None:
+    """Where a person reads, the output is laid out; a short run shows nothing else."""
+    shown = on_terminal(["run", "pass.asl.json", "-i", '{"a":{"b":1}}'], environment)
+    assert shown == '{\n  "a": {\n    "b": 1\n  }\n}\n'
+
+
+def test_a_terminal_shows_progress(folder: Path, environment: dict[str, str]) -> None:
+    """A run that takes a moment shows what it is doing, with -q it does not."""
+    words = ["run", "wait.asl.json", "-i", '{"seconds":1}']
+    shown = on_terminal(words, environment)
+    assert "Nap" in shown
+    assert "waits" in shown
+    assert "Nap" not in on_terminal([*words, "-q"], environment)
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colours_are_for_terminals_that_want_them(
+    no_color: str, coloured: bool, folder: Path, environment: dict[str, str]
+) -> None:
+    """NO_COLOR turns colours off."""
+    shown = on_terminal(["check", "wrong.asl.json"], {**environment, "NO_COLOR": no_color})
+    assert ("\x1b[" in shown) is coloured
+
+
+HEAVY = {"asyncio", "rich", "ruamel", "pydantic", "re2", "jsonpath_ng", "urllib.request", "http"}
+
+
+@pytest.mark.parametrize(
+    ("words", "unwanted"),
+    [
+        (["--help"], HEAVY | {"jsonschema", "asl.engine", "asl.checks"}),
+        (["--version"], HEAVY | {"jsonschema", "asl.engine", "asl.checks"}),
+        (["run", "pass.asl.json"], HEAVY),
+        (["check", "pass.asl.json"], HEAVY | {"asl.engine.interpreter"}),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(
+    words: list[str], unwanted: set[str], folder: Path, environment: dict[str, str]
+) -> None:
+    """Heavy modules are not imported by what does not use them."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "asl", *words],
+        capture_output=True, text=True, env=environment, timeout=PATIENCE, check=True,
+    )  # fmt: skip
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert not loaded & unwanted

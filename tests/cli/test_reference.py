@@ -1,0 +1,137 @@
+"""`asl explain`, `asl schema`, help and version."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry
+
+import asl as front_door
+from asl.cli.exits import MEANINGS, Exit, of_status
+from asl.cli.main import COMMANDS
+from asl.core.codes import all_codes
+
+from .conftest import HELLO, WRONG, Asl
+
+
+def test_every_rule_can_be_explained(asl: Asl) -> None:
+    """Each code gives its title and text, in any case of letters."""
+    for code in all_codes():
+        done = asl("explain", code.id.lower())
+        assert done.exit_code == 0
+        assert done.stdout.startswith(f"{code.id}: {code.title}\n")
+        assert code.explain in done.stdout
+
+
+def test_several_rules_at_once(asl: Asl) -> None:
+    """Explanations follow each other in the order asked for."""
+    text = asl("explain", "V-TOP-03", "V-TOP-01").stdout
+    assert 0 <= text.index("V-TOP-03") < text.index("V-TOP-01")
+
+
+def test_without_a_code_all_rules_are_listed(asl: Asl) -> None:
+    """The list has a line for each rule."""
+    lines = [line for line in asl("explain").stdout.splitlines() if line]
+    assert [line.split()[0] for line in lines] == [code.id for code in all_codes()]
+
+
+def test_an_unknown_rule_is_wrong_usage(asl: Asl) -> None:
+    """A near code is suggested."""
+    done = asl("explain", "V-TOP-99")
+    assert done.exit_code == 2
+    assert "did you mean 'V-TOP-0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("asl", "asl"),
+        ("State", "State"),
+        ("states/Task", "states:Task"),
+        ("task", "states:Task"),
+        ("Budget", "blocks:Budget"),
+    ],
+)
+def test_a_schema_is_printed_by_name(name: str, id: str, asl: Asl) -> None:
+    """The folder of a piece may be left out."""
+    assert json.loads(asl("schema", name).stdout)["$id"] == f"urn:asl:schema:{id}"
+
+
+def test_the_root_schema_is_the_default(asl: Asl) -> None:
+    """Without a name the schema of documents is printed."""
+    assert asl("schema").stdout == asl("schema", "asl").stdout
+
+
+def test_every_schema_is_listed(asl: Asl) -> None:
+    """Each listed name can be printed."""
+    names = asl("schema", "--list").stdout.split()
+    assert {"asl", "states/Task", "blocks/Budget", "common"} <= set(names)
+    assert all(asl("schema", name).exit_code == 0 for name in names)
+
+
+def test_an_unknown_schema_is_wrong_usage(asl: Asl) -> None:
+    """A near name is suggested."""
+    done = asl("schema", "Tsk")
+    assert done.exit_code == 2
+    assert "did you mean 'Task'?" in done.stderr
+
+
+def test_the_bundle_stands_alone(asl: Asl) -> None:
+    """One schema judges documents without any other file."""
+    bundle = json.loads(asl("schema", "--bundle").stdout)
+    Draft202012Validator.check_schema(bundle)
+    validator = Draft202012Validator(bundle, registry=Registry())
+    assert validator.is_valid(HELLO)
+    assert not validator.is_valid(WRONG)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS])
+def test_every_command_has_help(command: str, asl: Asl) -> None:
+    """`--help` and `-h` explain each command."""
+    done = asl(command, "--help")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"Usage: asl {command}")
+    assert asl(command, "-h").stdout == done.stdout
+
+
+def test_help_lists_commands_and_exit_codes(asl: Asl) -> None:
+    """The table of commands and that of exit codes are what is printed."""
+    text = asl("--help").stdout
+    assert all(f"  {name} " in text for name in COMMANDS)
+    assert all(meaning in text for meaning in MEANINGS.values())
+
+
+def test_the_version_is_that_of_the_package(asl: Asl) -> None:
+    """`asl --version` is short."""
+    assert asl("--version").stdout == f"asl {front_door.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("rum", "did you mean 'run'?"),
+        ("hello.asl.json", "did you mean 'asl run hello.asl.json'?"),
+        ("xyzzy", "there is no command 'xyzzy'"),
+    ],
+)
+def test_an_unknown_command_is_wrong_usage(word: str, message: str, asl: Asl) -> None:
+    """A near command, or `asl run` for a file, is suggested."""
+    done = asl(word)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_exit_codes_never_change() -> None:
+    """The published table."""
+    assert {code.name: int(code) for code in Exit} == {
+        "OK": 0,
+        "FAILED": 1,
+        "USAGE": 2,
+        "INVALID": 3,
+        "PAUSED": 4,
+        "ENDED_EARLY": 5,
+    }
+    assert set(MEANINGS) == set(Exit)
+    assert of_status("SUCCEEDED") is Exit.OK
+    assert of_status("PAUSED") is Exit.PAUSED
+    assert of_status("ABORTED") is of_status("TIMED_OUT") is Exit.ENDED_EARLY

@@ -1,0 +1,235 @@
+"""`asl run`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import HELLO, PASS, Asl
+
+
+def test_the_output_is_the_only_thing_on_standard_output(asl: Asl) -> None:
+    """A run prints its output as one line of JSON and exits with 0."""
+    done = asl("run", "hello.asl.json", "--input", '{"name":"Ann"}', "--agents", "agents.yaml")
+    assert done.exit_code == 0
+    assert done.stdout == '{"name":"Ann","greeting":{"text":"hello"}}\n'
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "output"),
+    [
+        (("pass.asl.json",), None, {}),
+        (("pass.asl.json", "-i", "[1]"), None, [1]),
+        (("pass.asl.json", "-i", "null"), None, None),
+        (("pass.asl.json", "-i", '"text"'), None, "text"),
+        (("pass.asl.json", "-i", "-"), '{"from": "stdin"}', {"from": "stdin"}),
+        (("pass.asl.json", "-i", "@data.yaml"), None, {"from": "file"}),
+        (("pass.asl.json", "--input-file", "data.yaml"), None, {"from": "file"}),
+        (("-", "-i", "3"), json.dumps(PASS), 3),
+    ],
+)
+def test_input_comes_from_where_it_is_said(
+    words: tuple[str, ...], stdin: str | None, output: object, asl: Asl, folder: Path
+) -> None:
+    """Input is JSON, a file or standard input, `{}` if absent; so is the document."""
+    (folder / "data.yaml").write_text("from: file\n")
+    done = asl("run", *words, stdin=stdin)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Missing argument 'DOC'"),
+        (("nope.asl.json",), "cannot read 'nope.asl.json': no such file or directory"),
+        (("helo.asl.json",), "did you mean 'hello.asl.json'?"),
+        (("pass.asl.json", "-i", "{"), "--input:1:2: error READ-01"),
+        (("pass.asl.json", "-i", "@no.json"), "cannot read 'no.json'"),
+        (("pass.asl.json", "-i", "{}", "--input-file", "x"), "exclude each other"),
+        (("-", "-i", "-"), "cannot both be read from standard input"),
+        (("pass.asl.json", "--profile", "azure"), "'azure' is not one of"),
+        (("pass.asl.json", "--clock", "noon"), "--clock"),
+        (("pass.asl.json", "--json", "--events"), "exclude each other"),
+        (("pass.asl.json", "--agent", "Greeter"), "is not NAME=module:function"),
+        (("pass.asl.json", "--agent", "Greeter=nowhere_at_all:f"), "cannot import"),
+        (("pass.asl.json", "--agent", "Greeter=greetings:gret"), "did you mean 'greet'?"),
+        (("pass.asl.json", "--agents", "agnets.yaml"), "did you mean 'agents.yaml'?"),
+        (("pass.asl.json", "--agents", "broken.yaml"), "broken.yaml:1:5: A: unknown key 'retrun'"),
+        (("pass.asl.json", "--agents", "torn.yaml"), "torn.yaml:2:1: error READ-01"),
+        (("pass.asl.json", "--record", "no/such/folder.json"), "cannot write"),
+        (("pass.asl.json", "--verbos"), "No such option"),
+    ],
+)
+def test_wrong_usage_exits_with_2(
+    words: tuple[str, ...], message: str, asl: Asl, folder: Path
+) -> None:
+    """What is wrong with the call itself is said on standard error, without a traceback."""
+    (folder / "broken.yaml").write_text("A: {retrun: 1}\n")
+    (folder / "torn.yaml").write_text("A: [1\n")
+    done = asl("run", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_invalid_document_exits_with_3(asl: Asl) -> None:
+    """The report goes to standard error; nothing is run."""
+    done = asl("run", "wrong.asl.json")
+    assert done.exit_code == 3
+    assert done.stdout == ""
+    assert "wrong.asl.json:4:5: error V-ST-02" in done.stderr
+    assert "did you mean 'Next'?" in done.stderr
+
+
+def test_text_that_is_no_json_exits_with_3(asl: Asl, folder: Path) -> None:
+    """A fault of reading has a place, too."""
+    (folder / "torn.json").write_text('{"StartAt": }')
+    done = asl("run", "torn.json")
+    assert done.exit_code == 3
+    assert "torn.json:1:13: error READ-01" in done.stderr
+
+
+def test_a_failed_workflow_exits_with_1(asl: Asl) -> None:
+    """Error and cause are said, with the failing state and its place."""
+    done = asl("run", "fail.asl.json")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "asl: workflow failed: Refused: why\n  in No at fail.asl.json:4:5\n"
+    )
+
+
+def test_a_failure_inside_a_fork_is_located(asl: Asl, folder: Path) -> None:
+    """The state that failed first is named, with the item that it worked on."""
+    inner = {"StartAt": "Ask", "States": HELLO["States"]}
+    each = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": inner, "End": True}
+    document = {"StartAt": "Each", "States": {"Each": each}}
+    (folder / "map.json").write_text(json.dumps(document, indent=2))
+    done = asl("run", "map.json", "-i", '[{"name":"Ann"},{}]', "--agents", "agents.yaml")
+    assert done.exit_code == 1
+    assert "in Each[1] / Ask at map.json:10:11" in done.stderr
+
+
+def test_a_name_without_an_agent_draws_a_warning_and_a_hint(asl: Asl) -> None:
+    """Before the run a warning with its place; after the failure what to do."""
+    done = asl("run", "hello.asl.json", "-i", '{"name":1}')
+    assert done.exit_code == 1
+    assert "hello.asl.json:6:16: warning V-TASK-03" in done.stderr
+    assert "workflow failed: States.AgentNotFound" in done.stderr
+    assert "--agents FILE" in done.stderr
+    quiet = asl("run", "hello.asl.json", "-i", '{"name":1}', "-q")
+    assert "V-TASK-03" not in quiet.stderr
+
+
+def test_a_mocked_state_needs_no_agent(asl: Asl, folder: Path) -> None:
+    """A mock by the state's name silences the warning."""
+    (folder / "mocks.yaml").write_text("mocks:\n  Ask: {return: mocked}\n")
+    done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agents", "mocks.yaml")
+    assert done.stdout == '{"name":1,"greeting":"mocked"}\n'
+    assert done.stderr == ""
+
+
+def test_strict_refuses_warnings(asl: Asl) -> None:
+    """With --strict a warning is an error, so nothing runs."""
+    done = asl("run", "hello.asl.json", "--strict")
+    assert done.exit_code == 3
+    assert "error V-TASK-03" in done.stderr
+
+
+def test_functions_are_found_in_the_current_folder(asl: Asl) -> None:
+    """`--agent NAME=module:function` imports from here; what it prints is not the result."""
+    words = ("hello.asl.json", "-i", '{"name":"Ann"}', "--agent", "Greeter=greetings:greet")
+    done = asl("run", *words)
+    assert done.stdout == '{"name":"Ann","greeting":"hi Ann"}\n'
+    assert done.stderr == "working\n"
+
+
+def test_functions_are_found_beside_the_agents_file(asl: Asl, folder: Path) -> None:
+    """The folder of an agents file is searched for its modules."""
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "beside_the_file.py").write_text("def f(parameters):\n    return 1\n")
+    (folder / "elsewhere" / "agents.yaml").write_text("Greeter: beside_the_file:f\n")
+    done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agents", "elsewhere/agents.yaml")
+    assert json.loads(done.stdout)["greeting"] == 1
+
+
+def test_the_last_binding_wins(asl: Asl, folder: Path) -> None:
+    """Several agents files and pairs are merged in order."""
+    (folder / "more.yaml").write_text("Greeter: {return: more}\n")
+    words = ("hello.asl.json", "-i", '{"name":"A"}', "--agents", "agents.yaml")
+    done = asl("run", *words, "--agents", "more.yaml")
+    assert json.loads(done.stdout)["greeting"] == "more"
+    done = asl("run", *words, "--agent", "Greeter=greetings:greet")
+    assert json.loads(done.stdout)["greeting"] == "hi A"
+
+
+def test_virtual_time_makes_waits_free(asl: Asl) -> None:
+    """A year passes at once, from the instant that --clock says."""
+    year = '{"seconds": 31536000}'
+    done = asl("run", "wait.asl.json", "-i", year, "--virtual-time", "--json")
+    assert json.loads(done.stdout)["elapsed"] == 31536000
+    done = asl("run", "wait.asl.json", "-i", year, "--clock", "2030-01-01T00:00:00Z", "--events")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["timestamp"] == "2031-01-01T00:00:00.000Z"
+
+
+def test_json_gives_the_whole_result(asl: Asl) -> None:
+    """--json prints status, visited states and usage, for a failure as well."""
+    done = asl("run", "pass.asl.json", "--json")
+    assert json.loads(done.stdout)["status"] == "SUCCEEDED"
+    done = asl("run", "fail.asl.json", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["error"] == "Refused"
+
+
+def test_events_are_lines_of_json(asl: Asl) -> None:
+    """--events prints every event, the last of which carries the result."""
+    done = asl("run", "pass.asl.json", "-i", "3", "--events")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["type"] for event in events] == [
+        "ExecutionStarted",
+        "PassStateEntered",
+        "PassStateExited",
+        "ExecutionSucceeded",
+    ]
+    assert events[-1]["details"] == {"output": 3}
+
+
+def test_the_name_of_the_execution_can_be_given(asl: Asl, folder: Path) -> None:
+    """--name is what the context object says."""
+    state = {"Type": "Pass", "Parameters": {"n.$": "$$.Execution.Name"}, "End": True}
+    (folder / "name.json").write_text(json.dumps({"StartAt": "A", "States": {"A": state}}))
+    assert asl("run", "name.json", "--name", "pr-17").stdout == '{"n":"pr-17"}\n'
+
+
+def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
+    """The document's own TimeoutSeconds is not a failure of a state."""
+    document = {**json.loads((folder / "wait.asl.json").read_text()), "TimeoutSeconds": 5}
+    (folder / "late.json").write_text(json.dumps(document))
+    done = asl("run", "late.json", "-i", '{"seconds": 9}', "--virtual-time")
+    assert done.exit_code == 5
+    assert "asl: workflow timed out after 5 s" in done.stderr
+
+
+def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None:
+    """What this version cannot enforce is not silently left out."""
+    document = {**PASS, "Budget": {"MaxCost": "$5.00"}}
+    (folder / "budget.json").write_text(json.dumps(document))
+    done = asl("run", "budget.json")
+    assert done.exit_code == 3
+    assert "EXEC-02" in done.stderr
+    done = asl("run", "budget.json", "--ignore-blocks")
+    assert done.exit_code == 0
+    assert "warning EXEC-02" in done.stderr
+
+
+def test_a_run_becomes_a_case(asl: Asl) -> None:
+    """--record writes a file that `asl test` runs without the agents."""
+    words = ("hello.asl.json", "-i", '{"name":"Ann"}', "--agents", "agents.yaml")
+    for file in ("case.asl-test.yaml", "case.json"):
+        done = asl("run", *words, "--record", file)
+        assert done.exit_code == 0
+        assert f"recorded in {file}" in done.stderr
+        assert asl("test", file).exit_code == 0

@@ -1,0 +1,159 @@
+"""`asl run --trace`, and what is shown on a terminal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asl.cli.progress import Progress
+from asl.core.document import Document, read
+from asl.hosts.clock import VirtualClock
+
+from .conftest import Asl
+
+import asl as front_door  # isort: skip
+
+WORK = {
+    "Type": "Task",
+    "Agent": "Worker",
+    "Parameters": {"value.$": "$", "greeting.$": "$greeting"},
+    "Retry": [{"ErrorEquals": ["Flaky"]}],
+    "End": True,
+}
+FLOW = {
+    "StartAt": "Prepare",
+    "States": {
+        "Prepare": {
+            "Type": "Pass",
+            "Parameters": {"n.$": "$.n"},
+            "ResultPath": "$.p",
+            "Assign": {"greeting": "hi"},
+            "Next": "Nap",
+        },
+        "Nap": {"Type": "Wait", "SecondsPath": "$.n", "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "InputPath": "$.items",
+            "ItemsPath": "$",
+            "ItemProcessor": {"StartAt": "Work", "States": {"Work": WORK}},
+            "Next": "Last",
+        },
+        "Last": {"Type": "Pass", "InputPath": "$[0]", "End": True},
+    },
+}
+AGENTS = {"sequence": [{"raise": {"Error": "Flaky", "Cause": "again"}}, {"return": "ok"}]}
+
+
+def test_a_trace_shows_what_goes_in_and_out(asl: Asl, folder: Path) -> None:
+    """Input, effective input, parameters, result and output of every state, with its line."""
+    (folder / "flow.json").write_text(json.dumps(FLOW, indent=2))
+    (folder / "worker.json").write_text(json.dumps({"Worker": AGENTS}))
+    done = asl(
+        "run", "flow.json", "-i", '{"n":2,"items":[7]}',
+        "--agents", "worker.json", "--virtual-time", "--trace",
+    )  # fmt: skip
+    assert done.stdout == '"ok"\n'
+    assert done.stderr == """\
+Prepare  Pass, flow.json:4, at 0.000 s
+  input            {"n":2,"items":[7]}
+  effective input  {"n":2,"items":[7]}
+  result           {"n":2}
+  output           {"n":2,"items":[7],"p":{"n":2}}
+  variables        {"greeting":"hi"}
+
+Nap  Wait, flow.json:15, at 0.000 s
+  input            {"n":2,"items":[7],"p":{"n":2}}
+  effective input  {"n":2,"items":[7],"p":{"n":2}}
+  output           {"n":2,"items":[7],"p":{"n":2}}
+
+Each  Map, flow.json:20, at 2.000 s
+  input            {"n":2,"items":[7],"p":{"n":2}}
+  effective input  [7]
+
+Each[0] / Work  Task, flow.json:27, at 2.000 s
+  input            7
+  effective input  7
+  parameters       {"value":7,"greeting":"hi"}
+  error            Flaky: again
+  retry            number 1, after 1 s
+  parameters       {"value":7,"greeting":"hi"}
+  result           "ok"
+  output           "ok"
+
+Each, continued
+  result           ["ok"]
+  output           ["ok"]
+
+Last  Pass, flow.json:47, at 3.000 s
+  input            ["ok"]
+  effective input  "ok"
+  result           "ok"
+  output           "ok"
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ({"Type": "Pass", "InputPath": "$$.Execution.Input.n"}, "effective input  1"),
+        ({"Type": "Pass", "InputPath": "$$.State.Name"}, 'effective input  "A"'),
+        ({"Type": "Pass", "InputPath": "$.none"}, "input            {"),
+        ({"Type": "Pass", "Parameters": {"u.$": "States.UUID()"}}, "output           {"),
+        ({"Type": "Pass", "Result": {"a": 1}, "ResultPath": "$.r"}, 'result           {"a":1}'),
+    ],
+)
+def test_what_events_do_not_tell_is_evaluated_again(
+    state: dict[str, Any], shown: str, asl: Asl, folder: Path
+) -> None:
+    """What depends on the context is found; what cannot be known is left out, not invented."""
+    document = {"StartAt": "A", "States": {"A": {**state, "End": True}}}
+    (folder / "one.json").write_text(json.dumps(document))
+    done = asl("run", "one.json", "-i", '{"n":1}', "--trace")
+    assert shown in done.stderr or done.exit_code == 1
+
+
+def test_long_values_are_clipped(asl: Asl) -> None:
+    """A trace stays readable whatever the data."""
+    done = asl("run", "pass.asl.json", "-i", json.dumps("x" * 10_000), "--trace")
+    assert "… (10002 characters)" in done.stderr
+
+
+def progress_at(moment: str, document: Document, agents: dict[str, Any], data: Any) -> list[Any]:
+    """Return the lines that are shown just after the first event of this type."""
+    clock = VirtualClock()
+    progress = Progress(document, clock)
+    shown: list[Any] = []
+
+    def listen(event: front_door.Event) -> None:
+        progress.listen(event)
+        if event.type == moment and not shown:
+            shown.extend(progress.lines())
+
+    result = front_door.run(document, data, agents=agents, clock=clock, listener=listen)
+    assert result.ok
+    assert not progress.active
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("moment", "lines"),
+    [
+        ("WaitStateEntered", [("Nap", "Wait", "waits, 1 h 15 min left")]),
+        ("MapStateStarted", [("Each", "Map", "0/3 items")]),
+        ("RetryScheduled", [("Each", "Map", "0/3 items"),
+                            ("Each[0] / Work", "Task", "retry 1, 1 s left")]),
+        ("MapIterationSucceeded", [("Each", "Map", "1/3 items")]),
+    ],
+)  # fmt: skip
+def test_progress_shows_states_items_and_waits(moment: str, lines: list[Any]) -> None:
+    """Waits say how long they last, Maps how many items are done, retries when they come."""
+    shown = progress_at(moment, read(FLOW), {"Worker": AGENTS}, {"n": 4500, "items": [1, 2, 3]})
+    assert shown[: len(lines)] == lines
+
+
+def test_progress_asks_for_nothing_before_its_time() -> None:
+    """A run that is over at once shows nothing."""
+    progress = Progress(read(FLOW), VirtualClock())
+    with progress:
+        assert progress._live is None
