@@ -112,7 +112,7 @@ class _Inliner:
 
 @cache
 def _validator(name: str) -> Any:
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # has no stubs
+    from jsonschema import Draft202012Validator
 
     return Draft202012Validator(_Inliner().resolve(URN + name))
 

@@ -144,7 +144,7 @@ def test_what_is_no_yaml_is_a_fault_of_reading(tmp_path: Path) -> None:
     """Syntax errors and missing files are reported as for documents."""
     with pytest.raises(asl.InvalidDocument):
         load_bindings(written(tmp_path, "A: [1"))
-    with pytest.raises(asl.DocumentNotFound, match="agents.yml"):
+    with pytest.raises(asl.DocumentNotFound, match=r"agents\.yml"):
         load_bindings(tmp_path / "agents.yml")
 
 

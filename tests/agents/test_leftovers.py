@@ -4,7 +4,6 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,8 @@ class Agents:
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[Agents]:
-    yield Agents(tmp_path)
+def agents(tmp_path: Path) -> Agents:
+    return Agents(tmp_path)
 
 
 def test_calls_that_time_out_leave_nothing(agents: Agents) -> None:
