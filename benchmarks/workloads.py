@@ -230,28 +230,25 @@ def parallel() -> Sides:
 
 
 SHORT = {
-    "StartAt": "Prepare",
+    "StartAt": "Number",
     "States": {
-        "Prepare": {
-            "Type": "Pass",
-            "Parameters": {"q.$": "$.question", "n.$": "$.n"},
-            "Next": "Ask",
-        },
-        "Ask": {"Type": "Task", "Agent": "A", "ResultPath": "$.answer", "Next": "Check"},
-        "Check": {
+        "Number": {"Type": "Pass", "Result": 1, "ResultPath": "$.n", "Next": "Label"},
+        "Label": {"Type": "Pass", "Result": "new", "ResultPath": "$.label", "Next": "Ask"},
+        "Ask": {"Type": "Task", "Agent": "A", "ResultPath": "$.answer", "Next": "Seen"},
+        "Seen": {
             "Type": "Choice",
             "Choices": [{"Variable": "$.answer.seen", "BooleanEquals": True, "Next": "Note"}],
-            "Default": "Done",
+            "Default": "Note",
         },
-        "Note": {"Type": "Pass", "Result": "yes", "ResultPath": "$.note", "Next": "Done"},
-        "Done": {"Type": "Succeed"},
+        "Note": {"Type": "Pass", "Result": "yes", "ResultPath": "$.note", "End": True},
     },
 }
 
 
 def by_hand_once(agent: Callable[[Json], Awaitable[Json]]) -> Callable[[Json], Awaitable[Json]]:
     async def once(data: Json) -> Json:
-        data = {"q": data["question"], "n": data["n"]}
+        data = {**data, "n": 1}
+        data = {**data, "label": "new"}
         data = {**data, "answer": await agent(dict(data))}
         if data["answer"]["seen"] is True:
             data = {**data, "note": "yes"}
@@ -264,7 +261,7 @@ def short() -> Sides:
     compiled = program(SHORT)
     once = by_hand_once(echo)
     registry = Registry({"A": echo})
-    data = {"question": "why", "n": 1}
+    data = {"question": "why"}
 
     async def by_hand() -> None:
         for _ in range(1000):
@@ -285,7 +282,7 @@ def at_once() -> Sides:
     compiled = program(SHORT)
     once = by_hand_once(nap)
     registry = Registry({"A": nap})
-    data = {"question": "why", "n": 1}
+    data = {"question": "why"}
 
     async def by_hand() -> None:
         await asyncio.gather(*(once(data) for _ in range(1000)))
@@ -356,7 +353,7 @@ def hello() -> Sides:
     folder = Path(tempfile.mkdtemp(prefix="asl-benchmark-"))
     document = folder / "hello.asl.json"
     document.write_text(
-        '{"StartAt": "Hello", "States": {"Hello": {"Type": "Pass", "Result": "world", "End": true}}}'
+        '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": "hello", "End": true}}}'
     )
     root = Path(asl.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root)}

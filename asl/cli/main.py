@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
@@ -109,6 +110,9 @@ def main() -> NoReturn:
     # takes a sixth of their time.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what is written is UTF-8, whatever the locale says
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     cli(prog_name="asl")

@@ -46,7 +46,7 @@ class Activity:
 
     def says(self, now: float) -> str:
         """Describe what the state is doing."""
-        if self.type == "Map":
+        if self.type == "Map" and self.until is None:
             return f"{self.done}/{self.total} items" if self.total else f"{self.done} items"
         if self.until is not None:
             what = self.note or "waits"
@@ -61,7 +61,7 @@ class Progress:
         self.document = document
         self.clock = clock
         self.active: dict[Path, Activity] = {}
-        self.finished = 0
+        """What each machine does, by the machine's path."""
         self._lock = threading.Lock()
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
@@ -94,24 +94,29 @@ class Progress:
 
     def _heard(self, event: Event) -> None:
         kind, path = event.type, event.path
+        machine = path[:-1]
         if kind.endswith("StateEntered"):
-            self.active[path] = self._entered(event, kind.removesuffix("StateEntered"))
+            self.active[machine] = self._entered(event, kind.removesuffix("StateEntered"))
         elif kind.endswith("StateExited"):
-            self.finished += 1
-            self._drop(path)
+            del self.active[machine]
         elif kind in ("MapIterationSucceeded", "MapIterationFailed", "MapIterationAborted"):
-            self._drop(path)
-            if (around := self.active.get(path[:-1])) is not None:
+            self.active.pop(path, None)
+            if (around := self.active.get(path[:-2])) is not None:
                 around.done += 1
-        elif (activity := self.active.get(path)) is not None:
-            if kind == "RetryScheduled":
-                activity.until = event.timestamp + event.details["delay"]
-                activity.note = f"retry {event.details['retry']}"
-            elif kind == "TaskScheduled":
-                activity.until, activity.note = None, ""
+        elif kind == "MapIterationStarted":
+            self.active[path[:-2]].until = None
+        elif kind in ("MapStateFailed", "ParallelStateFailed"):
+            self._drop_inside(path)
+        elif kind == "RetryScheduled":
+            retried = self.active[machine]
+            retried.until = event.timestamp + event.details["delay"]
+            retried.note, retried.done = f"retry {event.details['retry']}", 0
+        elif kind == "TaskScheduled":
+            asked = self.active[machine]
+            asked.until, asked.note = None, ""
 
-    def _drop(self, path: Path) -> None:
-        """Forget the state at a path and all that runs inside it."""
+    def _drop_inside(self, path: Path) -> None:
+        """Forget the machines that a state had forked."""
         for each in [each for each in self.active if each[: len(path)] == path]:
             del self.active[each]
 

@@ -48,8 +48,8 @@ class Trace:
         self.seen: set[Path] = set()
         self.variables: dict[Path, dict[str, Json]] = {}
         """Variables by the path of the machine that they belong to."""
-        self.outputs: dict[Path, Json] = {}
-        """The latest output by the path of the machine: what a branch or an item comes to."""
+        self.outputs: dict[Path, dict[int | str, Json]] = {}
+        """By the path of a Map or Parallel: the latest output of each item or branch."""
 
     def listen(self, event: Event) -> None:
         """Take one event of the run."""
@@ -66,7 +66,10 @@ class Trace:
             self._value(path, "result", details["output"])
         elif kind in LATER:
             self._value(path, "result", self._joined(path))
+        elif kind == "MapIterationFailed":
+            self.outputs.get(path[:-1], {}).pop(path[-1], None)
         elif kind == "RetryScheduled":
+            self.outputs.pop(path, None)
             self._line(path, "retry", f"number {details['retry']}, after {details['delay']:g} s")
         elif kind == "ErrorCaught":
             self._line(path, "caught", f"goes on with {details['next']!r}")
@@ -86,15 +89,16 @@ class Trace:
 
     def _exited(self, path: Path, details: dict[str, Json]) -> None:
         self._value(path, "output", details["output"])
-        self.outputs[path[:-1]] = details["output"]
+        if len(path) > 1:
+            self.outputs.setdefault(path[:-2], {})[path[-2]] = details["output"]
         if assigned := details.get("assignedVariables"):
             self._value(path, "variables", assigned)
             self.variables.setdefault(path[:-1], {}).update(assigned)
 
     def _joined(self, path: Path) -> list[Json]:
         """Return the results of the machines that a Map or Parallel forked, in order."""
-        forked = [each for each in self.outputs if each[:-1] == path]
-        return [self.outputs.pop(each) for each in sorted(forked, key=lambda each: each[-1])]
+        outputs = self.outputs.pop(path, {})
+        return [outputs[index] for index in sorted(outputs)]
 
     def _part(self, event: Event, label: str, state: Json, fields: tuple[str, ...]) -> None:
         """Evaluate a Pass of the same name with only these fields; say nothing if that fails."""

@@ -158,9 +158,12 @@ def handed_over(value: Json) -> Json:
 
     Raises `NotJson` as `detached` does; a flat object, the usual payload, is known to be JSON.
     """
-    if type(value) is dict and _ATOMS.issuperset(map(type, value.values())):
-        return value.copy()
-    return detached(value)
+    if type(value) is not dict:
+        return detached(value)
+    for item in value.values():
+        if type(item) not in _ATOMS:
+            return detached(value)
+    return value.copy()
 
 
 class _Foreign(Exception):

@@ -35,7 +35,11 @@ class Fork:
         self.failed = 0
         self.failure: BaseException | None = None
         self.running: dict[int, Frame] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.fresh: dict[int, asyncio.Task[None]] = {}
+        """Further workers that have not begun, by number: cancelled now, they never will."""
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        """Further workers that have begun."""
+        self.workers = 0
         self.first: asyncio.Task[Any] | None = None
         """The task of the first worker while it works, for a sibling that has to stop it."""
         self.stopping_first = False
@@ -49,7 +53,7 @@ class Fork:
             self.spread_soon()
         try:
             await self._work_first()
-            if self.tasks:
+            if self._busy():
                 await self._until_idle()
         except BaseException as stop:
             # Cancelled from outside, or one of ours failed: no child outlives its fork.
@@ -58,7 +62,7 @@ class Fork:
         finally:
             if self.spreading is not None:
                 self.spreading.cancel()
-        while self.tasks:
+        while self._busy():
             await self._stopped()
         if self.failure is not None:
             raise self.failure
@@ -72,6 +76,21 @@ class Fork:
                 raise
         finally:
             self.first = None
+
+    async def _work_further(self, number: int) -> None:
+        self.tasks[number] = self.fresh.pop(number)
+        try:
+            await self._work()
+        except BaseException as error:
+            # Handed to the forking coroutine; a cancellation has come from it.
+            self._fail(error)
+        finally:
+            del self.tasks[number]
+            if not self._busy() and self.idle is not None and not self.idle.done():
+                self.idle.set_result(None)
+
+    def _busy(self) -> bool:
+        return bool(self.tasks or self.fresh)
 
     def _stopped_by_sibling(self, error: BaseException) -> bool:
         """Whether the first worker was cancelled by `_fail` alone, and by nobody else."""
@@ -116,21 +135,13 @@ class Fork:
         self.spreading = None
         if self.failure is not None:
             return
-        present = len(self.tasks) + 1
+        present = len(self.tasks) + len(self.fresh) + 1
         most = min(self.fan.limit or inf, present + self.fan.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
-            task = loop.create_task(self._work())
-            self.tasks.add(task)
-            task.add_done_callback(self._done)
-        if len(self.tasks) + 1 < most:
+            self.workers += 1
+            self.fresh[self.workers] = loop.create_task(self._work_further(self.workers))
+        if len(self.tasks) + len(self.fresh) + 1 < most:
             self.spreading = loop.call_soon(self._spread, loop)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
-        if not self.tasks and self.idle is not None and not self.idle.done():
-            self.idle.set_result(None)
 
     # The end
 
@@ -141,8 +152,9 @@ class Fork:
         for index in sorted(self.running):
             frame = self.running[index]
             frame.emit((ABORTED, frame.now, frame, frame.visit, frame.step))
-        for task in self.tasks:
+        for task in (*self.tasks.values(), *self.fresh.values()):
             task.cancel()
+        self.fresh.clear()
         if self.first is not None:
             from asyncio import current_task
 

@@ -163,3 +163,32 @@ def test_a_command_loads_only_what_it_needs(
     )  # fmt: skip
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not loaded & unwanted
+
+
+def test_output_is_utf_8_in_every_locale(folder: Path, environment: dict[str, str]) -> None:
+    """The encoding of the terminal or locale does not change a result."""
+    done = subprocess.run(
+        [*ASL, "run", "pass.asl.json", "-i", '"žluťoučký 🐎"'],
+        capture_output=True, env={**environment, "PYTHONIOENCODING": "ascii"}, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.stdout.decode() == '"žluťoučký 🐎"\n'
+
+
+def test_a_reader_that_leaves_ends_the_run(folder: Path, environment: dict[str, str]) -> None:
+    """`asl run --events | head` ends without a traceback."""
+    (folder / "loop.json").write_text(
+        '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"},'
+        ' "B": {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": true, "Next": "C"}],'
+        ' "Default": "A"}, "C": {"Type": "Succeed"}}}'
+    )
+    process = subprocess.Popen(
+        [*ASL, "run", "loop.json", "--events"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b'{"id":1,')
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 5
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()

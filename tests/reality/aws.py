@@ -1,0 +1,92 @@
+"""Recordings of the real service: which of them this version runs, and how one is replayed."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asl.agents.registry import Registry
+from asl.compiler import compile_workflow
+from asl.core.patterns import matches
+from asl.core.profile import AWS
+from asl.engine.result import Result
+from asl.expr.times import epoch
+from asl.hosts.clock import VirtualClock
+from asl.hosts.local import drive
+from asl.hosts.run import execute
+
+RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"
+NOT_YET = {
+    "jsonata",
+    "distributed-map",
+    "item-reader",
+    "item-batcher",
+    "result-writer",
+    "callback",
+    "activity",
+    "test-state",
+    "unverified",
+}
+
+needs_recordings = pytest.mark.skipif(not RECORDINGS.exists(), reason="the recordings are not here")
+
+
+def recordings() -> Iterator[Any]:
+    """Yield the executions that this version can run."""
+    if not RECORDINGS.exists():
+        return
+    # Only a line feed ends a line: other line separators occur inside the recorded strings.
+    for line in RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
+        case = json.loads(line)
+        if case["kind"] == "execute" and case["runnable"] != "no" and not NOT_YET & {*case["tags"]}:
+            yield pytest.param(case, id=case["id"])
+
+
+def script(mock: Any) -> Any:
+    """Turn a recorded mock into a script."""
+    match mock["kind"]:
+        case "return":
+            return {"return": mock["value"]}
+        case "raise":
+            names = {"Error": mock.get("error"), "Cause": mock.get("cause")}
+            return {"raise": {key: text for key, text in names.items() if text is not None}}
+        case "sequence":
+            return {"sequence": [script(item) for item in mock["items"]]}
+        case "table":
+            rows = [{"when": row["when"], "then": script(row["then"])} for row in mock["rows"]]
+            return {"table": rows}
+        case kind:
+            return {kind: True}
+
+
+def agrees(expected: Any, value: Any) -> bool:
+    """Whether a value is what was recorded; hidden values and JSON inside strings included."""
+    if isinstance(expected, dict) and "$like" in expected:
+        return matches(expected, value if isinstance(value, str) else json.dumps(value))
+    if isinstance(expected, dict | list) and isinstance(value, str):
+        return agrees(expected, json.loads(value))
+    if isinstance(expected, dict) and isinstance(value, dict):
+        return expected.keys() == value.keys() and all(
+            agrees(part, value[key]) for key, part in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(value, list):
+        return len(expected) == len(value) and all(map(agrees, expected, value))
+    return matches(expected, value)
+
+
+def replay(case: Any) -> Result:
+    """Run a recorded execution."""
+    program = compile_workflow(case["definition"], AWS, "workflow")
+    clock = VirtualClock(epoch(case["clock"])) if "clock" in case else VirtualClock()
+    registry = Registry(mocks={name: script(mock) for name, mock in case.get("mocks", {}).items()})
+    work = execute(
+        program,
+        case.get("input", {}),
+        registry.find,
+        clock,
+        name=case.get("name"),
+        express=case["type"] == "EXPRESS",
+    )
+    return drive(work, clock)

@@ -1,0 +1,508 @@
+"""Published agent workflows: those this version executes run, each of the others says why not.
+
+The documents lie beside the repository; without them these tests are skipped. The table below must
+name every document of the folder.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.engine.execution import Execution
+
+DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
+
+pytestmark = pytest.mark.skipif(not DOCUMENTS.exists(), reason="the documents are not here")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a document: what goes in, who answers, and what comes out.
+
+    `agents` maps a name to what it returns, or to an `asl.StateError` that it raises; `output` is a
+    part of the output, or the error and cause of a failed execution.
+    """
+
+    input: Any
+    agents: Mapping[str, Any]
+    route: str
+    output: Any
+    profile: str = "default"
+    blocks: bool = False
+    """The document has agent blocks, which the run ignores."""
+    prices: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The rules by which a document is refused, its agent blocks aside."""
+
+    codes: frozenset[str]
+
+
+def refused(*codes: str) -> Refused:
+    return Refused(frozenset(codes))
+
+
+STATES = refused("EXEC-01")
+TEMPLATE = refused("EXEC-05")
+COMPOSITION = refused("EXEC-01", "EXEC-05")
+DANGLING = refused("V-ST-03")
+
+ANALYSIS = {"response": "because", "trace": [], "strategy": "react", "_tokens": 30, "_cost": 0.25}
+ANSWER = {**ANALYSIS, "iterations": 2, "success": True, "response": "42", "strategy": "reflection"}
+OPUS = {"claude-opus-4-5": Decimal("0.5")}
+
+
+def risk(score: int, verified: bool, state: str, decision: dict[str, str]) -> Run:
+    """A run of the content review with a risk score, and the decision that comes of it."""
+    handler = {"HighRiskReview": "HighRiskHandler", "MediumRiskReview": "MediumRiskHandler"}
+    agents: dict[str, Any] = {"ContentAnalyzer": {"riskScore": score}}
+    if state in handler:
+        agents[handler[state]] = decision
+    return Run(
+        {"content": "…", "contentType": "post", "contentId": "c1", "userVerified": verified},
+        agents,
+        f"AnalyzeContent RouteByRisk {state} FinalizeDecision",
+        {"contentId": "c1", "analysisScore": score, **decision},
+    )
+
+
+def cost(agents: Mapping[str, Any], route: str, output: Any, profile: str = "lenient") -> Run:
+    """A run of the cost tutorial, whose last state reads what a Pass has dropped."""
+    return Run({"document": "long"}, agents, route, output, profile, blocks=True)
+
+
+def strategy(kind: str, agents: Mapping[str, Any], route: str, output: Any) -> Run:
+    """A run of the strategy tutorial after a problem has been classified as *kind*."""
+    classified = {**ANALYSIS, "iterations": 1, "parsed": {"type": kind}}
+    return Run(
+        {"problem": "6 x 7"},
+        {"ProblemClassifier": classified, **agents},
+        f"ClassifyProblem ChooseStrategy {route} FormatResult",
+        {"problem": "6 x 7", "classification": {"type": kind}, **output},
+        "lenient",
+        blocks=True,
+    )
+
+
+PROCESSING = {
+    "Validator": {"valid": True},
+    "Processor": {"rows": 3},
+    "AlternativeProcessor": {"rows": 2},
+    "Saver": {"saved": True},
+    "ErrorHandler": {"handled": True},
+    "Notifier": {"sent": True},
+}
+EXHAUSTED = {
+    "error": "ProcessingFailed",
+    "cause": "Workflow failed after exhausting all recovery options",
+}
+MEMORY = {
+    "AssistantAgent": {"message": "Hi", "newInteraction": {"q": "?"}},
+    "HistoryUpdaterAgent": {"historyCount": 4},
+}
+COSTS = {
+    "CacheChecker": {"hit": False},
+    "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_tokens": 900, "_cost": 1.5},
+    "CostAwareSummarizerAgent": {"summary": "short", "_tokens": 100, "_cost": 0.5},
+    "CacheSaver": {"stored": True},
+}
+REPORT = {
+    "Researcher": {"response": "found", "toolsUsed": ["web_search"], "_tokens": 1, "_cost": 0.5},
+    "Analyst": {"response": "seen", "toolsUsed": [], "_tokens": 2, "_cost": 0.25},
+    "FileReader": {"response": "read", "toolsUsed": ["read_file"]},
+    "ReportWriter": {"response": "written", "_tokens": 4, "_cost": 0.25},
+}
+BREAKDOWN = "AskClarifyingQuestions InitialBreakdown ProcessTasks"
+
+TABLE: dict[str, Refused | list[Run]] = {
+    "doc-getting-started.b01": [
+        Run(
+            {"inputText": "fine"},
+            {"SentimentAnalyzer": {"mood": "good"}},
+            "AnalyzeSentiment FormatResponse",
+            {"analysis": {"mood": "good"}, "originalText": "fine"},
+        )
+    ],
+    "doc-getting-started.b03": [
+        Run({}, {"Agent1": 1, "Agent2": [2], "Agent3": {"x": 3}}, "Step1 Step2 Step3", {"x": 3}),
+        Run(
+            {},
+            {"Agent1": 1, "Agent2": asl.StateError("Agent.Broken", "it broke"), "Agent3": 3},
+            "Step1 Step2",
+            {"error": "Agent.Broken", "cause": "it broke"},
+        ),
+    ],
+    "example-code-review": STATES,
+    "example-content-pipeline": STATES,
+    "example-customer-support": STATES,
+    "example-research-assistant": STATES,
+    "example-task-breakdown": STATES,
+    "guide-best-practices.b05": [
+        Run(
+            {"email": "a@b.c"},
+            {"EmailValidator": {"valid": True}, "DuplicateChecker": {"duplicate": False}},
+            "ValidateEmail CheckDuplicates",
+            {"duplicate": False},
+        )
+    ],
+    "guide-migrating-from-hardcoded.b01": [
+        Run(
+            {"goal": "move"},
+            {
+                "ClarifierAgent": "where to?",
+                "BreakdownAgent": [{"task": "pack"}, {"task": "drive"}],
+                "ValidatorAgent": {"isAtomic": True},
+            },
+            BREAKDOWN,
+            [
+                {"task": "pack", "validation": {"isAtomic": True}},
+                {"task": "drive", "validation": {"isAtomic": True}},
+            ],
+        ),
+        Run(
+            {"goal": "move"},
+            {
+                "ClarifierAgent": "where to?",
+                "BreakdownAgent": [{"task": "pack"}],
+                "ValidatorAgent": {"isAtomic": False},
+            },
+            BREAKDOWN,
+            [[{"task": "pack"}]],
+        ),
+    ],
+    "readme.b01": [Run({"userName": "Ada"}, {"GreeterAgent": "Hello"}, "Greet", "Hello")],
+    "spec-01-introduction.b01": DANGLING,
+    "spec-01-introduction.b05": [
+        Run(
+            {"request": "do"},
+            {"Parser": {"verb": "do"}, "Validator": {"ok": True}, "Executor": {"done": 1}},
+            "ParseRequest Validate Execute",
+            {"done": 1},
+        )
+    ],
+    "spec-01-introduction.b07": [
+        Run(
+            {"q": "why"},
+            {"WebSearcher": ["page"], "Synthesizer": "because"},
+            "Search Synthesize",
+            "because",
+            blocks=True,
+        )
+    ],
+    "spec-01-introduction.b08": DANGLING,
+    "spec-06-human-in-the-loop.b19": STATES,
+    "spec-07-cost-budget.b17": [
+        Run(
+            {"query": "why is the sky blue?"},  # 20 bytes are 5 tokens
+            {"QuickResearcher": ["air"], "DeepResearcher": [], "Synthesizer": "scattering"},
+            "CheckInput RouteByComplexity StandardResearch Synthesize",
+            "scattering",
+            blocks=True,
+            prices=OPUS,
+        ),
+        Run(
+            {"query": "why " * 20},
+            {"QuickResearcher": [], "DeepResearcher": ["air"], "Synthesizer": "scattering"},
+            "CheckInput RouteByComplexity ExpensiveResearch Synthesize",
+            "scattering",
+            blocks=True,
+            prices=OPUS,
+        ),
+        Run(
+            {"query": "why?"}, {}, "CheckInput", {"error": "States.IntrinsicFailure"}, blocks=True
+        ),
+    ],
+    "spec-08-error-handling.b17": [
+        Run(
+            {},
+            PROCESSING,
+            "ValidateInput ProcessData SaveResults Success",
+            {"saved": True},
+        ),
+        Run(
+            {},
+            {**PROCESSING, "Validator": asl.StateError("ValidationError", "no rows")},
+            "ValidateInput InvalidInput",
+            {"error": "InvalidInput", "cause": "no rows"},
+        ),
+        Run(
+            {},
+            {**PROCESSING, "Processor": asl.StateError("Agent.ModelError", "overloaded")},
+            "ValidateInput ProcessData TryAlternativeModel SaveResults Success",
+            {"saved": True},
+        ),
+        Run(
+            {},
+            {**PROCESSING, "Processor": asl.StateError("States.RateLimitExceeded")},
+            "ValidateInput ProcessData HandleProcessingError NotifyError Failed",
+            EXHAUSTED,
+            "lenient",
+        ),
+        Run(
+            {},
+            {
+                **PROCESSING,
+                "Processor": asl.StateError("Agent.ModelError"),
+                "AlternativeProcessor": asl.StateError("Agent.ModelError"),
+            },
+            "ValidateInput ProcessData TryAlternativeModel HandleProcessingError NotifyError "
+            "Failed",
+            EXHAUSTED,
+            "lenient",
+        ),
+        Run(
+            {},
+            {**PROCESSING, "Processor": asl.StateError("Other")},
+            "ValidateInput ProcessData HandleProcessingError",
+            {"error": "States.ParameterPathFailure"},
+        ),
+    ],
+    "spec-09-streaming-progress.b18": [
+        Run(
+            {"file": "a.pdf"},
+            {
+                "DocumentParser": "text",
+                "SectionExtractor": {"sections": ["one", "two", "three", "four"]},
+                "SectionAnalyzer": {"good": True},
+                "Summarizer": "all good",
+            },
+            "ParseDocument ExtractSections AnalyzeSections GenerateSummary",
+            "all good",
+            blocks=True,
+        )
+    ],
+    "spec-10-composition.b03": TEMPLATE,
+    "spec-10-composition.b08": COMPOSITION,
+    "spec-10-composition.b09": COMPOSITION,
+    "spec-10-composition.b14": COMPOSITION,
+    "spec-10-composition.b15": TEMPLATE,
+    "specification.b30": STATES,
+    "tutorial-01-hello-world.b01": [
+        Run({"userName": "Ada"}, {"GreeterAgent": {"hi": 1}}, "SayHello", {"hi": 1})
+    ],
+    "tutorial-01-hello-world.b02": [
+        Run(
+            {"userName": "Ada"},
+            {"GreeterAgent": {"greeting": "Hello Ada", "timestamp": "now"}},
+            "SayHello FormatOutput",
+            {"message": "Hello Ada", "processedAt": "now"},
+        )
+    ],
+    "tutorial-03-conditional-logic.b01": [
+        risk(80, True, "HighRiskReview", {"decision": "no", "reason": "risky"}),
+        risk(79, True, "MediumRiskReview", {"decision": "maybe", "reason": "hm"}),
+        risk(50, False, "MediumRiskReview", {"decision": "maybe", "reason": "hm"}),
+        risk(49, True, "AutoApprove", {"decision": "approved"}),
+        risk(0, False, "ManualReview", {"decision": "pending", "reason": "Requires manual review"}),
+    ],
+    "tutorial-05-recursive-workflows.b01": [
+        Run(
+            {"tasks": ["a", "b", "c", "d", "e"]},
+            {"TaskAnalyzer": {"size": 1}, "Summarizer": {"total": 5}},
+            "ProcessTasks Summarize",
+            {"total": 5},
+        ),
+        Run({"tasks": []}, {"Summarizer": "nothing"}, "ProcessTasks Summarize", "nothing"),
+    ],
+    "tutorial-06-memory-and-context.b01": [
+        Run(
+            {"userId": "u", "userMessage": "hello"},
+            {**MEMORY, "ContextLoaderAgent": {"isNewUser": True, "history": []}},
+            "LoadUserContext CheckNewUser WelcomeNewUser ProcessRequest UpdateHistory SaveToMemory",
+            {"message": "Hi", "userId": "u", "isNewUser": True, "interactionCount": 4},
+            blocks=True,
+        ),
+        Run(
+            {"userId": "u", "userMessage": "hello"},
+            {**MEMORY, "ContextLoaderAgent": {"isNewUser": False, "history": [1]}},
+            "LoadUserContext CheckNewUser ProcessRequest UpdateHistory SaveToMemory",
+            {"isNewUser": False, "interactionCount": 4},
+            blocks=True,
+        ),
+    ],
+    "tutorial-09-multi-agent-debate.b01": STATES,
+    "tutorial-10-cost-management.b01": [
+        cost(
+            {"CacheChecker": {"hit": True, "data": {"x": 1}, "originalCost": 2.5}},
+            "CheckCache CacheDecision UseCachedResult",
+            {"analysis": {"x": 1}, "fromCache": True, "costSaved": 2.5},
+            "default",
+        ),
+        cost(
+            COSTS,
+            "CheckCache CacheDecision DeepAnalysis CheckBudgetForSummary GenerateSummary "
+            "CombineResults SaveToCache",
+            {"stored": True},
+        ),
+        cost(
+            {**COSTS, "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_cost": 4.5}},
+            "CheckCache CacheDecision DeepAnalysis CheckBudgetForSummary SkipSummary "
+            "CombineResults SaveToCache",
+            {"error": "States.ParameterPathFailure"},
+            "default",
+        ),
+    ],
+    "tutorial-12-building-skills.b01": TEMPLATE,
+    "tutorial-12-building-skills.b02": TEMPLATE,
+    "tutorial-12-building-skills.b03": TEMPLATE,
+    "tutorial-12-building-skills.b04": COMPOSITION,
+    "tutorial-13-integrating-claude-php-agent.b01": [
+        Run(
+            {"title": "T", "content": "C"},
+            {
+                "DocumentAnalyzer": {
+                    "success": True,
+                    "parsed": {"mood": "good"},
+                    "response": "r",
+                    "_tokens": 7,
+                    "_cost": 0.5,
+                }
+            },
+            "AnalyzeDocument CheckSuccess FormatOutput",
+            {"title": "T", "analysis": {"mood": "good"}, "tokensUsed": 7, "cost": 0.5},
+        ),
+        Run(
+            {"title": "T", "content": "C"},
+            {"DocumentAnalyzer": {"success": False, "error": "no model"}},
+            "AnalyzeDocument CheckSuccess HandleError",
+            {"error": "AnalysisFailed", "cause": "no model"},
+        ),
+    ],
+    "tutorial-13-integrating-claude-php-agent.b02": [
+        Run(
+            {"file": "a"},
+            {"Extractor": {"response": "facts"}, "Analyzer": {"echo": True}},
+            "Extract Analyze",
+            {"prompt": "Analyze this data: facts"},
+        )
+    ],
+    "tutorial-14-tool-enabled-agent-workflows.b02": [
+        Run(
+            {"topic": "bees", "includeFiles": True, "filePaths": ["a.txt"]},
+            REPORT,
+            "GatherInformation AnalyzeData CheckForFiles ReadSupportingFiles GenerateReport "
+            "FormatOutput",
+            {
+                "report": "written",
+                "toolUsage": {"research": ["web_search"], "analysis": [], "files": ["read_file"]},
+                "metrics": {"totalTokens": 7, "totalCost": 1},
+            },
+            blocks=True,
+        ),
+        Run(
+            {"topic": "bees", "includeFiles": False},
+            REPORT,
+            "GatherInformation AnalyzeData CheckForFiles GenerateReport FormatOutput",
+            {
+                "topic": "bees",
+                "toolUsage": {"research": ["web_search"], "analysis": [], "files": None},
+            },
+            "lenient",
+            blocks=True,
+        ),
+    ],
+    "tutorial-16-loop-strategies-in-workflows.b01": [
+        strategy(
+            "SIMPLE",
+            {"ReflectiveAnswerer": ANSWER},
+            "DirectAnswer",
+            # MathAdd rounds, as AWS's does, so 0.25 and 0.25 add up to 0 (register C-20).
+            {"answer": "42", "metrics": {"totalTokens": 60, "totalCost": 0, "iterations": 3}},
+        ),
+        strategy(
+            "RESEARCH",
+            {"ReflectiveAnswerer": ANSWER, "ReactResearcher": ANALYSIS},
+            "ResearchWithReact RefineResearch",
+            {"strategy": {"type": "RESEARCH", "loopsUsed": ["classification", "react",
+                                                            "reflection"]}},
+        ),
+        strategy(
+            "COMPLEX",
+            {"ReflectiveAnswerer": {**ANSWER, "success": False}, "PlanExecutor": ANALYSIS},
+            "PlanAndExecute ValidateSolution CheckValidation FallbackAnswer",
+            {"answer": "42"},
+        ),
+    ],
+}  # fmt: skip
+
+
+def script(answer: Any) -> Any:
+    """Turn what the table says of an agent into a script."""
+    if isinstance(answer, asl.StateError):
+        named = {"Error": answer.name, "Cause": answer.cause}
+        return {"raise": {key: text for key, text in named.items() if text is not None}}
+    return answer if answer == {"echo": True} else {"return": answer}
+
+
+def holds(part: Any, value: Any) -> bool:
+    """Whether *value* is *part*, or an object with at least the members of *part*."""
+    if isinstance(part, dict) and isinstance(value, dict):
+        return all(key in value and holds(each, value[key]) for key, each in part.items())
+    return bool(part == value)
+
+
+def runs() -> Iterator[Any]:
+    for name, entry in TABLE.items():
+        if isinstance(entry, list):
+            for number, run in enumerate(entry):
+                yield pytest.param(name, run, id=f"{name}-{number}")
+
+
+def path_of(name: str) -> Path:
+    return DOCUMENTS / f"{name}.asl.json"
+
+
+def test_every_document_is_in_the_table() -> None:
+    """No document of the folder is left out, and none is invented."""
+    assert sorted(TABLE) == sorted(
+        path.name.removesuffix(".asl.json") for path in DOCUMENTS.glob("*.asl.json")
+    )
+
+
+@pytest.mark.parametrize(("name", "run"), list(runs()))
+def test_a_document_runs(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the route that its agents' answers lead to, and ends as written here."""
+    monkeypatch.setattr(Execution, "prices", run.prices)
+    result = asl.run(
+        path_of(name),
+        run.input,
+        agents={agent: script(answer) for agent, answer in run.agents.items()},
+        profile=run.profile,
+        clock="virtual",
+        ignore_blocks=run.blocks,
+    )
+    assert " ".join(result.visited) == run.route, (result.error, result.cause)
+    if result.ok:
+        assert holds(run.output, result.output), result.output
+    else:
+        assert holds(run.output, result.to_json()), (result.error, result.cause)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, entry in TABLE.items() if isinstance(entry, Refused)]
+)
+def test_a_document_is_refused(name: str) -> None:
+    """It is refused before anything runs, by the rules that say why."""
+    entry = TABLE[name]
+    assert isinstance(entry, Refused)
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.compile(path_of(name), ignore_blocks=True)
+    assert {each.code for each in refusal.value.report.errors} == entry.codes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, entry in TABLE.items() if isinstance(entry, list) and entry[0].blocks],
+)
+def test_a_document_with_blocks_does_not_run_as_if_it_had_none(name: str) -> None:
+    """Unless it is asked for, blocks that are not executed are errors."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.compile(path_of(name))
+    assert {each.code for each in refusal.value.report.errors} == {"EXEC-02"}

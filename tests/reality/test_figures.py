@@ -1,0 +1,66 @@
+"""Figures: how much of what the real service recorded, beyond the outcome, is the same here.
+
+They are printed (`pytest -rA` shows them), recorded as properties, and must not fall below what
+they were; docs/notes/aws-figures.md says what they are made of.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from .aws import agrees, needs_recordings, recordings, replay
+
+pytestmark = needs_recordings
+
+CAUSES = (37, 37)
+"""Executions whose cause is the recorded one, of those with a recorded cause."""
+HISTORIES = (148, 241)
+"""Executions whose event types come in the recorded order, of those with an ordered history."""
+
+Record = Callable[[str, object], None]
+
+
+def cases() -> Iterator[Any]:
+    for parameters in recordings():
+        (case,) = parameters.values
+        yield case
+
+
+@pytest.fixture
+def figure(record_property: Record) -> Callable[[str, int, int], None]:
+    """Show one figure on the terminal and in reports."""
+
+    def show(name: str, equal: int, total: int) -> None:
+        text = f"{equal} of {total}"
+        record_property(name, text)
+        print(f"{name}: {text}")
+
+    return show
+
+
+def test_causes_are_those_recorded(figure: Callable[[str, int, int], None]) -> None:
+    """The cause of a failed execution, word by word."""
+    with_cause = [case for case in cases() if case["expected"].get("cause") is not None]
+    equal = sum(agrees(case["expected"]["cause"], replay(case).cause) for case in with_cause)
+    figure("causes", equal, len(with_cause))
+    assert equal >= CAUSES[0]
+    assert len(with_cause) >= CAUSES[1]
+
+
+def test_event_types_come_in_the_recorded_order(figure: Callable[[str, int, int], None]) -> None:
+    """The types of all events of an execution, from its start to its end."""
+    ordered = [case for case in cases() if "events" in case and not case.get("events_sorted")]
+    equal, differences = 0, Counter[str]()
+    for case in ordered:
+        recorded = [event["type"] for event in case["events"]]
+        ours = [event.type for event in replay(case).events]
+        equal += ours == recorded
+        differences.update(f"not here: {each}" for each in Counter(recorded) - Counter(ours))
+        differences.update(f"only here: {each}" for each in Counter(ours) - Counter(recorded))
+    figure("event types in order", equal, len(ordered))
+    for reason, count in differences.most_common():
+        print(f"  {count:3} executions, {reason}")
+    assert equal >= HISTORIES[0]
+    assert len(ordered) >= HISTORIES[1]
