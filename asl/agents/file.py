@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from asl.agents.function import named_function
-from asl.agents.process import ProcessAgent
 from asl.agents.scripted import SCRIPT_KEYS, check_script
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.document import Document, read_value
@@ -168,7 +167,7 @@ class _Reader:
         except AslError as error:
             raise _Fault(str(error), pointer) from error
 
-    def _process(self, spec: Mapping[str, Json]) -> ProcessAgent:
+    def _process(self, spec: Mapping[str, Json]) -> Agent:
         command = spec.get("command")
         if type(command) is not list or not command or not all(type(e) is str for e in command):
             raise _Fault(
@@ -181,6 +180,8 @@ class _Reader:
         environment = spec.get("environment")
         if environment is not None and not _are_texts(environment):
             raise _Fault("'environment' holds texts by name", "/environment")
+        from asl.agents.process import ProcessAgent
+
         return ProcessAgent(command, folder=str(self.folder / folder), environment=environment)
 
 

@@ -21,16 +21,17 @@ from asl.engine.agent import Call
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
+    from asyncio import Task
     from asyncio.subprocess import Process
 
 __all__ = ["ProcessAgent"]
 
 MAX_LINE = 64 * 1024 * 1024
-STDERR_SHOWN = 2000
+STDERR_KEPT = 2000
 
 
 class ProcessAgent:
-    """A command that answers calls in lines of JSON; processes end with the execution."""
+    """A command that answers calls in lines of JSON; its processes end with the execution."""
 
     blocking = False
     needs_loop = True
@@ -48,12 +49,13 @@ class ProcessAgent:
         self.command = list(command)
         self.folder = folder
         self.environment = environment
-        self.idle: list[Process] = []
-        self.alive: set[Process] = set()
+        self.idle: list[_Program] = []
+        self.alive: set[_Program] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask one process; raises Raised with the name it gives, or `States.TaskFailed`."""
         assert call is not None
+        program = self.idle.pop() if self.idle else await self._start()
         request = {
             "parameters": payload,
             "call": {
@@ -63,63 +65,83 @@ class ProcessAgent:
                 "key": call.idempotency_key,
             },
         }
-        process = self.idle.pop() if self.idle else await self._start()
         try:
-            result = await self._converse(process, compact(request).encode(), call)
-        except StateError as error:
-            if isinstance(error, Raised) and process.returncode is None:
-                self.idle.append(process)
+            result = await program.ask(request, call)
+        except Raised:
+            self.idle.append(program)
             raise
         except BaseException:
-            await self._kill(process)
+            # It broke the protocol, died or is no longer waited for: nobody can ask it again.
+            await self._end(program)
             raise
-        self.idle.append(process)
+        self.idle.append(program)
         return result
 
-    async def _start(self) -> Process:
+    async def _start(self) -> _Program:
+        program = await _Program.start(self.command, self.folder, self.environment)
+        self.alive.add(program)
+        return program
+
+    async def _end(self, program: _Program) -> None:
+        self.alive.discard(program)
+        await program.end()
+
+    async def close(self) -> None:
+        """End every process."""
+        self.idle.clear()
+        for program in list(self.alive):
+            await self._end(program)
+
+
+class _Program:
+    """One running process and what it said on standard error last."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.said = b""
+        self.listening: Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, command: list[str], folder: str | None, environment: Mapping[str, str] | None
+    ) -> _Program:
         import os
-        from asyncio import create_subprocess_exec
+        from asyncio import create_subprocess_exec, ensure_future
         from asyncio.subprocess import PIPE
 
-        environment = None if self.environment is None else {**os.environ, **self.environment}
         try:
             process = await create_subprocess_exec(
-                *self.command,
+                *command,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                cwd=self.folder,
-                env=environment,
+                cwd=folder,
+                env=None if environment is None else {**os.environ, **environment},
                 limit=MAX_LINE,
+                start_new_session=True,  # so that its own children can be ended with it
             )
         except OSError as error:
             raise StateError(
-                "States.TaskFailed", f"cannot start {self.command[0]!r}: {error.strerror}"
+                "States.TaskFailed", f"cannot start {command[0]!r}: {error.strerror}"
             ) from error
-        self.alive.add(process)
-        return process
+        program = cls(process)
+        program.listening = ensure_future(program._listen())
+        return program
 
-    async def _converse(self, process: Process, request: bytes, call: Call) -> Json:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(request + b"\n")
-            await process.stdin.drain()
-        except (BrokenPipeError, ConnectionResetError):
-            raise await self._died(process) from None
+    async def _listen(self) -> None:
+        """Keep standard error flowing, so that the program never blocks on it."""
+        assert self.process.stderr is not None
+        while said := await self.process.stderr.read(65536):
+            self.said = (self.said + said)[-STDERR_KEPT:]
+
+    async def ask(self, request: Json, call: Call) -> Json:
+        """Send a request and read lines until one answers it."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError, ConnectionResetError):  # then there is no answer to read
+            self.process.stdin.write(compact(request).encode() + b"\n")
+            await self.process.stdin.drain()
         while True:
-            try:
-                line = await process.stdout.readline()
-            except ValueError:
-                await self._kill(process)
-                raise StateError(
-                    "States.TaskFailed", f"an answer of more than {MAX_LINE} bytes"
-                ) from None
-            if not line:
-                raise await self._died(process)
-            if not line.strip():
-                continue
-            message = await self._message(process, line)
+            message = await self._message()
             if "return" in message:
                 return message["return"]
             if "error" in message:
@@ -129,43 +151,54 @@ class ProcessAgent:
             elif "heartbeat" in message:
                 call.heartbeat()
             else:
-                await self._kill(process)
                 raise StateError(
                     "States.TaskFailed",
-                    f"a line with none of return, error, progress, heartbeat: {_shown(line)}",
+                    "a line with none of return, error, progress, heartbeat: "
+                    + _shown(compact(message).encode()),
                 )
 
-    async def _message(self, process: Process, line: bytes) -> dict[str, Any]:
+    async def _message(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = b"\n"
+        try:
+            while line.isspace():
+                line = await self.process.stdout.readline()
+        except ValueError:
+            raise StateError(
+                "States.TaskFailed", f"an answer of more than {MAX_LINE} bytes"
+            ) from None
+        if not line:
+            raise await self._died()
         try:
             message = orjson.loads(line)
         except orjson.JSONDecodeError:
             message = None
         if type(message) is not dict:
-            await self._kill(process)
             raise StateError("States.TaskFailed", f"a line that is no JSON object: {_shown(line)}")
         return message
 
-    async def _died(self, process: Process) -> StateError:
-        assert process.stderr is not None
-        said = await process.stderr.read()
-        code = await process.wait()
-        self.alive.discard(process)
-        tail = said.decode(errors="replace").strip()[-STDERR_SHOWN:]
+    async def _died(self) -> StateError:
+        code = await self.process.wait()
+        assert self.listening is not None
+        await self.listening
         text = f"the process ended with exit code {code} before it answered"
+        tail = self.said.decode(errors="replace").strip()
         return StateError("States.TaskFailed", f"{text}: {tail}" if tail else text)
 
-    async def _kill(self, process: Process) -> None:
-        self.alive.discard(process)
-        if process.returncode is None:
-            with suppress(ProcessLookupError):  # it may have ended by itself just now
-                process.kill()
-        await process.wait()
+    async def end(self) -> None:
+        """Kill the process and all of its group, and wait until its pipes are closed."""
+        import os
+        import signal
 
-    async def close(self) -> None:
-        """End every process."""
-        self.idle.clear()
-        for process in list(self.alive):
-            await self._kill(process)
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(self.process.pid, signal.SIGKILL)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        assert self.listening is not None
+        self.process.stdin.close()
+        await self.process.stdout.read()
+        await self.listening
+        await self.process.wait()
 
 
 def _text(value: Json) -> str | None:

@@ -111,8 +111,12 @@ class LocalHost:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
-        for agent in self._closing:
-            await agent.close()
+        self.clock.real_work += 1
+        try:
+            for agent in self._closing:
+                await agent.close()
+        finally:
+            self.clock.real_work -= 1
 
     # Effects
 
