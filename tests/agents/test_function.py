@@ -117,6 +117,7 @@ def raises(error: BaseException) -> Any:
         (KeyError("x"), "States.TaskFailed", "KeyError: 'x'"),
         (StopIteration("end"), "States.TaskFailed", "StopIteration: end"),
         (TimeoutError("socket"), "States.TaskFailed", "TimeoutError: socket"),
+        (SystemExit(3), "States.TaskFailed", "SystemExit: 3"),
         (asl.StateError("Quota.Exceeded", "tomorrow"), "Quota.Exceeded", "tomorrow"),
         (asl.StateError(None, "why"), "States.TaskFailed", "why"),
         (asl.InvalidDocument.__mro__[1]("misuse"), "States.TaskFailed", "AslError: misuse"),
@@ -124,7 +125,7 @@ def raises(error: BaseException) -> Any:
 )
 @pytest.mark.parametrize("kind", ["plain", "async"])
 def test_what_a_function_raises_is_an_error_of_the_state(
-    error: Exception, name: str, cause: str, kind: str
+    error: BaseException, name: str, cause: str, kind: str
 ) -> None:
     """An exception becomes a named error that Catch sees, with its type and text as the cause."""
     agent = raises(error)[kind == "async"]

@@ -1,0 +1,21 @@
+"""Paths: `$.a.b[0]`, `$$.Execution.Id`, `$name.field`, wildcards, slices, unions and filters.
+
+A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled into a closure
+(`closures`). A *definite* path names at most one node and is compiled to direct look-ups; an
+*indefinite* one yields the array of all nodes it matches (`select`) and never fails
+(Specification 3.2, 3.3).
+"""
+
+from asl.expr.paths.closures import Use, compile_path, excerpt
+from asl.expr.paths.segments import Path, Segment
+from asl.expr.paths.syntax import parse_path, parse_reference_path
+
+__all__ = [
+    "Path",
+    "Segment",
+    "Use",
+    "compile_path",
+    "excerpt",
+    "parse_path",
+    "parse_reference_path",
+]

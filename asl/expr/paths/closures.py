@@ -1,0 +1,184 @@
+"""Compiling a path into a closure, and what happens when it finds nothing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.profile import Missing
+from asl.core.values import Json, compact, measure
+from asl.expr.frame import Evaluate, Frame, identity
+from asl.expr.paths.segments import Path
+from asl.expr.paths.select import select
+
+__all__ = ["Use", "compile_path", "excerpt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Where a path stands: the field that holds it, its state, and what missing means there."""
+
+    field: str
+    state: str
+    missing: Missing = Missing.RUNTIME
+    effect: bool = False
+    """The state reaches the world, so it can be retried and may hand out a task token."""
+
+
+def compile_path(path: Path, use: Use) -> Evaluate:
+    """Compile *path*; the closure raises StateError as `use.missing` says when nothing is found."""
+    if path.root == "$$":
+        return _from_context(path, use)
+    if path.variable is not None:
+        return _from_variable(path, use)
+    if not path.definite:
+        segments = path.segments
+        return lambda data, frame: select(segments, data, data)
+    return _definite(path, use)
+
+
+def _definite(path: Path, use: Use) -> Evaluate:
+    """Direct look-ups for the paths that nearly all documents consist of.
+
+    A string key works on objects only, so the look-up itself is the type check; an index would
+    also work on a string and needs the general walk.
+    """
+    keys = path.keys
+    if not keys:
+        return identity
+    if any(type(key) is int for key in keys) or len(keys) > 3:
+        return lambda data, frame: _walk(path, keys, data, data, frame, use)
+    if len(keys) == 1:
+        (only,) = keys
+
+        def one(data: Json, frame: Frame) -> Json:
+            try:
+                return data[only]
+            except (KeyError, TypeError):
+                return not_found(path, data, use)
+
+        return one
+    if len(keys) == 2:
+        first, second = keys
+
+        def two(data: Json, frame: Frame) -> Json:
+            try:
+                return data[first][second]
+            except (KeyError, TypeError):
+                return not_found(path, data, use)
+
+        return two
+    first, second, third = keys
+
+    def three(data: Json, frame: Frame) -> Json:
+        try:
+            return data[first][second][third]
+        except (KeyError, TypeError):
+            return not_found(path, data, use)
+
+    return three
+
+
+def _walk(
+    path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: Use
+) -> Json:
+    node: Any = start
+    for key in keys:
+        fits = type(node) is (dict if type(key) is str else list)
+        if not fits:
+            return not_found(path, data, use)
+        try:
+            node = node[key]
+        except (KeyError, IndexError):
+            return not_found(path, data, use)
+    return node
+
+
+def _from_context(path: Path, use: Use) -> Evaluate:
+    if path.definite and path.segments and type(path.segments[0]) is str:
+        root, rest = path.segments[0], path.keys[1:]
+
+        def member(data: Json, frame: Frame) -> Json:
+            try:
+                node = frame.context(root, use)
+            except KeyError:
+                return not_found(path, data, use)
+            return _walk(path, rest, node, data, frame, use) if rest else node
+
+        return member
+    return lambda data, frame: (
+        select(path.segments, _context(frame, use), data)
+        if not path.definite
+        else _walk(path, path.keys, _context(frame, use), data, frame, use)
+    )
+
+
+CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map")
+"""The members of `$$` as a whole; the task token shows only when it is asked for by name."""
+
+
+def _context(frame: Frame, use: Use) -> Json:
+    """Return the whole context object: every member that exists at this moment."""
+    whole = {}
+    for root in CONTEXT_ROOTS:
+        try:
+            whole[root] = frame.context(root, use)
+        except KeyError:
+            continue
+    return whole
+
+
+def _from_variable(path: Path, use: Use) -> Evaluate:
+    name, keys, segments = path.root, path.keys, path.segments
+    if not path.definite:
+
+        def nodes(data: Json, frame: Frame) -> Json:
+            if name not in frame.variables:
+                return not_found(path, data, use)
+            return select(segments, frame.variables[name], frame.variables[name])
+
+        return nodes
+
+    def value(data: Json, frame: Frame) -> Json:
+        try:
+            node = frame.variables[name]
+        except KeyError:
+            return not_found(path, data, use)
+        return _walk(path, keys, node, data, frame, use) if keys else node
+
+    return value
+
+
+def not_found(path: Path, data: Json, use: Use) -> Json:
+    """Do what a missing value means at this place: null, or a StateError (Specification 3.3)."""
+    if use.missing is Missing.NULL:
+        return None
+    if use.field.endswith(".$") or use.field in ("ErrorPath", "CausePath"):
+        cause = (
+            f"The JSONPath '{path.text}' specified for the field '{use.field}' could not be found "
+            f"in the input '{excerpt(data)}'"
+        )
+    elif use.field in ("InputPath", "OutputPath", "Variable") or use.field.endswith("Path"):
+        cause = f"Invalid path '{path.text}' : {_gap(path, data)}"
+    else:
+        cause = f"The path '{path.text}' in '{use.field}' finds nothing"
+    raise StateError(use.missing.value, cause)
+
+
+def _gap(path: Path, data: Json) -> str:
+    """Name the first step that is missing, the way AWS's path engine words it."""
+    node, way = data, "$"
+    for position, key in enumerate(path.segments):
+        way += f"['{key}']" if type(key) is str else f"[{key}]"
+        present = (type(node) is dict and key in node) or (
+            type(node) is list and type(key) is int and -len(node) <= key < len(node)
+        )
+        if not present:
+            last = position == len(path.segments) - 1
+            return f"No results for path: {way}" if last else f"Missing property in path {way}"
+        node = node[key]
+    return f"No results for path: {path.text}"
+
+
+def excerpt(data: Json, limit: int = 8192) -> str:
+    """Return *data* as compact JSON for an error message, or its kind when it is large."""
+    return compact(data) if measure(data, limit) <= limit else "(more than can be shown here)"

@@ -1,0 +1,70 @@
+"""The parsed form of a path: a plain string names a member, a plain integer an array element."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from asl.core.values import Json
+
+__all__ = ["Descend", "Filter", "Path", "Segment", "Slice", "Test", "Union", "Wildcard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`[*]` or `.*`: every member of an object, every element of an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`[start:stop:step]`, with Python's meaning of negative and absent bounds."""
+
+    bounds: slice
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """`[0,2]` or `['a','b']`: the listed members that exist, in the order listed."""
+
+    members: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`[?(...)]`: the elements for which the test holds."""
+
+    test: "Test"
+
+
+@dataclass(frozen=True, slots=True)
+class Descend:
+    """`..`: the node and everything below it, in document order."""
+
+
+Segment: TypeAlias = str | int | Wildcard | Slice | Union | Filter | Descend
+Test: TypeAlias = Callable[[Json, Json], bool]
+"""A compiled filter: `(candidate, root) -> holds`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A parsed path. `root` is `$` (data), `$$` (context object) or a variable's name."""
+
+    text: str
+    root: str
+    segments: tuple[Segment, ...]
+    definite: bool
+
+    @property
+    def reference(self) -> bool:
+        """Whether this is a reference path: it names exactly one node (Specification 3.2)."""
+        return self.definite and not any(type(s) is int and s < 0 for s in self.segments)
+
+    @property
+    def keys(self) -> tuple[str | int, ...]:
+        """The steps of a definite path."""
+        return tuple(s for s in self.segments if isinstance(s, str | int))
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that the path reads, None for data and the context object."""
+        return None if self.root in ("$", "$$") else self.root
