@@ -170,7 +170,8 @@ class LocalHost:
                 result = detached(await self._ask(agent, own, call, options))
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
-        except Exception as error:  # the agent is foreign code: anything it raises is its failure
+        except (Exception, SystemExit) as error:
+            # The agent is foreign code: anything it raises is its failure.
             text = f"{type(error).__name__}: {error}".rstrip(": ")
             raise Raised("States.TaskFailed", text) from error
         finally:

@@ -265,6 +265,22 @@ def test_a_heartbeat_keeps_a_call_alive(beats: bool, ends: str) -> None:
         assert (result.error, result.elapsed) == ("States.Timeout", 3)
 
 
+def test_a_last_heartbeat_may_come_with_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """A sign of life that is heard only after the call has ended does no harm."""
+
+    async def agent(parameters: Any, call: asl.Call) -> str:
+        await call.sleep(1)
+        call.heartbeat()
+        return "done"
+
+    workflow = task(HeartbeatSeconds=3, TimeoutSeconds=60)
+    workflow["States"]["T"] |= {"Next": "Nap"}
+    del workflow["States"]["T"]["End"]
+    workflow["States"]["Nap"] = {"Type": "Wait", "Seconds": 1, "End": True}
+    assert asl.run(workflow, agents={"A": agent}, clock="virtual").output == "done"
+    assert not caplog.records
+
+
 def test_a_cancelled_call_says_so() -> None:
     """After its timeout `call.cancelled` is True, for an agent that went on nevertheless."""
     calls: list[asl.Call] = []

@@ -93,14 +93,11 @@ def test_a_program_that_cannot_be_started_fails_the_task() -> None:
     assert "cannot start './no-such-program'" in result.output["Cause"]
 
 
-def test_signs_of_life_are_no_answers(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Progress, heartbeats and empty lines may come before the answer, even just before it."""
+def test_signs_of_life_are_no_answers(tmp_path: Path) -> None:
+    """Progress, heartbeats and empty lines may come before the answer."""
     agent = program(tmp_path, "alive")
     workflow = task(HeartbeatSeconds=30, TimeoutSeconds=60)
     assert asl.run(workflow, agents={"A": agent}).output == "done"
-    assert not caplog.records
 
 
 def test_a_large_answer_passes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A suite is worth what it catches."""
 
 import pytest
-from wrong_interpreter import BUGS, Wrong
+from tests.conformance.wrong_interpreter import BUGS, Wrong
 
 from asl.conformance import load_suite, run_case, run_suite
 from asl.core.resources import folder
