@@ -181,10 +181,13 @@ class LocalHost:
         return result
 
     async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
-        if options is not None:
-            return await self._in_time(agent, payload, call, options)
-        call.attach(sleep=self._sleep)
-        return await self._reach(agent, payload, call)
+        try:
+            if options is not None:
+                return await self._in_time(agent, payload, call, options)
+            call.attach(sleep=self._sleep)
+            return await self._reach(agent, payload, call)
+        finally:
+            call.cancelled = True
 
     async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         if agent.blocking:
@@ -221,26 +224,25 @@ class LocalHost:
         loop = await self.event_loop()
         from asyncio import timeout
 
+        waiting = True
         try:
             async with timeout(options.timeout) as whole, timeout(options.heartbeat) as pulse:
 
-                def beat() -> None:
-                    if options.heartbeat is not None:
-                        due = loop.time() + options.heartbeat
-                        loop.call_soon_threadsafe(_reschedule, pulse, due)
+                def renew() -> None:
+                    if waiting and options.heartbeat is not None and not pulse.expired():
+                        pulse.reschedule(loop.time() + options.heartbeat)
 
-                call.attach(sleep=self._sleep, beat=beat)
-                return await self._reach(agent, payload, call)
+                call.attach(sleep=self._sleep, beat=lambda: loop.call_soon_threadsafe(renew))
+                try:
+                    return await self._reach(agent, payload, call)
+                finally:
+                    waiting = False
         except TimeoutError:
-            call.cancelled = True
             if whole.expired():
                 cause = options.cause("answer", options.timeout)
                 raise Raised("States.Timeout", cause) from None
             if pulse.expired():
                 raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
-            raise
-        except BaseException:
-            call.cancelled = True
             raise
 
 
@@ -256,11 +258,6 @@ def _cancel_at(delay: float, expire: Callable[[asyncio.Task[Any]], None]) -> asy
     task = current_task()
     assert task is not None
     return _running_loop().call_later(max(0.0, delay), expire, task)
-
-
-def _reschedule(pulse: asyncio.Timeout, due: float) -> None:
-    if not pulse.expired() and pulse.when() is not None:
-        pulse.reschedule(due)
 
 
 def _named(error: StateError | NotJson, target: Target) -> StateError:
