@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from asl.core.document import read_value
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from hashlib import sha256
 from types import MappingProxyType
 
 from asl.core.values import Json
@@ -100,8 +99,7 @@ class Frame:
     def entropy(self) -> int:
         """Return 128 bits that depend on the execution, the visit and the draw alone."""
         self.draws += 1
-        seed = f"{self.execution.id}\n{self.path}\n{self.visit}\n{self.draws}"
-        return int.from_bytes(sha256(seed.encode()).digest()[:16])
+        return int(_digest(self.execution.id, self.path, self.visit, self.draws)[:32], 16)
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
@@ -144,8 +142,13 @@ def _task(frame: Frame, at: StateView) -> Json:
     """The task token: one for each attempt, the same when the execution is repeated."""
     if not at.effect:
         raise KeyError("Task")
-    seed = f"{frame.execution.id}\n{frame.key}\n{frame.retries}"
-    return {"Token": sha256(seed.encode()).hexdigest()}
+    return {"Token": _digest(frame.execution.id, frame.key, frame.retries)}
+
+
+def _digest(*parts: object) -> str:
+    from hashlib import sha256
+
+    return sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
 def _map(frame: Frame, at: StateView) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from secrets import token_hex
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
@@ -45,7 +45,7 @@ async def execute(
     """
     history: list[Any] = []
     execution = Execution(
-        program, data, name or token_hex(16), clock.now(), history.extend, express
+        program, data, name or urandom(16).hex(), clock.now(), history.extend, express
     )
     expander = None
     if listener is not None:
