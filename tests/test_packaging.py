@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -27,9 +26,12 @@ print(asl.__file__, folder("schemas"), folder("conformance"), sep="\\n")
 
 
 def run(folder: Path | None, *arguments: str, cwd: Path) -> str:
-    """Run Python with only this folder and the dependencies on its path; return its output."""
-    dependencies = sysconfig.get_path("purelib")
-    path = [dependencies] if folder is None else [str(folder), dependencies]
+    """Run Python and return its output.
+
+    With a folder, only that one and the dependencies are on its path; without one, what is installed.
+    """
+    others = [each for each in sys.path if each and Path(each) != ROOT]
+    path = [] if folder is None else [str(folder), *others]
     done = subprocess.run(
         [sys.executable, *([] if folder is None else ["-S"]), *arguments],
         cwd=cwd,

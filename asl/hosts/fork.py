@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["Fork"]
 
 
+def _too_many_failed() -> StateError:
+    return StateError(
+        "States.ExceedToleratedFailureThreshold",
+        "The specified tolerated failure threshold was exceeded",
+    )
+
+
 class Fork:
     """One fan on its way: which child is next, what came of the others."""
 
@@ -113,9 +120,9 @@ class Fork:
                 values[index] = await interpret(frame)  # type: ignore[arg-type]
             except StateError as error:
                 self.failed += 1
-                if self.failed > fan.tolerated:
+                if fan.tolerated is None or self.failed > fan.tolerated:
                     del running[index]
-                    self._fail(error)
+                    self._fail(error if fan.tolerated is None else _too_many_failed())
                     return
             del running[index]
 

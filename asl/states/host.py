@@ -88,14 +88,18 @@ class Fan:
     __slots__ = ("child", "length", "limit", "tolerated")
 
     def __init__(
-        self, length: int, child: Callable[[int], "Frame"], limit: int = 0, tolerated: float = 0
+        self,
+        length: int,
+        child: Callable[[int], "Frame"],
+        limit: int = 0,
+        tolerated: float | None = None,
     ) -> None:
         self.length = length
         self.child = child
         self.limit = limit
         """How many may be in flight at once; 0 for no limit."""
         self.tolerated = tolerated
-        """How many may fail without failing the whole."""
+        """How many may fail without failing the whole; None: none, and its own error counts."""
 
 
 class Joined:

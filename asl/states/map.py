@@ -90,12 +90,12 @@ def _limit(compiler: Compiler) -> Callable[[Json, Frame], int]:
     return limit
 
 
-def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float]:
+def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float | None]:
     """Return `(effective input, frame, items) -> failures that do not fail the Map`."""
     count = _bound(compiler, "ToleratedFailureCount", None)
     percentage = _bound(compiler, "ToleratedFailurePercentage", 100)
     if count is None and percentage is None:
-        return lambda data, frame, length: 0
+        return lambda data, frame, length: None
 
     def tolerated(data: Json, frame: Frame, length: int) -> float:
         # A failure is too many once it exceeds either bound; an absent bound does not bind.

@@ -148,7 +148,7 @@ def test_tolerated_failures_are_left_out(fails: list[bool], tolerated: int, limi
     if sum(fails) <= tolerated:
         assert result.output == [index for index, fail in items if not fail]
     else:
-        assert result.error == "Bad"
+        assert result.error == "States.ExceedToleratedFailureThreshold"
 
 
 def test_a_cancelled_run_leaves_no_task_behind() -> None:
