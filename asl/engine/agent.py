@@ -16,7 +16,7 @@ class Call:
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
         self._at = at
-        self._beat: Callable[[], None] | None = None
+        self._beat: Callable[[], object] | None = None
         self._sleep: Callable[[float], Awaitable[None]] | None = None
         self.state_name = target.state
         self.deadline = (
@@ -59,7 +59,7 @@ class Call:
             await self._sleep(seconds)
 
     def attach(
-        self, *, sleep: Callable[[float], Awaitable[None]], beat: Callable[[], None] | None = None
+        self, *, sleep: Callable[[float], Awaitable[None]], beat: Callable[[], object] | None = None
     ) -> None:
         """Connect the call to the host that performs it."""
         self._sleep = sleep

@@ -83,6 +83,13 @@ class Frame:
         return "" if self.parent is None else f"{self.parent.key}[{self.index}]"
 
     @property
+    def place(self) -> tuple[str | int, ...]:
+        """The same as names of states and indices of branches or items, outermost first."""
+        if self.parent is None:
+            return ()
+        return (*self.parent.place, self.parent.step.name, self.index)
+
+    @property
     def key(self) -> str:
         """The key of the visit under way; it names answers, idempotency and randomness."""
         return f"{self.path}/{self.step.name}@{self.visit}"

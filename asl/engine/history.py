@@ -90,7 +90,7 @@ class Expander:
         event = self._event(
             time,
             f"{step.type}StateEntered",
-            (*_path(frame), step.name),
+            (*frame.place, step.name),
             {"name": step.name, "input": data},
         )
         self.entered_ids[id(frame), visit] = event.id
@@ -107,7 +107,7 @@ class Expander:
         details: dict[str, Json] = {"name": step.name, "output": output}
         if assigned:
             details["assignedVariables"] = assigned
-        return self._event(time, f"{step.type}StateExited", (*_path(frame), step.name), details)
+        return self._event(time, f"{step.type}StateExited", (*frame.place, step.name), details)
 
     def _child_event(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS."""
@@ -116,7 +116,7 @@ class Expander:
             yield self._event(
                 time,
                 f"MapIteration{what}",
-                _path(frame),
+                frame.place,
                 {"name": parent.step.name, "index": frame.index, **more},
             )
 
@@ -161,7 +161,7 @@ class Expander:
         yield from self._scheduled(time, frame, visit, step, data, variables, 0)
         if step.type in ("Map", "Parallel"):
             yield self._event(
-                time, f"{step.type}StateStarted", (*_path(frame), step.name), {"name": step.name}
+                time, f"{step.type}StateStarted", (*frame.place, step.name), {"name": step.name}
             )
 
     def _scheduled(
@@ -184,7 +184,7 @@ class Expander:
         except StateError:
             return
         yield self._event(
-            time, "TaskScheduled", (*_path(frame), step.name), {"parameters": payload}
+            time, "TaskScheduled", (*frame.place, step.name), {"parameters": payload}
         )
 
     def _failed(
@@ -194,7 +194,7 @@ class Expander:
             name = f"{step.type}StateFailed"
         else:
             name = "TaskTimedOut" if error.name == "States.Timeout" else f"{step.type}Failed"
-        yield self._event(time, name, (*_path(frame), step.name), error_details(error))
+        yield self._event(time, name, (*frame.place, step.name), error_details(error))
 
     def _retried(
         self,
@@ -207,7 +207,7 @@ class Expander:
         retry: int,
     ) -> Iterator[Event]:
         details = {"retry": retry, "delay": delay, **error_details(error)}
-        yield self._event(time, "RetryScheduled", (*_path(frame), step.name), details)
+        yield self._event(time, "RetryScheduled", (*frame.place, step.name), details)
 
     def _again(
         self,
@@ -225,7 +225,7 @@ class Expander:
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
         details = {"next": goto.name, **error_details(error)}
-        yield self._event(time, "ErrorCaught", (*_path(frame), step.name), details)
+        yield self._event(time, "ErrorCaught", (*frame.place, step.name), details)
 
     def _end(
         self,
@@ -242,10 +242,10 @@ class Expander:
         if answer is not ABSENT:
             if step.type in ("Map", "Parallel"):
                 name, details = f"{step.type}StateSucceeded", {"name": step.name}
-                yield self._event(time, name, (*_path(frame), step.name), details)
+                yield self._event(time, name, (*frame.place, step.name), details)
             elif step.type == "Task":
                 yield self._event(
-                    time, "TaskSucceeded", (*_path(frame), step.name), {"output": answer}
+                    time, "TaskSucceeded", (*frame.place, step.name), {"output": answer}
                 )
         yield self._exited(frame, time, step, output, _changes(before, after))
         if following is None:
@@ -303,15 +303,6 @@ def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
         return step.choose(data, at)
     assert step.transform is not None
     return step.next, step.transform(data, at)
-
-
-def _path(frame: Frame) -> tuple[str | int, ...]:
-    path: list[str | int] = []
-    at = frame
-    while at.parent is not None:
-        path += [at.index, at.parent.step.name]
-        at = at.parent
-    return tuple(reversed(path))
 
 
 def _changes(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:

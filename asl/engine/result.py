@@ -59,15 +59,26 @@ class Result:
         failure = self._failure
         if failure is None or failure.name != "States.Runtime" or isinstance(failure, Raised):
             return None if failure is None else failure.cause
-        expander = self._expander()
-        for record in self.records:
-            if record[0] in (FAILED, BROKEN) and record[5] is failure and record[4] is not None:
-                entered = expander.entered_ids.get((id(record[2]), record[3]))
-                return (
-                    f"An error occurred while executing the state '{record[4].name}' "
-                    f"(entered at the event id #{entered}). {failure.cause}"
-                )
-        return failure.cause
+        record = self.origin
+        if record is None:
+            return failure.cause
+        entered = self._expander().entered_ids.get((id(record[2]), record[3]))
+        return (
+            f"An error occurred while executing the state '{record[4].name}' "
+            f"(entered at the event id #{entered}). {failure.cause}"
+        )
+
+    @property
+    def origin(self) -> Record | None:
+        """The record of the state in which the error that ended everything came up."""
+        return next(
+            (
+                record
+                for record in self.records
+                if record[0] in (FAILED, BROKEN) and record[5] is self._failure and record[4]
+            ),
+            None,
+        )
 
     @cached_property
     def visited(self) -> list[str]:
