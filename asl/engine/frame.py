@@ -26,9 +26,12 @@ class Frame:
     index = 0
     item: Json = ABSENT
     visit = 0
-    draws = 0
-    retries = 0
-    attempts: dict[int, int] | None = None
+    entered = 0.0
+    """When the effect under way was entered; a retry does not enter again."""
+    _drawn = (-1, 0)
+    """The visit of the last random draw, and how many there were in it."""
+    _tried: tuple[int, dict[int, int]] = (-1, {})
+    """The visit of the last retry, and how many each retrier has made in it."""
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class Frame:
         self.host = host
         self.step = step
         self.data = data
-        self.now = self.entered = now
+        self.now = now
         self.variables = variables
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
@@ -58,13 +61,17 @@ class Frame:
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         at = self.replayed(-1, self.variables, self.now)
         if self.parent is not None:
-            at.entered, at.retries = self.parent.entered, self.parent.retries
+            at.step, at.entered = self.parent.step, self.parent.entered
+            at._tried = at.visit, self.parent.attempts
         return at
 
-    def replayed(self, visit: int, variables: dict[str, Json], now: float) -> "Frame":
+    def replayed(
+        self, visit: int, variables: dict[str, Json], now: float, retries: int = 0
+    ) -> "Frame":
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
         at = Frame(self.execution, self.host, self.step, None, now, variables)
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
+        at._tried = visit, {0: retries}
         return at
 
     @property
@@ -105,12 +112,28 @@ class Frame:
 
     def entropy(self) -> int:
         """Return 128 bits that depend on the execution, the visit and the draw alone."""
-        self.draws += 1
-        return int(_digest(self.execution.id, self.path, self.visit, self.draws)[:32], 16)
+        visit, draws = self._drawn
+        self._drawn = self.visit, draws + 1 if visit == self.visit else 1
+        return int(_digest(self.execution.id, self.path, *self._drawn)[:32], 16)
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
         self.execution.account(state, result)
+
+    @property
+    def attempts(self) -> dict[int, int]:
+        """How many retries each retrier has made in this visit, by its position."""
+        visit, attempts = self._tried
+        if visit != self.visit:
+            attempts = {}
+            self._tried = self.visit, attempts
+        return attempts
+
+    @property
+    def retries(self) -> int:
+        """How often the present visit has been retried, all retriers together."""
+        visit, attempts = self._tried
+        return sum(attempts.values()) if visit == self.visit else 0
 
     def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""
@@ -135,7 +158,9 @@ def _execution(frame: Frame, at: StateView) -> Json:
 
 
 def _state(frame: Frame, at: StateView) -> Json:
-    found: dict[str, Json] = {"Name": at.state, "EnteredTime": format_timestamp(frame.entered)}
+    # A pure state is entered and left in the same instant; `step` is the last one that was not.
+    entered = frame.entered if frame.step.name == at.state else frame.now
+    found: dict[str, Json] = {"Name": at.state, "EnteredTime": format_timestamp(entered)}
     if at.effect:
         found["RetryCount"] = frame.retries
     return found

@@ -53,8 +53,8 @@ class Expander:
         self.execution = execution
         self.count = 0
         self.started: set[int] = set()
-        self.entered_ids: dict[tuple[int, int], int] = {}
-        """The id of the event with which a visit began, by frame and visit."""
+        self.entered: dict[tuple[int, int], Event] = {}
+        """The event with which a visit began, by frame and visit."""
 
     def start(self) -> Event:
         """Return the first event."""
@@ -93,7 +93,7 @@ class Expander:
             (*frame.place, step.name),
             {"name": step.name, "input": data},
         )
-        self.entered_ids[id(frame), visit] = event.id
+        self.entered[id(frame), visit] = event
         return event
 
     def _exited(
@@ -177,8 +177,8 @@ class Expander:
         """Yield the event of an attempt; what was handed over is computed again, being pure."""
         if step.payload is None:
             return
-        at = frame.replayed(visit, variables, time)
-        at.step, at.retries = step, retry
+        at = frame.replayed(visit, variables, time, retry)
+        at.step, at.entered = step, self.entered[id(frame), visit].timestamp
         try:
             payload = step.payload(data, at)
         except StateError:

@@ -26,13 +26,12 @@ async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
     execution = frame.execution
     emit, profile = execution.emit, execution.program.profile
+    limit, checks_size = profile.max_transitions, profile.checks_every_state
     step: Step | None = frame.step
     data = frame.data
     try:
         while step is not None:
             visit, variables = frame.visit, frame.variables
-            frame.entered = frame.now
-            frame.draws = 0
             work = step.work
             if work is None:
                 first, given, visited = step, data, 0
@@ -53,21 +52,19 @@ async def interpret(frame: Frame) -> Json:
                 finally:
                     frame.visit = visit + visited
                     emit((STRETCH, frame.now, frame, visit, first, given, variables, visited, step))
-                if frame.visit > profile.max_transitions:
-                    raise _too_many(profile.max_transitions)
+                if frame.visit > limit:
+                    raise _too_many(limit)
                 if visited == TICK:
                     frame.step, frame.data = step or first, data
                     await frame.host.tick(frame)
                 continue
-            frame.step, frame.data = step, data
-            if frame.attempts is not None:
-                frame.attempts, frame.retries = None, 0
+            frame.step, frame.data, frame.entered = step, data, frame.now
             emit((ENTERED, frame.now, frame, visit, step, data, variables))
             while True:
                 failure = None
                 try:
                     answer = output = await work(data, frame)
-                    if profile.checks_every_state:
+                    if checks_size:
                         _check_size(answer, step, profile.max_payload)
                     if step.finish is not None:
                         output = step.finish(data, answer, frame)
@@ -85,8 +82,8 @@ async def interpret(frame: Frame) -> Json:
                     data, step = caught
                     break
             frame.visit = visit + 1
-            if frame.visit > profile.max_transitions:
-                raise _too_many(profile.max_transitions)
+            if frame.visit > limit:
+                raise _too_many(limit)
     except StateError as error:
         visit = frame.visit if step is None or step.work else frame.visit - 1
         emit((BROKEN, frame.now, frame, visit, step, error))
@@ -144,12 +141,10 @@ def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError)
     """
     for index, retrier in enumerate(retriers):
         if retrier.matches(error):
-            attempts = frame.attempts = frame.attempts or {}
-            done = attempts.get(index, 0)
+            done = frame.attempts.get(index, 0)
             if done >= retrier.max_attempts:
                 return None
-            attempts[index] = done + 1
-            frame.retries += 1
+            frame.attempts[index] = done + 1
             return _delay(retrier, done + 1, frame)
     return None
 

@@ -62,10 +62,10 @@ class Result:
         record = self.origin
         if record is None:
             return failure.cause
-        entered = self._expander().entered_ids.get((id(record[2]), record[3]))
+        entered = self._expander().entered[id(record[2]), record[3]]
         return (
             f"An error occurred while executing the state '{record[4].name}' "
-            f"(entered at the event id #{entered}). {failure.cause}"
+            f"(entered at the event id #{entered.id}). {failure.cause}"
         )
 
     @property

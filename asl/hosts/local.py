@@ -158,9 +158,6 @@ class LocalHost:
         What the agent gets and what it returns are copies: neither side can change the other's.
         """
         agent = self.find(target)
-        if agent.holds and agent not in self._closing:
-            self._closing += (agent,)
-            self.holds = True
         try:
             if options is None and agent.simple and self.in_event_loop:
                 result = detached(await agent.answer(handed_over(payload), None))
@@ -181,6 +178,9 @@ class LocalHost:
         return result
 
     async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
+        if agent.holds and agent not in self._closing:
+            self._closing += (agent,)
+            self.holds = True
         try:
             if options is not None:
                 return await self._in_time(agent, payload, call, options)
