@@ -28,7 +28,7 @@ print(asl.__file__, folder("schemas"), folder("conformance"), sep="\\n")
 def run(folder: Path | None, *arguments: str, cwd: Path) -> str:
     """Run Python and return its output.
 
-    With a folder, only that one and the dependencies are on its path; without one, what is installed.
+    With a folder, only that one and the dependencies are on its path; else what is installed.
     """
     others = [each for each in sys.path if each and Path(each) != ROOT]
     path = [] if folder is None else [str(folder), *others]

@@ -158,8 +158,9 @@ def _execution(frame: Frame, at: StateView) -> Json:
 
 
 def _state(frame: Frame, at: StateView) -> Json:
-    # A pure state is entered and left in the same instant; `step` is the last one that was not.
-    entered = frame.entered if frame.step.name == at.state else frame.now
+    # A pure state is entered and left in the same instant.
+    in_effect = frame.step.work is not None and frame.step.name == at.state
+    entered = frame.entered if in_effect else frame.now
     found: dict[str, Json] = {"Name": at.state, "EnteredTime": format_timestamp(entered)}
     if at.effect:
         found["RetryCount"] = frame.retries
