@@ -154,8 +154,8 @@ def test_rules_page_is_current() -> None:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the documentation, with the command `asl` on the path."""
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the documentation, with the command `asl` on the path and no modules of others."""
     place = tmp_path / "project"
     shutil.copytree(ROOT / "docs", place / "docs")
     for folder in ("conformance", "schemas"):
@@ -170,28 +170,28 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(place))
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return place
+    yield place
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(place)):
+            del sys.modules[name]
 
 
 @every_page
-def test_blocks_run(page: str, workplace: Path) -> None:
+def test_blocks_run(page: str, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of Python runs, and every command prints what the page says."""
     namespace: dict[str, Any] = {"__name__": "__page__"}
-    loaded = set(sys.modules)
     for block in blocks(page):
         where = f"{page}:{block.line}"
         if block.name is not None:
             target = workplace / block.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
+            monkeypatch.delitem(sys.modules, target.stem, raising=False)
         elif block.language == "python":
             lines = "\n" * (block.line - 1) + block.text
             exec(compile(lines, str(PAGES[page]), "exec"), namespace)
         elif block.language == "console":
             check_console(block, where)
-    for name in set(sys.modules) - loaded:
-        if str(workplace) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 def check_console(block: Block, where: str) -> None:
