@@ -143,7 +143,7 @@ def run(
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
     mocks: Mapping[str, Any] | None = None,
-    profile: str | Profile = "default",
+    profile: str | Profile | None = None,
     clock: str | Clock = "wall",
     name: str | None = None,
     express: bool = False,
@@ -158,20 +158,22 @@ def run(
     is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`,
     `"virtual"` or a clock object. `listener` gets every event.
 
-    A failed workflow is a result. Raises InvalidDocument for a document with errors and AslError
-    for misuse.
+    A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
+    input that is no JSON value (it is copied), and AslError for other misuse.
     """
+    from asl.core.values import detached
     from asl.hosts.local import drive
     from asl.hosts.run import execute
 
     program = _program(workflow, profile, ignore_blocks)
+    data = detached(input)
     registry = _registry(agents, resources, mocks)
     chosen = _clock(clock)
     _refuse_running_loop()
     return drive(
         execute(
             program,
-            input,
+            data,
             registry.find,
             chosen,
             name=name,
@@ -189,7 +191,7 @@ async def arun(
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
     mocks: Mapping[str, Any] | None = None,
-    profile: str | Profile = "default",
+    profile: str | Profile | None = None,
     clock: str | Clock = "wall",
     name: str | None = None,
     express: bool = False,
@@ -201,16 +203,18 @@ async def arun(
     Cancelling the call cancels the execution and all it has started. On a virtual clock the
     execution gets an event loop of its own, in a thread.
     """
+    from asl.core.values import detached
     from asl.hosts.clock import WallClock
     from asl.hosts.run import execute
 
     program = _program(workflow, profile, ignore_blocks)
+    data = detached(input)
     registry = _registry(agents, resources, mocks)
     chosen = _clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = execute(
         program,
-        input,
+        data,
         registry.find,
         chosen,
         name=name,
@@ -235,12 +239,16 @@ def _document(what: Document | What) -> Document:
     return what if isinstance(what, Document) else load(what)
 
 
-def _program(workflow: Program | Document | What, profile: str | Profile, ignore: bool) -> Program:
+def _program(
+    workflow: Program | Document | What, profile: str | Profile | None, ignore_blocks: bool
+) -> Program:
     from asl.program import Program
 
-    if isinstance(workflow, Program):
-        return workflow
-    return compile(workflow, profile=profile, ignore_blocks=ignore)
+    if not isinstance(workflow, Program):
+        return compile(workflow, profile=profile or "default", ignore_blocks=ignore_blocks)
+    if profile is not None or ignore_blocks:
+        raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
+    return workflow
 
 
 def _profile(profile: str | Profile) -> Profile:

@@ -116,12 +116,6 @@ def test_every_applied_rule_is_in_the_catalogue() -> None:
     assert used_codes() - {code.id for code in all_codes()} == set()
 
 
-def test_the_catalogue_and_the_profile_agree_on_aws() -> None:
-    """A warning that the aws profile makes an error is an error there in the catalogue, too."""
-    catalogue = {code.id for code in all_codes() if code.aws_severity == "error"}
-    assert AWS.warnings_are_errors <= catalogue
-
-
 # Expressions -------------------------------------------------------------------------------------
 
 

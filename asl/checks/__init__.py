@@ -104,6 +104,4 @@ def _severity(code: str, profile: Profile) -> Severity:
     rule = lookup(code)
     if profile.aws and rule.aws_severity is not None:
         return Severity(rule.aws_severity)
-    if code in profile.warnings_are_errors:
-        return Severity.ERROR
     return Severity(rule.severity)

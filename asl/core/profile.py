@@ -35,8 +35,6 @@ class Profile:
     """`States.ALL` also matches `States.DataLimitExceeded` (register C-13)."""
     java_format: bool = False
     """`States.Format` prints containers the way the recorded service does."""
-    warnings_are_errors: frozenset[str] = frozenset()
-    """Rule ids whose warning is an error here."""
     checks_every_state: bool = False
     """The payload limit holds for every effect's output, not only where values cross the border."""
     max_payload: int = 64 * 1024 * 1024
@@ -68,17 +66,6 @@ AWS = Profile(
     wildcard_matches_data_limit=True,
     java_format=True,
     checks_every_state=True,
-    warnings_are_errors=frozenset(
-        {
-            "V-TOP-09",
-            "V-ST-10",
-            "V-CHOICE-07",
-            "V-INTR-05",
-            "V-INTR-06",
-            "V-MAP-06",
-            "V-RETRY-08",
-        }
-    ),
     max_payload=256 * 1024,
     # The history quota of a standard execution: 25,000 events, at least two a transition.
     max_transitions=12_500,

@@ -7,11 +7,14 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from asl.core.errors import NotJson
+from asl.core.errors import NotJson, StateError
 
 Json: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, list or dict with str keys."""
 
+PLAIN_MEMBERS = 32
+PLAIN_LENGTH = 256
+"""What counts as small: such an object is below every limit on sizes."""
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
 
@@ -176,14 +179,29 @@ class _Foreign(Exception):
         self.steps: list[str] = []
 
 
+def received(value: Json, limit: int) -> Json:
+    """A copy of a JSON value from foreign code, of at most *limit* bytes as compact JSON.
+
+    Raises `NotJson` as `detached` does, StateError("States.DataLimitExceeded") beyond the limit.
+    """
+    if type(value) is dict and _is_plain(value):
+        return value.copy()
+    copy = detached(value)
+    if measure(copy, limit) > limit:
+        raise StateError("States.DataLimitExceeded", f"a value of more than {limit} bytes")
+    return copy
+
+
 def _is_plain(value: dict[Any, Any]) -> bool:
     """Whether an object is of the usual kind: flat, small, and so surely JSON."""
+    if len(value) > PLAIN_MEMBERS:
+        return False
     for key, item in value.items():
         if type(key) is not str or not key.isascii():
             return False
         kind = type(item)
         if kind is str:
-            if not item.isascii():
+            if not item.isascii() or len(item) > PLAIN_LENGTH:
                 return False
         elif kind is int:
             if not -_SMALL < item < _SMALL:

@@ -1,6 +1,7 @@
 """One run of a program: its identity, what it has spent, and its flat history."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from asl.core.values import Json, is_number
 from asl.program import Program
 from asl.states.host import Record
 
-__all__ = ["Execution"]
+__all__ = ["Execution", "Usage"]
 
 ARN = "arn:aws:states:us-east-1:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
@@ -17,16 +18,23 @@ ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an execution has spent so far; replaced, never changed, so that history can keep it."""
+
+    cost: Decimal = ZERO
+    tokens: int = 0
+    max_cost: Decimal | None = None
+
+
 class Execution:
     """One run of a program; shared by all of its machines.
 
     `started` is in epoch seconds, `deadline` the epoch second at which it times out. Usage is
-    counted here (`cost`, `tokens`, and both by state), whatever becomes of the states.
+    counted here (`usage`, `by_state`, `by_model`), whatever becomes of the states.
     """
 
-    cost = ZERO
-    tokens = 0
-    max_cost: Decimal | None = None
+    usage = Usage()
     prices: Mapping[str, Decimal] = MappingProxyType({})
 
     def __init__(
@@ -82,8 +90,8 @@ class Execution:
         cost = _cost(result.get("_cost"))
         if not tokens and not cost:
             return
-        self.tokens += tokens
-        self.cost += cost
+        spent = self.usage
+        self.usage = Usage(spent.cost + cost, spent.tokens + tokens, spent.max_cost)
         _add(self.by_state, state, cost, tokens)
         model = result.get("model")
         if type(model) is str:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from asl.core.values import Json
-from asl.engine.execution import ROLE, Execution
+from asl.engine.execution import ROLE, Execution, Usage
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Step
@@ -28,10 +28,11 @@ class Frame:
     visit = 0
     entered = 0.0
     """When the effect under way was entered; a retry does not enter again."""
+    _usage: Usage | None = None
     _drawn = (-1, 0)
     """The visit of the last random draw, and how many there were in it."""
-    _tried: tuple[int, dict[int, int]] = (-1, {})
-    """The visit of the last retry, and how many each retrier has made in it."""
+    _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
+    """The visit of the last retry, and `attempts` in it."""
 
     def __init__(
         self,
@@ -59,19 +60,25 @@ class Frame:
 
     def before_start(self) -> "Frame":
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
-        at = self.replayed(-1, self.variables, self.now)
+        at = self.replayed(-1, self.variables, self.now, self.usage)
         if self.parent is not None:
             at.step, at.entered = self.parent.step, self.parent.entered
             at._tried = at.visit, self.parent.attempts
         return at
 
     def replayed(
-        self, visit: int, variables: dict[str, Json], now: float, retries: int = 0
+        self,
+        visit: int,
+        variables: dict[str, Json],
+        now: float,
+        usage: Usage,
+        retries: int = 0,
     ) -> "Frame":
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
         at = Frame(self.execution, self.host, self.step, None, now, variables)
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
-        at._tried = visit, {0: retries}
+        at._usage = usage
+        at._tried = visit, {0: (retries, 0.0)}
         return at
 
     @property
@@ -102,9 +109,9 @@ class Frame:
         return f"{self.path}/{self.step.name}@{self.visit}"
 
     @property
-    def usage(self) -> "Execution":
-        """Totals of the whole execution."""
-        return self.execution
+    def usage(self) -> Usage:
+        """Totals of the whole execution; as they were then, in a frame that replays."""
+        return self._usage or self.execution.usage
 
     def price(self, model: str) -> Decimal | None:
         """Return the price of one input token of *model*, None if it is not known."""
@@ -121,8 +128,8 @@ class Frame:
         self.execution.account(state, result)
 
     @property
-    def attempts(self) -> dict[int, int]:
-        """How many retries each retrier has made in this visit, by its position."""
+    def attempts(self) -> dict[int, tuple[int, float]]:
+        """The retries of each retrier in this visit and its last delay, by its position."""
         visit, attempts = self._tried
         if visit != self.visit:
             attempts = {}
@@ -133,7 +140,7 @@ class Frame:
     def retries(self) -> int:
         """How often the present visit has been retried, all retriers together."""
         visit, attempts = self._tried
-        return sum(attempts.values()) if visit == self.visit else 0
+        return sum(made for made, _ in attempts.values()) if visit == self.visit else 0
 
     def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""
@@ -152,8 +159,8 @@ def _execution(frame: Frame, at: StateView) -> Json:
     if not execution.express:
         found["RedriveCount"] = 0
     if execution.program.profile.agent_native:
-        found["Cost"] = float(execution.cost)
-        found["TokensUsed"] = execution.tokens
+        found["Cost"] = float(frame.usage.cost)
+        found["TokensUsed"] = frame.usage.tokens
     return found
 
 

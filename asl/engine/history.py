@@ -12,7 +12,7 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
 from asl.expr.times import format_timestamp
 from asl.program import Step
@@ -130,10 +130,11 @@ class Expander:
         step: Step | None,
         data: Json,
         variables: dict[str, Json],
+        usage: Usage,
         length: int,
         after: Step | None,
     ) -> Iterator[Event]:
-        at = frame.replayed(visit, variables, time)
+        at = frame.replayed(visit, variables, time, usage)
         for offset in range(length):
             assert step is not None
             yield self._entered(frame, time, visit + offset, step, data)
@@ -156,9 +157,10 @@ class Expander:
         step: Step,
         data: Json,
         variables: dict[str, Json],
+        usage: Usage,
     ) -> Iterator[Event]:
         yield self._entered(frame, time, visit, step, data)
-        yield from self._scheduled(time, frame, visit, step, data, variables, 0)
+        yield from self._scheduled(time, frame, visit, step, data, variables, usage, 0)
         if step.type in ("Map", "Parallel"):
             yield self._event(
                 time, f"{step.type}StateStarted", (*frame.place, step.name), {"name": step.name}
@@ -171,13 +173,14 @@ class Expander:
         visit: int,
         step: Step,
         data: Json,
-        variables: Json,
+        variables: dict[str, Json],
+        usage: Usage,
         retry: int,
     ) -> Iterator[Event]:
         """Yield the event of an attempt; what was handed over is computed again, being pure."""
         if step.payload is None:
             return
-        at = frame.replayed(visit, variables, time, retry)
+        at = frame.replayed(visit, variables, time, usage, retry)
         at.step, at.entered = step, self.entered[id(frame), visit].timestamp
         try:
             payload = step.payload(data, at)
@@ -217,9 +220,10 @@ class Expander:
         step: Step,
         data: Json,
         variables: dict[str, Json],
+        usage: Usage,
         retry: int,
     ) -> Iterator[Event]:
-        yield from self._scheduled(time, frame, visit, step, data, variables, retry)
+        yield from self._scheduled(time, frame, visit, step, data, variables, usage, retry)
 
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
@@ -287,8 +291,8 @@ def visited(records: Iterable[Record]) -> Iterator[str]:
         if kind == kinds.ENTERED:
             yield step.name
         elif kind == kinds.STRETCH:
-            data, variables, length, _ = rest
-            at = frame.replayed(visit, variables, time)
+            data, variables, usage, length, _ = rest
+            at = frame.replayed(visit, variables, time, usage)
             for _ in range(length):
                 yield step.name
                 try:

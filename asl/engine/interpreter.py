@@ -19,7 +19,7 @@ MAX_DELAY = 99_999_999.0
 
 TICK = 10_000
 """Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
-_UP_TO_TICK = range(1, TICK + 1)
+_TICK = range(1, TICK + 1)
 
 
 async def interpret(frame: Frame) -> Json:
@@ -30,13 +30,16 @@ async def interpret(frame: Frame) -> Json:
     step: Step | None = frame.step
     data = frame.data
     try:
+        if checks_size:
+            _check_size(data, frame.step, profile.max_payload)
         while step is not None:
             visit, variables = frame.visit, frame.variables
             work = step.work
             if work is None:
-                first, given, visited = step, data, 0
+                first, given, usage, visited = step, data, execution.usage, 0
+                steps = _TICK if visit + TICK <= limit else range(1, limit - visit + 1)
                 try:
-                    for visited in _UP_TO_TICK:
+                    for visited in steps:
                         choose = step.choose
                         if choose is not None:
                             step, data = choose(data, frame)
@@ -51,15 +54,20 @@ async def interpret(frame: Frame) -> Json:
                             break
                 finally:
                     frame.visit = visit + visited
-                    emit((STRETCH, frame.now, frame, visit, first, given, variables, visited, step))
-                if frame.visit > limit:
-                    raise _too_many(limit)
-                if visited == TICK:
-                    frame.step, frame.data = step or first, data
-                    await frame.host.tick(frame)
+                    emit(
+                        (STRETCH, frame.now, frame, visit, first, given, variables, usage,
+                         visited, step)
+                    )  # fmt: skip
+                if checks_size:
+                    _check_size(data, first, profile.max_payload)
+                if step is not None and step.work is None:
+                    frame.step, frame.data = step, data
+                    await _tick(frame, limit)
                 continue
+            if visit >= limit:
+                raise _too_many(limit)
             frame.step, frame.data, frame.entered = step, data, frame.now
-            emit((ENTERED, frame.now, frame, visit, step, data, variables))
+            emit((ENTERED, frame.now, frame, visit, step, data, variables, execution.usage))
             while True:
                 failure = None
                 try:
@@ -82,8 +90,6 @@ async def interpret(frame: Frame) -> Json:
                     data, step = caught
                     break
             frame.visit = visit + 1
-            if frame.visit > limit:
-                raise _too_many(limit)
     except StateError as error:
         visit = frame.visit if step is None or step.work else frame.visit - 1
         emit((BROKEN, frame.now, frame, visit, step, error))
@@ -105,7 +111,8 @@ async def _recovered(
     if delay is not None:
         emit((RETRIED, frame.now, frame, visit, step, failure, delay, frame.retries))
         await frame.host.sleep_until(frame, frame.now + delay)
-        emit((AGAIN, frame.now, frame, visit, step, data, variables, frame.retries))
+        usage = frame.execution.usage
+        emit((AGAIN, frame.now, frame, visit, step, data, variables, usage, frame.retries))
         return None
     for catcher in step.catchers:
         if catcher.matches(failure):
@@ -118,6 +125,13 @@ async def _recovered(
             )  # fmt: skip
             return output, catcher.next
     raise failure
+
+
+async def _tick(frame: Frame, limit: int) -> None:
+    """Between two parts of a long stretch: no more transitions than allowed, and cancellable."""
+    if frame.visit >= limit:
+        raise _too_many(limit)
+    await frame.host.tick(frame)
 
 
 def _too_many(limit: int) -> StateError:
@@ -141,15 +155,16 @@ def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError)
     """
     for index, retrier in enumerate(retriers):
         if retrier.matches(error):
-            done = frame.attempts.get(index, 0)
+            done, previous = frame.attempts.get(index, (0, retrier.interval))
             if done >= retrier.max_attempts:
                 return None
-            frame.attempts[index] = done + 1
-            return _delay(retrier, done + 1, frame)
+            delay = _delay(retrier, done + 1, previous, frame)
+            frame.attempts[index] = done + 1, delay
+            return delay
     return None
 
 
-def _delay(retrier: Retrier, attempt: int, frame: Frame) -> float:
+def _delay(retrier: Retrier, attempt: int, previous: float, frame: Frame) -> float:
     most = MAX_DELAY if retrier.max_delay is None else retrier.max_delay
     try:
         delay = min(most, retrier.interval * retrier.backoff_rate ** (attempt - 1))
@@ -158,7 +173,6 @@ def _delay(retrier: Retrier, attempt: int, frame: Frame) -> float:
     if retrier.jitter == "FULL":
         return delay * frame.entropy() / 2**128
     if retrier.jitter == "DECORRELATED":
-        previous = min(most, 3.0 ** (attempt - 1) * retrier.interval)
         spread = 3 * previous - retrier.interval
         return min(most, retrier.interval + spread * frame.entropy() / 2**128)
     return delay

@@ -14,15 +14,15 @@ from typing import Any
 from asl.states.host import Record
 
 STRETCH = "stretch"
-"""`first step, data, variables, length, step after`: pure states that ran in one go."""
+"""`data, variables, usage, length, step after`: pure states that ran in one go."""
 ENTERED = "entered"
-"""`data, variables`: a state that reaches the world began."""
+"""`data, variables, usage`: a state that reaches the world began."""
 FAILED = "failed"
 """`error`: one attempt failed."""
 RETRIED = "retried"
 """`error, delay, retry`: the state will run again after *delay* seconds."""
 AGAIN = "again"
-"""`data, variables, retry`: the delay is over, the next attempt begins."""
+"""`data, variables, usage, retry`: the delay is over, the next attempt begins."""
 CAUGHT = "caught"
 """`error, next step`: a catcher takes over."""
 EXITED = "exited"
@@ -33,11 +33,11 @@ ABORTED = "aborted"
 """The machine was cancelled because a sibling failed."""
 
 _LENGTHS = {
-    STRETCH: 9,
-    ENTERED: 7,
+    STRETCH: 10,
+    ENTERED: 8,
     FAILED: 6,
     RETRIED: 8,
-    AGAIN: 8,
+    AGAIN: 9,
     CAUGHT: 7,
     EXITED: 10,
     BROKEN: 6,

@@ -105,8 +105,8 @@ class Result:
         """What agents reported: `cost`, `tokens`, and both by state and by model."""
         execution = self.execution
         return {
-            "cost": float(execution.cost),
-            "tokens": execution.tokens,
+            "cost": float(execution.usage.cost),
+            "tokens": execution.usage.tokens,
             "byState": _totals(execution.by_state),
             "byModel": _totals(execution.by_model),
         }

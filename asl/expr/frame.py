@@ -12,9 +12,20 @@ __all__ = ["Evaluate", "Frame", "StateView", "Usage", "constant", "identity"]
 class Usage(Protocol):
     """What the execution has spent so far, and its limit."""
 
-    cost: Decimal
-    tokens: int
-    max_cost: Decimal | None
+    @property
+    def cost(self) -> Decimal:
+        """Money spent, in the budget's currency."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Tokens used."""
+        ...
+
+    @property
+    def max_cost(self) -> Decimal | None:
+        """The workflow's limit, None without one."""
+        ...
 
 
 class StateView(Protocol):

@@ -158,7 +158,7 @@ class Fork:
         self.failure = error
         for index in sorted(self.running):
             frame = self.running[index]
-            frame.emit((ABORTED, frame.now, frame, frame.visit, frame.step))
+            frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
         for task in (*self.tasks.values(), *self.fresh.values()):
             task.cancel()
         self.fresh.clear()

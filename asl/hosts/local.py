@@ -11,7 +11,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, detached, handed_over
+from asl.core.values import Json, handed_over, received
 from asl.engine.agent import Agent, Call, Find
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
@@ -79,10 +79,12 @@ class LocalHost:
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
 
-    def __init__(self, find: Find, clock: Clock, deadline: float | None = None) -> None:
+    def __init__(self, find: Find, clock: Clock, limit: int, deadline: float | None = None) -> None:
         self.find = find
         self.clock = clock
         self.now = clock.now
+        self.limit = limit
+        """Bytes that an agent's answer may have."""
         self.deadline = deadline
 
     # Life
@@ -160,11 +162,11 @@ class LocalHost:
         agent = self.find(target)
         try:
             if options is None and agent.simple and self.in_event_loop:
-                result = detached(await agent.answer(handed_over(payload), None))
+                result = received(await agent.answer(handed_over(payload), None), self.limit)
             else:
                 call = Call(at, target, options)
                 own = handed_over(payload)
-                result = detached(await self._ask(agent, own, call, options))
+                result = received(await self._ask(agent, own, call, options), self.limit)
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
         except (Exception, SystemExit) as error:

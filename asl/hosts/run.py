@@ -52,7 +52,7 @@ async def execute(
         expander = Expander(execution)
         execution.emit = _told(history, expander, listener)
         listener(expander.start())
-    host = LocalHost(find, clock, execution.deadline)
+    host = LocalHost(find, clock, program.profile.max_payload, execution.deadline)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})

@@ -79,7 +79,7 @@ class Options:
         """Return the cause of a timeout: *what* did not come within *seconds*."""
         if self.state is None:
             return None
-        return f"state '{self.state}': no {what} within {seconds:g} seconds"
+        return f"state '{self.state}': no {what} within {seconds:g} s"
 
 
 class Fan:

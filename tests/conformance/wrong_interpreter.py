@@ -118,7 +118,7 @@ _fork = LocalHost.fork
 
 def shared_retry_count(frame: Any, retriers: Any, error: Any) -> float | None:
     """All retriers of a state count together."""
-    made = max(frame.attempts.values(), default=0)
+    made = max(frame.attempts.values(), default=(0, 1.0))
     frame.attempts.update(dict.fromkeys(range(len(retriers)), made))
     return _retry_delay(frame, retriers, error)
 

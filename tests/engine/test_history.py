@@ -76,7 +76,7 @@ def test_a_stretch_expands_to_what_single_steps_record(monkeypatch: pytest.Monke
     """
     whole = run()
     monkeypatch.setattr(interpreter, "TICK", 1)
-    monkeypatch.setattr(interpreter, "_UP_TO_TICK", range(1, 2))
+    monkeypatch.setattr(interpreter, "_TICK", range(1, 2))
     single = run()
     assert [(e.type, e.path) for e in whole.events] == [(e.type, e.path) for e in single.events]
     assert whole.visited == single.visited

@@ -1,0 +1,452 @@
+"""The front door: load, check, compile, run and arun, and what they refuse."""
+
+import asyncio
+import copy
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+
+PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
+ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}}}
+WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}
+DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
+AGENTLESS = {
+    "StartAt": "Approve",
+    "States": {"Approve": {"Type": "Approval", "Prompt": "ok?", "End": True}},
+}
+YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
+
+
+def shout(parameters: Any) -> Any:
+    """An agent for `module:function`."""
+    return {"shouted": parameters}
+
+
+# Documents
+
+
+def test_a_document_comes_from_anywhere(tmp_path: Path) -> None:
+    """A path, a text, bytes, a dict, a stream of text or of bytes: all are the same document."""
+    text = json.dumps(PASS)
+    path = tmp_path / "only.asl.json"
+    path.write_text(text)
+    yaml = tmp_path / "only.asl.yaml"
+    yaml.write_text(YAML)
+    with path.open() as stream, path.open("rb") as binary:
+        sources: list[Any] = [
+            path, str(path), yaml, text, YAML, text.encode(), copy.deepcopy(PASS),
+            io.StringIO(text), io.BytesIO(text.encode()), stream, binary,
+        ]  # fmt: skip
+        documents = [asl.load(source) for source in sources]
+    assert all(document.value == PASS for document in documents)
+    assert [asl.run(document, 7).output for document in documents] == [7] * len(sources)
+
+
+@pytest.mark.parametrize("take", [asl.check, asl.compile, asl.run], ids=lambda f: f.__name__)
+def test_every_function_takes_what_load_takes(take: Any, tmp_path: Path) -> None:
+    """Loading first is never needed."""
+    path = tmp_path / "only.asl.json"
+    path.write_text(json.dumps(PASS))
+    for what in (path, json.dumps(PASS), PASS, asl.load(PASS)):
+        take(what)
+
+
+def test_a_missing_file_is_named_with_its_neighbour(tmp_path: Path) -> None:
+    """The hint is a file of a similar name."""
+    (tmp_path / "review.asl.json").write_text("{}")
+    with pytest.raises(asl.DocumentNotFound, match=r"did you mean 'review\.asl\.json'"):
+        asl.load(tmp_path / "reveiw.asl.json")
+
+
+@pytest.mark.parametrize("text", ["{", "{]", '{"StartAt": }', '{"a": 1, "a": 2}', "a: [\n", "[1,\n2]"])
+def test_a_text_that_cannot_be_read_carries_a_report(text: str) -> None:
+    """With the place of every fault."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(text, name="broken")
+    report = refusal.value.report
+    assert not report.ok
+    assert all(each.line is not None and each.file == "broken" for each in report)
+    assert str(refusal.value).startswith("broken:")
+
+
+@pytest.mark.parametrize("what", [None, 5, [], object()])
+def test_what_is_no_document_at_all_is_misuse(what: Any) -> None:
+    """The type that was given is named."""
+    with pytest.raises(asl.AslError, match=type(what).__name__):
+        asl.load(what)
+
+
+def test_a_dict_that_is_not_json_is_refused_with_the_place() -> None:
+    """As early as it is loaded."""
+    with pytest.raises(asl.NotJson, match=r"\$\['States'\]\['Only'\]\['Result'\]"):
+        asl.load({"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Result": (1, 2)}}})
+
+
+# Checking and compiling
+
+
+def test_check_reports_and_does_not_raise() -> None:
+    """A report knows whether there is an error, and yields its findings in order."""
+    assert asl.check(PASS).ok
+    report = asl.check(DANGLING)
+    assert not report.ok
+    assert [each.code for each in report.errors] == ["V-ST-03"]
+    assert "'Onyl'" in report.errors[0].message
+    assert len(report) == len(list(report))
+
+
+def test_strict_makes_warnings_errors() -> None:
+    """Without it a warning leaves the report in order."""
+    risky = {
+        "StartAt": "C",
+        "States": {
+            "C": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "IsNull": True, "Next": "E"}],
+            },
+            "E": {"Type": "Succeed"},
+        },
+    }
+    assert asl.check(risky).ok
+    assert asl.check(risky).warnings
+    assert not asl.check(risky, strict=True).ok
+
+
+def test_compile_refuses_what_check_finds() -> None:
+    """The exception carries the report, and its text has one line for each error."""
+    with pytest.raises(asl.InvalidDocument, match="V-ST-03") as refusal:
+        asl.compile(DANGLING)
+    assert refusal.value.report.errors == asl.check(DANGLING).errors
+    assert isinstance(refusal.value, asl.AslError)
+
+
+def test_what_is_not_executed_is_checked_but_not_compiled() -> None:
+    """`EXEC-...` is information to a check, and an error to a run."""
+    assert asl.check(AGENTLESS).ok
+    with pytest.raises(asl.InvalidDocument, match="EXEC-01"):
+        asl.compile(AGENTLESS)
+
+
+def test_blocks_are_ignored_only_on_request() -> None:
+    """A document with a budget does not run as if it had none."""
+    budget = {**PASS, "Budget": {"MaxCost": "$1.00"}}
+    with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
+        asl.run(budget)
+    assert asl.run(budget, 1, ignore_blocks=True).output == 1
+
+
+def test_a_program_is_reusable_and_named_after_its_file(tmp_path: Path) -> None:
+    """One compilation, many runs."""
+    path = tmp_path / "order.asl.json"
+    path.write_text(json.dumps(PASS))
+    program = asl.compile(path)
+    assert program.name == "order"
+    assert [asl.run(program, each).output for each in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("profile", ["default", "aws", "lenient"])
+def test_profiles_go_by_name_or_object(profile: str) -> None:
+    """Everywhere a profile is taken."""
+    from asl.core.profile import PROFILES
+
+    for each in (profile, PROFILES[profile]):
+        assert asl.check(PASS, profile=each).ok
+        assert asl.compile(PASS, profile=each).profile.name == profile
+        assert asl.run(PASS, 1, profile=each).ok
+
+
+@pytest.mark.parametrize("take", [asl.check, asl.compile, asl.run], ids=lambda f: f.__name__)
+def test_an_unknown_profile_is_misuse(take: Any) -> None:
+    """The message lists those there are."""
+    with pytest.raises(asl.AslError, match="no profile 'strict'.*default, aws, lenient"):
+        take(PASS, profile="strict")
+
+
+def test_an_unknown_clock_is_misuse() -> None:
+    """The message lists those there are."""
+    with pytest.raises(asl.AslError, match="no clock 'sun'.*'wall' and 'virtual'"):
+        asl.run(PASS, clock="sun")
+
+
+# Running
+
+
+@pytest.mark.parametrize("value", [None, True, 0, 1.5, "", "text", [], [1, [2]], {}, {"a": None}])
+def test_any_json_value_is_input(value: Any) -> None:
+    """Null, scalars, arrays and objects go through untouched."""
+    result = asl.run(PASS, value)
+    assert result.ok
+    assert result.output == value
+    assert type(result.output) is type(value)
+
+
+def test_an_absent_input_is_an_empty_object() -> None:
+    """Null has to be said."""
+    assert asl.run(PASS).output == {}
+    assert asl.run(PASS, None).output is None
+
+
+def test_a_result_tells_what_happened() -> None:
+    """Status, output, usage, route, time and events."""
+    used = {"answer": 42, "_tokens": 10, "_cost": 0.25, "model": "m"}
+    result = asl.run(ASK, {"q": 1}, agents={"A": {"return": used, "delay": 5}}, clock="virtual")
+    assert result.ok
+    assert result.to_json() == {
+        "status": "SUCCEEDED",
+        "output": used,
+        "visited": ["Ask"],
+        "usage": {
+            "cost": 0.25,
+            "tokens": 10,
+            "byState": {"Ask": {"cost": 0.25, "tokens": 10}},
+            "byModel": {"m": {"cost": 0.25, "tokens": 10}},
+        },
+        "elapsed": 5,
+    }
+    assert [event.type for event in result.events] == [
+        "ExecutionStarted",
+        "TaskStateEntered",
+        "TaskScheduled",
+        "TaskSucceeded",
+        "TaskStateExited",
+        "ExecutionSucceeded",
+    ]
+    json.dumps([event.to_json() for event in result.events], allow_nan=False)
+
+
+def test_a_failed_workflow_is_a_result() -> None:
+    """With error and cause, and no output."""
+    result = asl.run(ASK, agents={"A": {"raise": {"Error": "Busy", "Cause": "later"}}})
+    assert (result.status, result.error, result.cause) == ("FAILED", "Busy", "later")
+    assert not result.ok
+    told = result.to_json()
+    assert told["error"] == "Busy"
+    assert told["cause"] == "later"
+    assert "output" not in told
+
+
+def test_an_unbound_agent_fails_the_state_with_a_hint() -> None:
+    """It is found when the state runs, as a failure of the workflow."""
+    result = asl.run(ASK, agents={"B": {"return": 1}})
+    assert result.error == "States.AgentNotFound"
+    assert "'A'" in (result.cause or "")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [shout, f"{__name__}:shout", {"return": {"shouted": 1}}],
+    ids=["function", "name", "script"],
+)
+def test_an_agent_is_a_function_a_name_or_a_script(agent: Any) -> None:
+    """All of them answer."""
+    assert asl.run(ASK, 1, agents={"A": agent}).output == {"shouted": 1}
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ("nowhere_at_all:f", "cannot import"),
+        (f"{__name__}:shuot", "did you mean"),
+        ("shout", "module:function"),
+        (5, "int"),
+        ({"retrun": 1}, "retrun"),
+        (lambda: None, "takes"),
+    ],
+)
+def test_a_binding_that_cannot_answer_is_misuse(agent: Any, message: str) -> None:
+    """Before anything runs."""
+    with pytest.raises(asl.AslError, match=message):
+        asl.run(ASK, agents={"A": agent})
+
+
+def test_resources_and_mocks_answer_for_tasks() -> None:
+    """A mock of a state wins over the handler of its resource."""
+    document = {
+        "StartAt": "S",
+        "States": {"S": {"Type": "Task", "Resource": "arn:aws:lambda:x:y:function:f", "End": True}},
+    }
+    resources = {"arn:aws:lambda:*:function:f": {"return": "handler"}}
+    assert asl.run(document, resources=resources).output == "handler"
+    mocked = asl.run(document, resources=resources, mocks={"S": {"return": "mock"}})
+    assert mocked.output == "mock"
+
+
+def test_a_name_and_a_listener() -> None:
+    """The execution bears its name; the listener hears every event of the history."""
+    document = {
+        "StartAt": "Only",
+        "States": {
+            "Only": {"Type": "Pass", "Parameters": {"n.$": "$$.Execution.Name"}, "End": True}
+        },
+    }
+    heard: list[asl.Event] = []
+    result = asl.run(document, name="mine", listener=heard.append)
+    assert result.output == {"n": "mine"}
+    assert heard == result.events
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=3), below),
+    max_leaves=10,
+)
+CHANGING = {
+    "StartAt": "Add",
+    "States": {
+        "Add": {"Type": "Pass", "Result": {"new": 1}, "ResultPath": "$.a.b", "Next": "Ask"},
+        "Ask": {
+            "Type": "Task",
+            "Agent": "A",
+            "ResultPath": "$.a.c",
+            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.e", "Next": "Each"}],
+            "Next": "Each",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemProcessor": {
+                "StartAt": "Put",
+                "States": {
+                    "Put": {"Type": "Pass", "Result": 0, "ResultPath": "$.put", "End": True}
+                },
+            },
+            "End": True,
+        },
+    },
+}
+
+
+def spoil(parameters: Any) -> Any:
+    """An agent that changes everything it gets, and returns it."""
+    if isinstance(parameters, dict):
+        for value in parameters.values():
+            spoil(value)
+        parameters["spoilt"] = True
+    elif isinstance(parameters, list):
+        for value in parameters:
+            spoil(value)
+        parameters.append("spoilt")
+    return parameters
+
+
+PROGRAM = asl.compile(CHANGING)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "e", "x"]), JSON), st.lists(JSON, max_size=3))
+def test_running_never_changes_the_input(data: Any, items: Any) -> None:
+    """Whatever the states and their agents do to their own."""
+    given_in = {**data, "items": items}
+    before = copy.deepcopy(given_in)
+    asl.run(PROGRAM, given_in, agents={"A": spoil})
+    assert given_in == before
+
+
+# Time and event loops
+
+
+def test_virtual_time_takes_no_time() -> None:
+    """By name or as an object, which says afterwards how late it is."""
+    begun = time.monotonic()
+    assert asl.run(WAIT, clock="virtual").elapsed == 90_000
+    clock = asl.VirtualClock(start=1_000_000.0)
+    assert asl.run(WAIT, clock=clock).ok
+    assert clock.now() == 1_090_000.0
+    assert time.monotonic() - begun < 5
+
+
+def test_wall_time_is_real() -> None:
+    """A clock object serves as well as its name."""
+    before = time.time()
+    result = asl.run(PASS, clock=asl.WallClock())
+    assert before <= result.execution.started <= result.ended <= time.time()
+
+
+def test_run_inside_a_running_loop_is_refused() -> None:
+    """It would block the loop; the message names the way out."""
+
+    async def main() -> None:
+        with pytest.raises(asl.AslError, match=r"await asl\.arun"):
+            asl.run(PASS)
+
+    asyncio.run(main())
+
+
+def test_arun_runs_on_the_callers_loop() -> None:
+    """Coroutines of agents share it with everybody else."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def agent(parameters: Any) -> Any:
+            assert asyncio.get_running_loop() is loop
+            await asyncio.sleep(0)
+            return parameters
+
+        results = await asyncio.gather(*(asl.arun(ASK, n, agents={"A": agent}) for n in range(9)))
+        assert [result.output for result in results] == list(range(9))
+
+    asyncio.run(main())
+
+
+def test_arun_on_the_virtual_clock_does_not_hold_up_the_loop() -> None:
+    """It gets a loop of its own, in which a day passes at once."""
+
+    async def main() -> None:
+        results = await asyncio.wait_for(
+            asyncio.gather(*(asl.arun(WAIT, clock="virtual") for _ in range(3))), 10
+        )
+        assert [result.elapsed for result in results] == [90_000] * 3
+
+    asyncio.run(main())
+
+
+def test_cancelling_arun_cancels_the_execution() -> None:
+    """The agent that is being awaited is cancelled too."""
+
+    async def main() -> None:
+        stopped = asyncio.Event()
+        entered = asyncio.Event()
+
+        async def agent(parameters: Any) -> Any:
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        task = asyncio.create_task(asl.arun(ASK, agents={"A": agent}))
+        await asyncio.wait_for(entered.wait(), 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert stopped.is_set()
+
+    asyncio.run(main())
+
+
+def test_arun_refuses_as_run_does() -> None:
+    """Documents with errors and unknown names."""
+
+    async def main() -> None:
+        with pytest.raises(asl.InvalidDocument):
+            await asl.arun(DANGLING)
+        with pytest.raises(asl.AslError, match="no clock"):
+            await asl.arun(PASS, clock="sun")
+        with pytest.raises(asl.AslError, match="no profile"):
+            await asl.arun(PASS, profile="strict")
+
+    asyncio.run(main())
+
+
+def test_the_module_has_what_it_promises_and_nothing_else() -> None:
+    """Every name of `__all__` is there; any other is an AttributeError."""
+    assert all(getattr(asl, name) is not None for name in asl.__all__)
+    assert not hasattr(asl, "Interpreter")
