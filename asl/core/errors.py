@@ -69,6 +69,15 @@ class StateError(Exception):
         return ": ".join(part for part in (self.name, self.cause) if part is not None)
 
 
+def too_large(state: str) -> StateError:
+    """The error of a state whose input or result is over the limit, in AWS's words."""
+    return StateError(
+        "States.DataLimitExceeded",
+        f"The state/task '{state}' returned a result with a size exceeding the maximum number of "
+        "bytes service limit.",
+    )
+
+
 class ExpressionFault(Exception):
     """An expression's text is wrong at `offset` (0-based, in characters); `code` is a rule id."""
 

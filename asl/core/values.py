@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from asl.core.errors import NotJson, StateError
+from asl.core.errors import NotJson, too_large
 
 Json: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, list or dict with str keys."""
@@ -179,8 +179,8 @@ class _Foreign(Exception):
         self.steps: list[str] = []
 
 
-def received(value: Json, limit: int) -> Json:
-    """A copy of a JSON value from foreign code, of at most *limit* bytes as compact JSON.
+def received(value: Json, limit: int, state: str) -> Json:
+    """A copy of what foreign code answered to *state*, at most *limit* bytes as compact JSON.
 
     Raises `NotJson` as `detached` does, StateError("States.DataLimitExceeded") beyond the limit.
     """
@@ -188,7 +188,7 @@ def received(value: Json, limit: int) -> Json:
         return value.copy()
     copy = detached(value)
     if measure(copy, limit) > limit:
-        raise StateError("States.DataLimitExceeded", f"a value of more than {limit} bytes")
+        raise too_large(state)
     return copy
 
 

@@ -5,7 +5,7 @@ world, and owns Retry and Catch. It awaits nothing but host methods and knows no
 loop and no randomness of its own, so that any host can drive it.
 """
 
-from asl.core.errors import StateError
+from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, ENTERED, EXITED, FAILED, RETRIED, STRETCH
@@ -138,13 +138,9 @@ def _too_many(limit: int) -> StateError:
     return StateError("States.Runtime", f"a machine made more than {limit} transitions")
 
 
-def _check_size(result: Json, step: Step, limit: int) -> None:
-    if measure(result, limit) > limit:
-        raise StateError(
-            "States.DataLimitExceeded",
-            f"The state/task '{step.name}' returned a result with a size exceeding the maximum "
-            "number of bytes service limit.",
-        )
+def _check_size(value: Json, step: Step, limit: int) -> None:
+    if measure(value, limit) > limit:
+        raise too_large(step.name)
 
 
 def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError) -> float | None:

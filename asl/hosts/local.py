@@ -162,11 +162,12 @@ class LocalHost:
         agent = self.find(target)
         try:
             if options is None and agent.simple and self.in_event_loop:
-                result = received(await agent.answer(handed_over(payload), None), self.limit)
+                answer = await agent.answer(handed_over(payload), None)
             else:
                 call = Call(at, target, options)
                 own = handed_over(payload)
-                result = received(await self._ask(agent, own, call, options), self.limit)
+                answer = await self._ask(agent, own, call, options)
+            result = received(answer, self.limit, target.state)
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
         except (Exception, SystemExit) as error:
