@@ -66,7 +66,9 @@ def test_a_missing_file_is_named_with_its_neighbour(tmp_path: Path) -> None:
         asl.load(tmp_path / "reveiw.asl.json")
 
 
-@pytest.mark.parametrize("text", ["{", "{]", '{"StartAt": }', '{"a": 1, "a": 2}', "a: [\n", "[1,\n2]"])
+@pytest.mark.parametrize(
+    "text", ["{", "{]", '{"StartAt": }', '{"a": 1, "a": 2}', "a: [\n", "[1,\n2]"]
+)
 def test_a_text_that_cannot_be_read_carries_a_report(text: str) -> None:
     """With the place of every fault."""
     with pytest.raises(asl.InvalidDocument) as refusal:

@@ -27,7 +27,7 @@ def faults(folder: Path, text: str) -> str:
 
 def test_every_kind_of_agent_can_be_written_down(tmp_path: Path) -> None:
     """Functions, programs and scripts are bound in three sections."""
-    command = json.dumps([sys.executable, "-c", 'input(); print(\'{"return": 3}\')'])
+    command = json.dumps([sys.executable, "-c", "input(); print('{\"return\": 3}')"])
     bound = load_bindings(
         written(
             tmp_path,

@@ -6,7 +6,7 @@ from typing import Any
 
 from asl.agents.process import ProcessAgent
 
-PROGRAM = '''
+PROGRAM = """
 import json, os, sys, time
 mode = sys.argv[1]
 if mode == "stillborn":
@@ -44,7 +44,7 @@ for line in sys.stdin:
         print(flush=True)
         answer = {"return": "done"}
     print(json.dumps(answer), flush=True)
-'''
+"""
 
 
 def task(**fields: Any) -> dict[str, Any]:

@@ -96,9 +96,7 @@ def test_a_failed_workflow_exits_with_1(asl: Asl) -> None:
     done = asl("run", "fail.asl.json")
     assert done.exit_code == 1
     assert done.stdout == ""
-    assert done.stderr == (
-        "asl: workflow failed: Refused: why\n  in No at fail.asl.json:4:5\n"
-    )
+    assert done.stderr == ("asl: workflow failed: Refused: why\n  in No at fail.asl.json:4:5\n")
 
 
 def test_a_failure_inside_a_fork_is_located(asl: Asl, folder: Path) -> None:

@@ -54,7 +54,9 @@ def test_a_trace_shows_what_goes_in_and_out(asl: Asl, folder: Path) -> None:
         "--agents", "worker.json", "--virtual-time", "--trace",
     )  # fmt: skip
     assert done.stdout == '"ok"\n'
-    assert done.stderr == """\
+    assert (
+        done.stderr
+        == """\
 Prepare  Pass, flow.json:4, at 0.000 s
   input            {"n":2,"items":[7]}
   effective input  {"n":2,"items":[7]}
@@ -91,6 +93,7 @@ Last  Pass, flow.json:47, at 3.000 s
   result           "ok"
   output           "ok"
 """
+    )
 
 
 @pytest.mark.parametrize(

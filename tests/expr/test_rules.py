@@ -192,9 +192,11 @@ COMPARISONS = st.sampled_from(sorted(OPERATORS)).flatmap(
 )
 RULES = st.recursive(
     COMPARISONS,
-    lambda below: st.builds(lambda rules: {"And": rules}, st.lists(below, min_size=1, max_size=3))
-    | st.builds(lambda rules: {"Or": rules}, st.lists(below, min_size=1, max_size=3))
-    | st.builds(lambda rule: {"Not": rule}, below),
+    lambda below: (
+        st.builds(lambda rules: {"And": rules}, st.lists(below, min_size=1, max_size=3))
+        | st.builds(lambda rules: {"Or": rules}, st.lists(below, min_size=1, max_size=3))
+        | st.builds(lambda rule: {"Not": rule}, below)
+    ),
     max_leaves=6,
 )
 DATA = st.fixed_dictionaries({"v": VALUES, "w": VALUES})

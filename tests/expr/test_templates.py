@@ -98,12 +98,14 @@ LITERALS = st.recursive(
 PATHS = st.sampled_from(["$", "$.a", "$.b.c", "$.b.c[1]", "$.b.c[*]", "$x", "$.n"])
 TEMPLATES = st.recursive(
     LITERALS | st.builds(lambda key, path: {f"{key}.$": path}, KEYS, PATHS),
-    lambda below: st.lists(below, max_size=3)
-    | st.dictionaries(KEYS, below, max_size=2)
-    | st.builds(
-        lambda members, path: {**members, "dynamic.$": path},
-        st.dictionaries(KEYS, below, max_size=3),
-        PATHS,
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.dictionaries(KEYS, below, max_size=2)
+        | st.builds(
+            lambda members, path: {**members, "dynamic.$": path},
+            st.dictionaries(KEYS, below, max_size=3),
+            PATHS,
+        )
     ),
     max_leaves=10,
 )

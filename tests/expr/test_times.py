@@ -224,3 +224,16 @@ def test_a_relative_time_has_a_sign_and_a_unit(text: str, seconds: float | None)
 def test_a_shifted_clock_is_an_instant() -> None:
     """The clock's seconds and instants compare."""
     assert shifted(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
+
+
+@given(
+    st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)),
+    st.sampled_from(["Z", "+05:30", "-08:00"]),
+)
+def test_an_independent_parser_reads_the_same_instant(moment: datetime, offset: str) -> None:
+    """python-dateutil agrees on every date, fraction and offset that both can say."""
+    from dateutil.parser import isoparse
+
+    text = moment.isoformat() + offset
+    elapsed = isoparse(text) - datetime(1970, 1, 1, tzinfo=UTC)
+    assert parse_timestamp(text) == elapsed // timedelta(microseconds=1) * 1000
