@@ -168,13 +168,13 @@ def test_profiles_go_by_name_or_object(profile: str) -> None:
 @pytest.mark.parametrize("take", [asl.check, asl.compile, asl.run], ids=lambda f: f.__name__)
 def test_an_unknown_profile_is_misuse(take: Any) -> None:
     """The message lists those there are."""
-    with pytest.raises(asl.AslError, match="no profile 'strict'.*default, aws, lenient"):
+    with pytest.raises(asl.AslError, match=r"no profile 'strict'.*default, aws, lenient"):
         take(PASS, profile="strict")
 
 
 def test_an_unknown_clock_is_misuse() -> None:
     """The message lists those there are."""
-    with pytest.raises(asl.AslError, match="no clock 'sun'.*'wall' and 'virtual'"):
+    with pytest.raises(asl.AslError, match=r"no clock 'sun'.*'wall' and 'virtual'"):
         asl.run(PASS, clock="sun")
 
 

@@ -156,16 +156,17 @@ def detached(value: Json) -> Json:
 _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
-def handed_over(value: Json) -> Json:
+def handed_over(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 
-    Raises `NotJson` as `detached` does; a flat object, the usual payload, is known to be JSON.
+    Raises as `received` does; a flat and small object, the usual payload, is known to be fine.
     """
-    if type(value) is not dict:
-        return detached(value)
+    if type(value) is not dict or len(value) > PLAIN_MEMBERS:
+        return received(value, limit, state)
     for item in value.values():
-        if type(item) not in _ATOMS:
-            return detached(value)
+        kind = type(item)
+        if kind not in _ATOMS or (kind is str and len(item) > PLAIN_LENGTH):
+            return received(value, limit, state)
     return value.copy()
 
 

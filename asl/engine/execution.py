@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
 
@@ -16,6 +16,8 @@ ARN = "arn:aws:states:us-east-1:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)
+MOST = 10**12
+"""The usage that one call can report; what is beyond is no usage but nonsense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Execution:
         """Count the usage that an agent reports in its raw result (Specification 7).
 
         Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0;
-        negative or non-numeric usage is ignored.
+        negative, non-numeric or nonsensical usage is ignored.
         """
         tokens = _tokens(result)
         cost = _cost(result.get("_cost"))
@@ -108,16 +110,11 @@ def _tokens(result: Mapping[str, Json]) -> int:
 
 
 def _count(value: Json) -> int:
-    return int(value) if is_number(value) and value >= 0 else 0
+    return int(value) if is_number(value) and 0 <= value <= MOST else 0
 
 
 def _cost(value: Json) -> Decimal:
-    if not is_number(value) or value < 0:
-        return ZERO
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        return ZERO
+    return Decimal(str(value)) if is_number(value) and 0 <= value <= MOST else ZERO
 
 
 def _add(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:

@@ -62,7 +62,9 @@ class Result:
         record = self.origin
         if record is None:
             return failure.cause
-        entered = self._expander().entered[id(record[2]), record[3]]
+        entered = self._expander().entered.get((id(record[2]), record[3]))
+        if entered is None:  # it was not entered any more
+            return f"Before the state '{record[4].name}': {failure.cause}"
         return (
             f"An error occurred while executing the state '{record[4].name}' "
             f"(entered at the event id #{entered.id}). {failure.cause}"

@@ -7,6 +7,7 @@ milliseconds. While something real is under way, virtual time runs as fast as re
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,10 +20,6 @@ __all__ = ["Clock", "VirtualClock", "WallClock"]
 
 EPOCH_2024 = 1_704_067_200.0
 """Where virtual time begins unless told otherwise: 2024-01-01T00:00:00Z."""
-
-
-RESOLUTION = 1e-6
-"""Seconds within which two virtual timers are due together."""
 
 
 class Clock(Protocol):
@@ -99,9 +96,16 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
     class VirtualLoop(asyncio.SelectorEventLoop):
         def __init__(self) -> None:
             super().__init__(JumpingSelector())
-            # A timer is due when `time + resolution` exceeds it. After decades of virtual seconds
-            # a float cannot hold the default nanosecond any more, and no timer would be due.
-            self._clock_resolution = RESOLUTION
+
+        # A timer is due when `time + resolution` exceeds it. After years of virtual seconds a float
+        # cannot hold the usual nanosecond any more, and no timer would ever be due.
+        @property
+        def _clock_resolution(self) -> float:
+            return 2 * math.ulp(clock.elapsed)
+
+        @_clock_resolution.setter
+        def _clock_resolution(self, seconds: float) -> None:
+            """Take no other one: the base class sets that of the wall clock."""
 
         def time(self) -> float:
             return clock.elapsed

@@ -161,12 +161,14 @@ class LocalHost:
         """
         agent = self.find(target)
         try:
+            own = handed_over(payload, self.limit, target.state)
+        except NotJson as error:  # only its depth can be wrong: it was made of JSON
+            raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
+        try:
             if options is None and agent.simple and self.in_event_loop:
-                answer = await agent.answer(handed_over(payload), None)
+                answer = await agent.answer(own, None)
             else:
-                call = Call(at, target, options)
-                own = handed_over(payload)
-                answer = await self._ask(agent, own, call, options)
+                answer = await self._ask(agent, own, Call(at, target, options), options)
             result = received(answer, self.limit, target.state)
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
