@@ -161,23 +161,23 @@ def run(
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
     """
-    from asl.core.values import detached
     from asl.hosts.local import drive
     from asl.hosts.run import execute
 
     program = _program(workflow, profile, ignore_blocks)
-    data = detached(input)
+    _check_name(name)
     registry = _registry(agents, resources, mocks)
     chosen = _clock(clock)
     _refuse_running_loop()
     return drive(
         execute(
             program,
-            data,
+            input,
             registry.find,
             chosen,
             name=name,
             express=express,
+            foreign=True,
             listener=listener,
         ),
         chosen,
@@ -203,22 +203,22 @@ async def arun(
     Cancelling the call cancels the execution and all it has started. On a virtual clock the
     execution gets an event loop of its own, in a thread.
     """
-    from asl.core.values import detached
     from asl.hosts.clock import WallClock
     from asl.hosts.run import execute
 
     program = _program(workflow, profile, ignore_blocks)
-    data = detached(input)
+    _check_name(name)
     registry = _registry(agents, resources, mocks)
     chosen = _clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = execute(
         program,
-        data,
+        input,
         registry.find,
         chosen,
         name=name,
         express=express,
+        foreign=True,
         listener=listener,
         in_event_loop=in_event_loop,
     )
@@ -245,7 +245,9 @@ def _program(
     from asl.program import Program
 
     if not isinstance(workflow, Program):
-        return compile(workflow, profile=profile or "default", ignore_blocks=ignore_blocks)
+        return compile(
+            workflow, profile="default" if profile is None else profile, ignore_blocks=ignore_blocks
+        )
     if profile is not None or ignore_blocks:
         raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
     return workflow
@@ -256,19 +258,26 @@ def _profile(profile: str | Profile) -> Profile:
 
     if isinstance(profile, Profile):
         return profile
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
     return PROFILES[profile]
+
+
+def _check_name(name: str | None) -> None:
+    if name is not None and not (isinstance(name, str) and name.isprintable() and name):
+        raise AslError(f"an execution's name is a printable text, not {name!r}")
 
 
 def _clock(clock: str | Clock) -> Clock:
     from asl.hosts.clock import VirtualClock, WallClock
 
-    if not isinstance(clock, str):
-        return clock
-    if clock not in ("wall", "virtual"):
-        raise AslError(f"no clock {clock!r}; there are 'wall' and 'virtual'")
-    return VirtualClock() if clock == "virtual" else WallClock()
+    if clock == "virtual":
+        return VirtualClock()
+    if clock == "wall":
+        return WallClock()
+    if isinstance(clock, str) or not hasattr(clock, "new_event_loop"):
+        raise AslError(f"no clock {clock!r}; there are 'wall', 'virtual' and clock objects")
+    return clock
 
 
 def _registry(

@@ -15,7 +15,7 @@ from asl.conformance import Case, load_suite
 from asl.core.codes import all_codes
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
-from asl.core.profile import AWS, PROFILES
+from asl.core.profile import PROFILES
 from asl.core.values import compact
 from asl.expr.intrinsics import FUNCTIONS
 from asl.expr.rules import OPERATORS

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,9 @@ from asl.core.values import Json
 from asl.engine.agent import Call
 
 __all__ = ["FunctionAgent", "function_agent", "named_function"]
+
+
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class FunctionAgent:
@@ -65,12 +69,12 @@ def _takes_call(function: Callable[..., Any]) -> bool:
 def named_function(name: str) -> FunctionAgent:
     """Import `module:function` and wrap it; raises AslError that says what is missing."""
     module_name, _, path = name.partition(":")
-    if not module_name or not path:
+    if not _NAME.fullmatch(module_name) or not path:
         raise AslError(f"{name!r} is not of the form 'module:function'")
     try:
         found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise AslError(f"cannot import {name!r}: {error}") from error
+    except Exception as error:  # whatever the user's module does while it is imported
+        raise AslError(f"cannot import {name!r}: {type(error).__name__}: {error}") from error
     for part in path.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, [each for each in dir(found) if not each.startswith("_")])

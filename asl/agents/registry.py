@@ -66,6 +66,8 @@ def _unknown(target: Target, table: Bindings) -> str:
 
 
 def _bound(bindings: Bindings | None) -> dict[str, Agent]:
+    if not isinstance(bindings or {}, Mapping):
+        raise AslError(f"bindings are a mapping from names to agents, not {bindings!r}")
     return {name: as_agent(value, name) for name, value in (bindings or {}).items()}
 
 

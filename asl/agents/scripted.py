@@ -142,6 +142,14 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
 SCRIPT_KEYS = (*_KINDS, "delay", "heartbeat")
 
 
+def _is_error(value: Json) -> bool:
+    return (
+        type(value) is dict
+        and value.keys() <= {"Error", "Cause"}
+        and all(type(text) is str for text in value.values())
+    )
+
+
 def check_script(script: Json, place: str = "script") -> None:
     """Raise AslError, with the place inside the script, unless it has the shape above."""
     if type(script) is not dict:
@@ -154,12 +162,12 @@ def check_script(script: Json, place: str = "script") -> None:
     if len(kinds) != 1:
         raise AslError(f"{place}: exactly one of {', '.join(_KINDS)} is needed")
     for key in ("delay", "heartbeat"):
-        if key in script and not (is_number(script[key]) and script[key] > 0):
-            raise AslError(f"{place}.{key}: a number of seconds above 0")
+        if key in script and not (is_number(script[key]) and 0 < script[key] <= FOREVER):
+            raise AslError(f"{place}.{key}: a number of seconds above 0, at most {FOREVER:.0f}")
     (kind,) = kinds
     value = script[kind]
-    if kind == "raise" and not (type(value) is dict and value.keys() <= {"Error", "Cause"}):
-        raise AslError(f"{place}.raise: an object with 'Error' and 'Cause', both optional")
+    if kind == "raise" and not _is_error(value):
+        raise AslError(f"{place}.raise: an object with texts 'Error' and 'Cause', both optional")
     if kind == "sequence":
         if type(value) is not list or not value:
             raise AslError(f"{place}.sequence: a list of at least one script")

@@ -15,7 +15,7 @@ from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.profile import Profile
-from asl.core.values import Json, compact
+from asl.core.values import Json, excerpt
 from asl.engine.history import Event
 from asl.expr.frame import StateView, Usage
 from asl.expr.times import format_timestamp
@@ -149,7 +149,7 @@ class Trace:
 
 
 def _clipped(value: Json) -> str:
-    text = compact(value)
+    text = excerpt(value, 1_000_000)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
 
 

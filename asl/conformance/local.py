@@ -66,7 +66,9 @@ def _run(program: Program, request: Mapping[str, Json]) -> Result:
     registry = Registry(request.get("agents"), request.get("resources"), request.get("mocks"))
     clock = VirtualClock(epoch(request["clock"])) if "clock" in request else VirtualClock()
     name = request.get("name", "case")
-    return drive(execute(program, request["input"], registry.find, clock, name=name), clock)
+    return drive(
+        execute(program, request["input"], registry.find, clock, name=name, foreign=True), clock
+    )
 
 
 def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:

@@ -9,9 +9,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from asl.core.values import Json, json_equal, type_name
+from asl.core.values import Json, excerpt, json_equal, type_name
 
 __all__ = ["matches", "mismatches"]
+
+SHOWN = 400
+"""How many bytes of a value a sentence shows."""
 
 
 def matches(pattern: Json, value: Json) -> bool:
@@ -81,5 +84,4 @@ _WILD: Mapping[str, Callable[[Json, Json, str], Iterator[str]]] = MappingProxyTy
 
 
 def _short(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return excerpt(value, SHOWN)

@@ -137,6 +137,33 @@ def measure(value: Json, limit: int) -> int:
     return total
 
 
+def excerpt(value: Json, limit: int = 8192) -> str:
+    """The value as compact JSON for a message; a word instead of one too large or too deep."""
+    if fits(value, limit):
+        return compact(value)
+    return f"({type_name(value)} too large to be shown)"
+
+
+def fits(value: Json, limit: int) -> bool:
+    """Whether the value is at most *limit* bytes of compact JSON and not nested without end."""
+    return not deeper_than(value, MAX_DEPTH) and measure(value, limit) <= limit
+
+
+def deeper_than(value: Json, limit: int) -> bool:
+    """Whether containers nest more than *limit* levels; shared parts are looked at once a level."""
+    level = [value] if type(value) is dict or type(value) is list else []
+    for _ in range(limit):
+        inner: dict[int, Json] = {}
+        for node in level:
+            for child in node.values() if type(node) is dict else node:
+                if type(child) is dict or type(child) is list:
+                    inner[id(child)] = child
+        if not inner:
+            return False
+        level = list(inner.values())
+    return True
+
+
 def detached(value: Json) -> Json:
     """An independent copy of a JSON value that comes from foreign code.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, excerpt, fits
 from asl.engine import records as kinds
 from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
@@ -19,6 +19,10 @@ from asl.program import Step
 from asl.states.host import ABSENT, Record
 
 __all__ = ["Event", "Expander", "visited"]
+
+
+MAX_SHOWN = 64 * 1024 * 1024
+"""Bytes of a value that an event is written with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,10 @@ class Event:
             "timestamp": format_timestamp(self.timestamp),
             "type": self.type,
             "path": list(self.path),
-            "details": self.details,
+            "details": {
+                key: value if fits(value, MAX_SHOWN) else excerpt(value, 0)
+                for key, value in self.details.items()
+            },
         }
 
 
@@ -186,9 +193,7 @@ class Expander:
             payload = step.payload(data, at)
         except StateError:
             return
-        yield self._event(
-            time, "TaskScheduled", (*frame.place, step.name), {"parameters": payload}
-        )
+        yield self._event(time, "TaskScheduled", (*frame.place, step.name), {"parameters": payload})
 
     def _failed(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, excerpt
 from asl.engine.execution import Execution
 from asl.engine.history import Event, Expander, visited
 from asl.engine.records import BROKEN, FAILED, each_record
@@ -132,7 +132,7 @@ class Result:
         }
 
     def __repr__(self) -> str:
-        what = f"output={self.output!r}" if self.ok else f"error={self.error!r}"
+        what = f"output={excerpt(self.output, 400)}" if self.ok else f"error={self.error!r}"
         return f"<Result {self.status} {what}>"
 
     def _expander(self) -> Expander:

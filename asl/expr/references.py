@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from asl.core.errors import StateError
-from asl.core.values import Json
-from asl.expr.paths import Path, Segment, excerpt
+from asl.core.values import Json, excerpt
+from asl.expr.paths import Path, Segment
 
 __all__ = ["Place", "compile_result_path", "place"]
 

@@ -121,13 +121,17 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
     return seconds
 
 
+MOST_SECONDS = 1e11
+"""Some 3,000 years: no relative time of a document is meant to be longer."""
+
+
 def relative(text: str) -> float | None:
     """Seconds from now of a relative time such as `-5m` or `+2h`, None for any other text."""
     found = _RELATIVE.fullmatch(text)
     if found is None:
         return None
     seconds = _seconds(found[2], found[3])
-    return None if isinf(seconds) else seconds if found[1] == "+" else -seconds
+    return None if seconds > MOST_SECONDS else seconds if found[1] == "+" else -seconds
 
 
 def _seconds(digits: str, unit: str) -> float:

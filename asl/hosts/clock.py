@@ -22,6 +22,10 @@ EPOCH_2024 = 1_704_067_200.0
 """Where virtual time begins unless told otherwise: 2024-01-01T00:00:00Z."""
 
 
+EARLIEST, LATEST = -62_135_596_800.0, 253_370_764_800.0
+"""The first instant of the year 1 and that of the year 9999."""
+
+
 class Clock(Protocol):
     """The time of an execution, in epoch seconds, and the event loop that keeps it."""
 
@@ -56,6 +60,8 @@ class VirtualClock:
     """Time that passes only when everything waits for it."""
 
     def __init__(self, start: float = EPOCH_2024) -> None:
+        if not EARLIEST <= start <= LATEST:
+            raise AslError(f"a clock begins between the years 1 and 9998, not at {start!r}")
         self.start = start
         self.elapsed = 0.0
         self.real_work = 0

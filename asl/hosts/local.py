@@ -33,6 +33,8 @@ __all__ = ["LocalHost", "drive"]
 
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
+MAX_CAUSE = 32_768
+"""Characters of a cause, as with AWS."""
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own."""
 
@@ -126,6 +128,8 @@ class LocalHost:
         """Return when the clock has reached *when*."""
         if when > self.now():
             await self._sleep(when - self.now())
+        else:  # endless retries without a delay stay cancellable, too
+            await self.tick(at)
         at.now = max(when, self.now())
 
     async def _sleep(self, seconds: float) -> None:
@@ -174,13 +178,27 @@ class LocalHost:
             raise _named(error, target) from error
         except (Exception, SystemExit) as error:
             # The agent is foreign code: anything it raises is its failure.
-            text = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise Raised("States.TaskFailed", text) from error
+            raise Raised("States.TaskFailed", _described(error)) from error
+        except BaseException as error:
+            if not self._cancelled_itself(error):
+                raise
+            raise Raised("States.TaskFailed", "the agent cancelled itself") from error
         finally:
             at.now = self.now()
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             at.account(target.state, result)
         return result
+
+    def _cancelled_itself(self, error: BaseException) -> bool:
+        """Whether an agent raised a cancellation that nobody had asked for."""
+        if type(error).__name__ != "CancelledError":
+            return False
+        if not self.in_event_loop:
+            return True
+        from asyncio import current_task
+
+        task = current_task()
+        return task is not None and not task.cancelling()
 
     async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
         if agent.holds and agent not in self._closing:
@@ -266,8 +284,27 @@ def _cancel_at(delay: float, expire: Callable[[asyncio.Task[Any]], None]) -> asy
 
 
 def _named(error: StateError | NotJson, target: Target) -> StateError:
+    """Give an agent's error a name and a cause that are texts of a bearable length."""
     if isinstance(error, NotJson):
-        return Raised("States.TaskFailed", f"{target.name} returned no JSON: {error}")
+        return Raised("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
     if error.name is None:
-        return Raised("States.TaskFailed", error.cause)
-    return error if isinstance(error, Raised | HeartbeatMissed) else Raised(error.name, error.cause)
+        return Raised("States.TaskFailed", _text(error.cause))
+    if isinstance(error, HeartbeatMissed):
+        return error
+    return Raised(_text(error.name), _text(error.cause))
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else repr(value)
+    return text[:MAX_CAUSE].encode("utf-8", "replace").decode()
+
+
+def _described(error: BaseException) -> str | None:
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # foreign code again: even the text of its error may fail
+        return name
+    return _text(f"{name}: {said}" if said else name)

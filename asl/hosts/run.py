@@ -7,7 +7,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
@@ -35,14 +35,20 @@ async def execute(
     *,
     name: str | None = None,
     express: bool = False,
+    foreign: bool = False,
     listener: Listener | None = None,
     in_event_loop: bool = False,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
+    *foreign* says that input and output are exchanged with code that is not ours: the first is
+    copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
     *listener* gets every event as it happens. *in_event_loop* says that the caller is awaited on
     an event loop already; otherwise one is asked for when it is needed.
     """
+    if foreign:
+        data = detached(data)
+    limit = program.profile.max_payload
     history: list[Any] = []
     execution = Execution(
         program, data, name or urandom(16).hex(), clock.now(), history.extend, express
@@ -52,15 +58,20 @@ async def execute(
         expander = Expander(execution)
         execution.emit = _told(history, expander, listener)
         listener(expander.start())
-    host = LocalHost(find, clock, program.profile.max_payload, execution.deadline)
+    host = LocalHost(find, clock, limit, execution.deadline)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
     status, output, failure = "SUCCEEDED", None, None
     try:
         output = await interpret(frame)
+        if foreign and not fits(output, limit):
+            raise StateError(
+                "States.DataLimitExceeded",
+                f"the output is larger than {limit} bytes or nested without end",
+            )
     except StateError as error:
-        status, failure = "FAILED", error
+        status, output, failure = "FAILED", None, error
     except Expired:
         status = "TIMED_OUT"
     except BaseException:

@@ -1,15 +1,20 @@
 """Map: runs one machine for every item of an array (6.3)."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import StateError
-from asl.core.values import Json, is_integer, is_number
+from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, identity
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import ABSENT, Fan, Frame
+
+MOST = 2**53
+"""What counts as no bound at all, and a float still holds."""
+_NUMERAL = re.compile(r"[0-9]{1,9}")
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
@@ -78,12 +83,13 @@ def _limit(compiler: Compiler) -> Callable[[Json, Frame], int]:
 
     def limit(data: Json, frame: Frame) -> int:
         value = path(data, frame)
-        if accepts_text and type(value) is str and value.isdecimal():
+        if accepts_text and type(value) is str and _NUMERAL.fullmatch(value):
             return int(value)  # as recorded; the documentation asks for a number
         if not is_integer(value) or value < 0:
             raise StateError(
                 "States.Runtime",
-                f"'MaxConcurrencyPath' must give a whole number from 0 up, not {value}",
+                "'MaxConcurrencyPath' must give a whole number from 0 up, "
+                f"not {excerpt(value, 200)}",
             )
         return int(value)
 
@@ -125,9 +131,10 @@ def _bound(
             raise StateError(
                 "States.Runtime",
                 f"'{field}Path' must give a number from 0 "
-                + (f"to {most}, not {value}" if most else f"up, not {value}"),
+                + (f"to {most}" if most else "up")
+                + f", not {excerpt(value, 200)}",
             )
-        return float(value)
+        return float(min(value, MOST))
 
     return bound
 

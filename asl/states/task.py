@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import StateError
-from asl.core.values import Json, is_integer, type_name
+from asl.core.values import Json, excerpt, is_integer, type_name
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame, Options, Target
@@ -79,7 +79,8 @@ def _seconds(compiler: Compiler, field: str) -> Callable[[Json, Frame], float] |
         if not is_integer(value) or not 1 <= value <= MAX_SECONDS:
             raise StateError(
                 "States.Runtime",
-                f"'{field}Path' must give a whole number from 1 to {MAX_SECONDS}, not {value}",
+                f"'{field}Path' must give a whole number from 1 to {MAX_SECONDS}, "
+                f"not {excerpt(value, 200)}",
             )
         return float(value)
 

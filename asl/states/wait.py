@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
-from asl.core.values import Json, is_integer
+from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import epoch, instant
 from asl.program import Finish, Step
@@ -79,9 +79,10 @@ def _seconds_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
         elif seconds < 0:
             fault = "references a negative value"
         else:
-            return frame.now + float(seconds)
+            # Beyond the bound the exact number does not matter, and a float may not hold it.
+            return frame.now + float(min(seconds, 2 * MAX_DELAY))
         raise StateError(
-            "States.Runtime", f"The SecondsPath parameter {fault}: {text} == {seconds}"
+            "States.Runtime", f"The SecondsPath parameter {fault}: {text} == {_shown(seconds)}"
         )
 
     return when
@@ -94,11 +95,15 @@ def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]
             raise StateError(
                 "States.Runtime",
                 "The TimestampPath parameter does not reference a valid ISO-8601 extended offset "
-                f"date-time format string: {text} == {moment}",
+                f"date-time format string: {text} == {_shown(moment)}",
             )
         return epoch(moment)
 
     return when
+
+
+def _shown(value: Json) -> str:
+    return value if type(value) is str and len(value) < 200 else excerpt(value, 200)
 
 
 def check_wait(node: Node) -> Iterator[Finding]:

@@ -93,7 +93,7 @@ def test_what_fits_passes(expect: dict[str, Any], seen: dict[str, Any]) -> None:
         ({"output": None}, FAILED, "there is none (FAILED, error Oops: why)"),
         ({"error": None}, FAILED, 'error: expected null, got "Oops"'),
         ({"error": "Oops"}, DONE, 'error: expected "Oops", got null (SUCCEEDED'),
-        ({"visited": ["A", "B"]}, DONE, 'visited: expected ["A", "B"], got ["A"]'),
+        ({"visited": ["A", "B"]}, DONE, 'visited: expected ["A","B"], got ["A"]'),
         ({"elapsed": 1.6}, DONE, "elapsed: expected 1.6 seconds, got 1.5"),
         ({"elapsed": 1}, {"status": "SUCCEEDED"}, "elapsed: expected 1, got null"),
         ({"cost": 1}, USED, "cost: expected 1, got 0.5"),

@@ -1,10 +1,10 @@
 """A suite is worth what it catches."""
 
 import pytest
-from tests.conformance.wrong_interpreter import BUGS, Wrong
 
 from asl.conformance import load_suite, run_case, run_suite
 from asl.core.resources import folder
+from tests.conformance.wrong_interpreter import BUGS, Wrong
 
 EXAMPLES = load_suite(folder("conformance") / "examples")
 

@@ -3,13 +3,12 @@
 Every check takes the function's name and the argument's position (from 1) for the cause.
 """
 
-from collections.abc import Iterable
-
 from asl.core.errors import StateError
 from asl.core.values import (
     MAX_DEPTH,
     Json,
     compact,
+    deeper_than,
     is_integer,
     is_number,
     measure,
@@ -110,22 +109,8 @@ def bounded(function: str, value: Json, limit: int) -> None:
     bytes and States.IntrinsicFailure beyond `MAX_DEPTH` levels.
     """
     size_of(function, value, limit)
-    level = _containers([value])
-    for _ in range(MAX_DEPTH):
-        if not level:
-            return
-        level = _containers(
-            member
-            for container in level
-            for member in (container.values() if type(container) is dict else container)
-        )
-    if level:
+    if deeper_than(value, MAX_DEPTH):
         raise failure(function, f"the value is nested deeper than {MAX_DEPTH} levels")
-
-
-def _containers(values: Iterable[Json]) -> list[Json]:
-    """The different arrays and objects among the values."""
-    return list({id(value): value for value in values if type(value) in (dict, list)}.values())
 
 
 def _too_large(function: str, limit: int) -> StateError:

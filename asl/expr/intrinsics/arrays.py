@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 
+from asl.core.errors import StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, json_equal
 from asl.expr.intrinsics.arguments import array, bounded, failure, integer
@@ -81,8 +82,11 @@ def _identity(value: Json) -> Hashable:
     return ("boolean", value) if kind is bool else value
 
 
-def concat(*values: Json) -> Json:
+def concat(profile: Profile, *values: Json) -> Json:
     """`States.ArrayConcat(a, b, ...)`: arrays are spliced, other values appended."""
+    # Each element takes at least two bytes of text; a loop could double the array without end.
+    if sum(len(value) for value in values if type(value) is list) * 2 > profile.max_payload:
+        raise StateError("States.DataLimitExceeded", "States.ArrayConcat: too many elements")
     joined: list[Json] = []
     for value in values:
         if type(value) is list:

@@ -80,7 +80,9 @@ _ROWS = (
     _function("MathRandom", numeric.random, NUMBER, NUMBER, NUMBER, minimum=0, needs_frame=True),
     _function("StringSplit", strings.split, STRING, STRING),
     _function("UUID", strings.uuid, needs_frame=True),
-    _function("ArrayConcat", arrays.concat, ANY, variadic=True, agent_native=True),
+    _function(
+        "ArrayConcat", arrays.concat, ANY, variadic=True, agent_native=True, needs_profile=True
+    ),
     _function("MathSubtract", numeric.subtract, NUMBER, NUMBER, agent_native=True),
     _function("MathMultiply", numeric.multiply, NUMBER, NUMBER, agent_native=True),
     _function("TokenCount", agent.token_count, ANY, agent_native=True, needs_profile=True),

@@ -6,7 +6,7 @@ A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled
 (Specification 3.2, 3.3).
 """
 
-from asl.expr.paths.closures import Use, compile_path, excerpt
+from asl.expr.paths.closures import Use, compile_path
 from asl.expr.paths.segments import Path, Segment
 from asl.expr.paths.syntax import parse_path, parse_reference_path
 
@@ -15,7 +15,6 @@ __all__ = [
     "Segment",
     "Use",
     "compile_path",
-    "excerpt",
     "parse_path",
     "parse_reference_path",
 ]

@@ -5,12 +5,12 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.profile import Missing
-from asl.core.values import Json, compact, measure
+from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, Frame, identity
 from asl.expr.paths.segments import Path
 from asl.expr.paths.select import select
 
-__all__ = ["Use", "compile_path", "excerpt"]
+__all__ = ["Use", "compile_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,3 @@ def _gap(path: Path, data: Json) -> str:
             return f"No results for path: {way}" if last else f"Missing property in path {way}"
         node = node[key]
     return f"No results for path: {path.text}"
-
-
-def excerpt(data: Json, limit: int = 8192) -> str:
-    """Return *data* as compact JSON for an error message, or its kind when it is large."""
-    return compact(data) if measure(data, limit) <= limit else "(more than can be shown here)"
