@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr import intrinsics
 from asl.expr.frame import Evaluate, Frame, constant, identity
 from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.references import Place, compile_result_path
+from asl.expr.references import Place, compile_constant_at, compile_result_path
 from asl.expr.rules import Operand
 from asl.expr.templates import compile_template
 from asl.program import Catcher, Finish, Machine, Program, Retrier, Step
@@ -176,6 +176,12 @@ class _StateCompiler:
             self.assign(self.state),
             self.output(),
         )
+
+    def constant_result(self, result: Json) -> Evaluate | None:
+        shaping = {"ResultSelector", "Assign", "OutputPath"}
+        if shaping & self.state.keys() or self.state.get("ResultPath") is None:
+            return None
+        return compile_constant_at(parse_path(self.state["ResultPath"]), result)
 
     def catcher(self, entry: Mapping[str, Json]) -> Catcher:
         output = _finish(None, _result_path(entry), self.assign(entry), None)

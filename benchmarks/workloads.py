@@ -32,12 +32,13 @@ Sides = tuple[Callable[[], Any], Callable[[], Any], int]
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the table."""
+    """One row of the table. With `in_bytes` the two sides return bytes, else they are timed."""
 
     name: str
     what: str
     target: float
     prepare: Callable[[], Sides]
+    in_bytes: bool = False
 
 
 def program(document: Json) -> Program:
@@ -325,6 +326,21 @@ def heap_bytes(make: Callable[[], Awaitable[Any]], count: int = 2000) -> float:
         tracemalloc.stop()
 
 
+def heap() -> Sides:
+    compiled = program(SHORT)
+    data = {"question": "why"}
+
+    async def waits(payload: Json) -> None:
+        await LOOP.create_future()
+
+    once, registry = by_hand_once(waits), Registry({"A": waits})
+
+    def ours() -> Awaitable[Result]:
+        return execute(compiled, data, registry.find, CLOCK, in_event_loop=True)
+
+    return lambda: heap_bytes(lambda: once(data)), lambda: heap_bytes(ours), 1
+
+
 # W8: large documents
 
 
@@ -415,6 +431,7 @@ WORKLOADS = (
     Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
     Workload("W5", "five states, one agent call, one after another", 2.5, short),
     Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),
+    Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, in_bytes=True),
     Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 13, hello),
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
     Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),

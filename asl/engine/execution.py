@@ -54,6 +54,8 @@ class Execution:
         self.started = started
         self.emit = emit
         self.express = express
+        self.max_transitions = program.profile.max_transitions
+        self.checks_size = program.profile.checks_every_state
 
     @property
     def id(self) -> str:

@@ -53,9 +53,7 @@ class Frame:
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks, standing at its start."""
         made = Frame(self.execution, self.host, machine.start, data, self.now, self.variables)
-        made.parent = self
-        made.index = index
-        made.item = item
+        made.parent, made.index, made.item = self, index, item
         return made
 
     def before_start(self) -> "Frame":

@@ -134,44 +134,35 @@ class Expander:
         time: float,
         frame: Frame,
         visit: int,
+        after: Step | None,
         step: Step | None,
         data: Json,
         variables: dict[str, Json],
         usage: Usage,
         length: int,
-        after: Step | None,
+        data_now: Json,
+        variables_now: dict[str, Json],
     ) -> Iterator[Event]:
-        at = frame.replayed(visit, variables, time, usage)
-        for offset in range(length):
+        first = visit - length
+        at = frame.replayed(first, variables, time, usage)
+        for entered in range(first, visit):
             assert step is not None
-            yield self._entered(frame, time, visit + offset, step, data)
+            yield self._entered(frame, time, entered, step, data)
             before = at.variables
             try:
                 following, output = advance(at, step, data)
             except StateError:
                 return
-            if step.type != "Fail":
-                yield self._exited(frame, time, step, output, _changes(before, at.variables))
+            yield self._exited(frame, time, step, output, _changes(before, at.variables))
             step, data = following, output
         if after is None:
             yield from self._child_event(frame, time, "Succeeded")
-
-    def _begin(
-        self,
-        time: float,
-        frame: Frame,
-        visit: int,
-        step: Step,
-        data: Json,
-        variables: dict[str, Json],
-        usage: Usage,
-    ) -> Iterator[Event]:
-        yield self._entered(frame, time, visit, step, data)
-        yield from self._scheduled(time, frame, visit, step, data, variables, usage, 0)
-        if step.type in ("Map", "Parallel"):
-            yield self._event(
-                time, f"{step.type}StateStarted", (*frame.place, step.name), {"name": step.name}
-            )
+        elif after.work is not None:
+            yield self._entered(frame, time, visit, after, data_now)
+            yield from self._scheduled(time, frame, visit, after, data_now, variables_now, usage, 0)
+            if after.type in ("Map", "Parallel"):
+                place = (*frame.place, after.name)
+                yield self._event(time, f"{after.type}StateStarted", place, {"name": after.name})
 
     def _scheduled(
         self,
@@ -271,7 +262,6 @@ class Expander:
 
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
-    kinds.ENTERED: Expander._begin,
     kinds.FAILED: Expander._failed,
     kinds.RETRIED: Expander._retried,
     kinds.AGAIN: Expander._again,
@@ -290,20 +280,18 @@ def error_details(error: StateError) -> dict[str, Json]:
 
 def visited(records: Iterable[Record]) -> Iterator[str]:
     """Yield the names of the top machine's states in the order they were entered."""
-    for kind, time, frame, visit, step, *rest in records:
-        if frame.parent is not None:
-            continue
-        if kind == kinds.ENTERED:
-            yield step.name
-        elif kind == kinds.STRETCH:
-            data, variables, usage, length, _ = rest
-            at = frame.replayed(visit, variables, time, usage)
+    for kind, time, frame, visit, after, *rest in records:
+        if kind == kinds.STRETCH and frame.parent is None:
+            step, data, variables, usage, length, *_ = rest
+            at = frame.replayed(visit - length, variables, time, usage)
             for _ in range(length):
                 yield step.name
                 try:
                     step, data = advance(at, step, data)
                 except StateError:
                     break
+            if after is not None and after.work is not None:
+                yield after.name
 
 
 def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:

@@ -8,7 +8,7 @@ loop and no randomness of its own, so that any host can drive it.
 from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
 from asl.engine.frame import Frame
-from asl.engine.records import AGAIN, BROKEN, CAUGHT, ENTERED, EXITED, FAILED, RETRIED, STRETCH
+from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
 from asl.states.host import ABSENT
 
@@ -25,64 +25,57 @@ _TICK = range(1, TICK + 1)
 async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
     execution = frame.execution
-    emit, profile = execution.emit, execution.program.profile
-    limit, checks_size = profile.max_transitions, profile.checks_every_state
+    emit, limit, checks_size = execution.emit, execution.max_transitions, execution.checks_size
     step: Step | None = frame.step
     data = frame.data
     try:
         if checks_size:
-            _check_size(data, frame.step, profile.max_payload)
+            _check_size(frame, data)
         while step is not None:
-            visit, variables = frame.visit, frame.variables
+            visit, given, variables = frame.visit, data, frame.variables
+            first, usage, visited = step, execution.usage, 0
+            try:
+                for visited in _TICK if visit + TICK <= limit else range(1, limit - visit + 1):
+                    transform = step.transform
+                    if transform is not None:
+                        data = transform(data, frame)
+                        step = step.next
+                    elif step.choose is not None:
+                        step, data = step.choose(data, frame)
+                    else:
+                        visited -= 1
+                        break
+                    if step is None:
+                        break
+            finally:
+                frame.visit = visit = visit + visited
+                emit((STRETCH, frame.now, frame, visit, step,
+                      first, given, variables, usage, visited, data, frame.variables))  # fmt: skip
+            if step is None:
+                break  # type: ignore[unreachable]  # the checker loses the loop's assignments
+            frame.step, frame.data = step, data
+            if checks_size:
+                _check_size(frame, data)
+            if visit >= limit:
+                raise StateError("States.Runtime", f"a machine made more than {limit} transitions")
             work = step.work
             if work is None:
-                first, given, usage, visited = step, data, execution.usage, 0
-                steps = _TICK if visit + TICK <= limit else range(1, limit - visit + 1)
-                try:
-                    for visited in steps:
-                        choose = step.choose
-                        if choose is not None:
-                            step, data = choose(data, frame)
-                        else:
-                            transform = step.transform
-                            if transform is None:
-                                visited -= 1
-                                break
-                            data = transform(data, frame)
-                            step = step.next
-                        if step is None:
-                            break
-                finally:
-                    frame.visit = visit + visited
-                    emit(
-                        (STRETCH, frame.now, frame, visit, first, given, variables, usage,
-                         visited, step)
-                    )  # fmt: skip
-                if checks_size:
-                    _check_size(data, first, profile.max_payload)
-                if step is not None and step.work is None:
-                    frame.step, frame.data = step, data
-                    await _tick(frame, limit)
+                await frame.host.tick(frame)
                 continue
-            if visit >= limit:
-                raise _too_many(limit)
-            frame.step, frame.data, frame.entered = step, data, frame.now
-            emit((ENTERED, frame.now, frame, visit, step, data, variables, execution.usage))
+            frame.entered = frame.now
             while True:
                 failure = None
                 try:
                     answer = output = await work(data, frame)
                     if checks_size:
-                        _check_size(answer, step, profile.max_payload)
+                        _check_size(frame, answer)
                     if step.finish is not None:
                         output = step.finish(data, answer, frame)
                 except StateError as error:
                     failure = error
                 if failure is None:
-                    emit(
-                        (EXITED, frame.now, frame, visit, step, answer, output, variables,
-                         frame.variables, step.next)
-                    )  # fmt: skip
+                    emit((EXITED, frame.now, frame, visit, step,
+                          answer, output, variables, frame.variables, step.next))  # fmt: skip
                     data, step = output, step.next
                     break
                 caught = await _recovered(frame, step, failure)
@@ -94,6 +87,8 @@ async def interpret(frame: Frame) -> Json:
         visit = frame.visit if step is None or step.work else frame.visit - 1
         emit((BROKEN, frame.now, frame, visit, step, error))
         raise
+    if checks_size:
+        _check_size(frame, data)
     return data
 
 
@@ -127,20 +122,10 @@ async def _recovered(
     raise failure
 
 
-async def _tick(frame: Frame, limit: int) -> None:
-    """Between two parts of a long stretch: no more transitions than allowed, and cancellable."""
-    if frame.visit >= limit:
-        raise _too_many(limit)
-    await frame.host.tick(frame)
-
-
-def _too_many(limit: int) -> StateError:
-    return StateError("States.Runtime", f"a machine made more than {limit} transitions")
-
-
-def _check_size(value: Json, step: Step, limit: int) -> None:
+def _check_size(frame: Frame, value: Json) -> None:
+    limit = frame.execution.program.profile.max_payload
     if measure(value, limit) > limit:
-        raise too_large(step.name)
+        raise too_large(frame.step.name)
 
 
 def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError) -> float | None:

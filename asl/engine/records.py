@@ -2,7 +2,8 @@
 
 The interpreter writes one record per stretch of pure states and a few per effect, and nothing
 else; `asl.engine.history` expands them into events. Every record begins with
-`kind, time, frame, visit, step`; `step` is None where a machine has ended.
+`kind, time, frame, visit, step`; `step` is the state that the machine has come to, or None where
+it has ended.
 
 Records lie end to end in one flat list: no object of its own for each keeps the garbage collector
 idle (a quarter of the cost of a Map was its walks over tuples).
@@ -14,9 +15,8 @@ from typing import Any
 from asl.states.host import Record
 
 STRETCH = "stretch"
-"""`data, variables, usage, length, step after`: pure states that ran in one go."""
-ENTERED = "entered"
-"""`data, variables, usage`: a state that reaches the world began."""
+"""`first step, data, variables, usage, length, data now, variables now`: pure states that ran in
+one go, none at all perhaps, up to the end or to a state that reaches the world and begins now."""
 FAILED = "failed"
 """`error`: one attempt failed."""
 RETRIED = "retried"
@@ -33,8 +33,7 @@ ABORTED = "aborted"
 """The machine was cancelled because a sibling failed."""
 
 _LENGTHS = {
-    STRETCH: 10,
-    ENTERED: 8,
+    STRETCH: 12,
     FAILED: 6,
     RETRIED: 8,
     AGAIN: 9,

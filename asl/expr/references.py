@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
+from asl.expr.frame import Evaluate
 from asl.expr.paths import Path, Segment
 
-__all__ = ["Place", "compile_result_path", "place"]
+__all__ = ["Place", "compile_constant_at", "compile_result_path", "place"]
 
 Place: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
@@ -50,6 +51,23 @@ def compile_result_path(path: Path | None) -> Place | None:
 
         return place_nested
     return lambda raw, result, frame: place(raw, steps, result)
+
+
+def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
+    """Compile "the data with *value* at a member" as one closure, None for any other path.
+
+    A Pass that writes a literal is the commonest pure state there is.
+    """
+    if len(path.segments) != 1 or type(path.segments[0]) is not str:
+        return None
+    key = path.segments[0]
+
+    def placed(data: Json, frame: Any) -> Json:
+        if type(data) is not dict:
+            raise _mismatch(key, data)
+        return {**data, key: value}
+
+    return placed
 
 
 def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:

@@ -41,7 +41,8 @@ class Fork:
         self.next = 0
         self.failed = 0
         self.failure: BaseException | None = None
-        self.running: dict[int, Frame] = {}
+        self.frames: list[Frame | None] = [None] * fan.length
+        """The children that have begun and not failed."""
         self.fresh: dict[int, asyncio.Task[None]] = {}
         """Further workers that have not begun, by number: cancelled now, they never will."""
         self.tasks: dict[int, asyncio.Task[None]] = {}
@@ -109,22 +110,20 @@ class Fork:
         return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
 
     async def _work(self) -> None:
-        at, fan, now, values, running = self.at, self.fan, self.now, self.values, self.running
+        at, fan, now, values, frames = self.at, self.fan, self.now, self.values, self.frames
         while self.failure is None and self.next < fan.length:
             index = self.next
             self.next = index + 1
             at.now = now()  # where the child's own time begins
-            frame = fan.child(index)
-            running[index] = frame
+            frame = frames[index] = fan.child(index)
             try:
                 values[index] = await interpret(frame)  # type: ignore[arg-type]
             except StateError as error:
+                frames[index] = None
                 self.failed += 1
                 if fan.tolerated is None or self.failed > fan.tolerated:
-                    del running[index]
                     self._fail(error if fan.tolerated is None else _too_many_failed())
                     return
-            del running[index]
 
     # More workers
 
@@ -135,7 +134,7 @@ class Fork:
         loop = get_running_loop()
         if self.first is None:
             self.first = current_task(loop)
-        if self.fan.length - self.next > (0 if self.running else 1) and self.fan.limit != 1:
+        if self.fan.length - self.next > (0 if self.next else 1) and self.fan.limit != 1:
             self.spreading = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -156,9 +155,9 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        for index in sorted(self.running):
-            frame = self.running[index]
-            frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
+        for frame, value in zip(self.frames, self.values, strict=True):
+            if frame is not None and value is ABSENT:
+                frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
         for task in (*self.tasks.values(), *self.fresh.values()):
             task.cancel()
         self.fresh.clear()

@@ -79,6 +79,10 @@ class Compiler(Protocol):
         """Compile `ResultSelector`, `ResultPath`, `Assign`, `OutputPath`; None for no change."""
         ...
 
+    def constant_result(self, result: Json) -> Evaluate | None:
+        """Compile a state that only places a literal by its `ResultPath`, None for any other."""
+        ...
+
     def machine(self, *steps: str | int) -> Machine:
         """Compile the sub-machine at *steps* below the state."""
         ...

@@ -14,7 +14,10 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
     if "Result" in compiler.state:
         result = compiler.state["Result"]
         step.transform = (
-            constant(result) if finish is None else lambda data, frame: finish(data, result, frame)
+            constant(result)
+            if finish is None
+            else compiler.constant_result(result)
+            or (lambda data, frame: finish(data, result, frame))
         )
         return
     payload = compiler.payload()
