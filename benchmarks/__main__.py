@@ -27,6 +27,8 @@ def best(action: Callable[[], object], rounds: int) -> float:
 
 def measure(workload: Workload, quick: bool) -> dict[str, float | str | bool]:
     """Measure one workload; the two sides alternate so that a drift of the machine hits both."""
+    gc.collect()
+    gc.freeze()  # what earlier workloads left behind burdens neither side
     by_hand, ours, units = workload.prepare()
     by_hand()
     ours()

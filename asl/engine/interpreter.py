@@ -62,7 +62,7 @@ async def interpret(frame: Frame) -> Json:
             if work is None:
                 await frame.host.tick(frame)
                 continue
-            frame.entered = frame.now
+            frame.entered, variables = frame.now, frame.variables
             while True:
                 failure = None
                 try:

@@ -135,3 +135,17 @@ def test_visited_counts_every_entry_across_ticks(rounds: int) -> None:
     result = asl.run(document, {"i": 0})
     assert result.output == {"i": rounds}
     assert result.visited == ["More", "Add"] * rounds + ["More", "Done"]
+
+
+def test_only_the_assigning_state_tells_of_its_variables() -> None:
+    """An effect after a pure state that assigns does not claim the assignment."""
+    document = {
+        "StartAt": "Set",
+        "States": {
+            "Set": {"Type": "Pass", "Assign": {"x": 1}, "Next": "Nap"},
+            "Nap": {"Type": "Wait", "Seconds": 1, "Assign": {"y": 2}, "End": True},
+        },
+    }
+    events = asl.run(document, clock="virtual").events
+    assigned = {e.path: e.details.get("assignedVariables") for e in events if "Exited" in e.type}
+    assert assigned == {("Set",): {"x": 1}, ("Nap",): {"y": 2}}
