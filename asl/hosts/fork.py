@@ -85,18 +85,6 @@ class Fork:
         finally:
             self.first = None
 
-    async def _work_further(self, number: int) -> None:
-        self.tasks[number] = self.fresh.pop(number)
-        try:
-            await self._work()
-        except BaseException as error:
-            # Handed to the forking coroutine; a cancellation has come from it.
-            self._fail(error)
-        finally:
-            del self.tasks[number]
-            if not self._busy() and self.idle is not None and not self.idle.done():
-                self.idle.set_result(None)
-
     def _busy(self) -> bool:
         return bool(self.tasks or self.fresh)
 
@@ -109,21 +97,35 @@ class Fork:
         task = current_task()
         return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
 
-    async def _work(self) -> None:
+    async def _work(self, number: int = 0) -> None:
+        """Run children until there is none left; *number* is 0 for the first worker."""
+        if number:
+            self.tasks[number] = self.fresh.pop(number)
         at, fan, now, values, frames = self.at, self.fan, self.now, self.values, self.frames
-        while self.failure is None and self.next < fan.length:
-            index = self.next
-            self.next = index + 1
-            at.now = now()  # where the child's own time begins
-            frame = frames[index] = fan.child(index)
-            try:
-                values[index] = await interpret(frame)  # type: ignore[arg-type]
-            except StateError as error:
-                frames[index] = None
-                self.failed += 1
-                if fan.tolerated is None or self.failed > fan.tolerated:
-                    self._fail(error if fan.tolerated is None else _too_many_failed())
-                    return
+        try:
+            while self.failure is None and self.next < fan.length:
+                index = self.next
+                self.next = index + 1
+                at.now = now()  # where the child's own time begins
+                frame = frames[index] = fan.child(index)
+                try:
+                    values[index] = await interpret(frame)  # type: ignore[arg-type]
+                except StateError as error:
+                    frames[index] = None
+                    self.failed += 1
+                    if fan.tolerated is None or self.failed > fan.tolerated:
+                        self._fail(error if fan.tolerated is None else _too_many_failed())
+                        return
+        except BaseException as error:
+            if not number:
+                raise
+            # Handed to the forking coroutine; a cancellation has come from it.
+            self._fail(error)
+        finally:
+            if number:
+                del self.tasks[number]
+                if not self._busy() and self.idle is not None and not self.idle.done():
+                    self.idle.set_result(None)
 
     # More workers
 
@@ -145,7 +147,7 @@ class Fork:
         most = min(self.fan.limit or inf, present + self.fan.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
             self.workers += 1
-            self.fresh[self.workers] = loop.create_task(self._work_further(self.workers))
+            self.fresh[self.workers] = loop.create_task(self._work(self.workers))
         if len(self.tasks) + len(self.fresh) + 1 < most:
             self.spreading = loop.call_soon(self._spread, loop)
 
