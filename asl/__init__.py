@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import AslError, DocumentNotFound, InvalidDocument, NotJson, StateError
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document, What
     from asl.core.profile import Profile
@@ -147,6 +149,7 @@ def run(
     clock: str | Clock = "wall",
     name: str | None = None,
     express: bool = False,
+    prices: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -156,7 +159,8 @@ def run(
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
     is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`,
-    `"virtual"` or a clock object. `listener` gets every event.
+    `"virtual"` or a clock object. `prices` gives the price of one input token by model, for
+    `States.EstimateCost`. `listener` gets every event.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
@@ -178,6 +182,7 @@ def run(
             name=name,
             express=express,
             foreign=True,
+            prices=_prices(prices),
             listener=listener,
         ),
         chosen,
@@ -195,6 +200,7 @@ async def arun(
     clock: str | Clock = "wall",
     name: str | None = None,
     express: bool = False,
+    prices: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -219,6 +225,7 @@ async def arun(
         name=name,
         express=express,
         foreign=True,
+        prices=_prices(prices),
         listener=listener,
         in_event_loop=in_event_loop,
     )
@@ -261,6 +268,15 @@ def _profile(profile: str | Profile) -> Profile:
     if not isinstance(profile, str) or profile not in PROFILES:
         raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
     return PROFILES[profile]
+
+
+def _prices(prices: Mapping[str, Any] | None) -> dict[str, Decimal]:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return {model: Decimal(str(price)) for model, price in (prices or {}).items()}
+    except InvalidOperation:
+        raise AslError(f"prices are numbers or their texts, by model, not {prices!r}") from None
 
 
 def _check_name(name: str | None) -> None:

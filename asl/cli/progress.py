@@ -182,7 +182,7 @@ def _looked_up(text: Json, data: Json) -> Json:
     if path.root == "$$" or path.variable is not None:
         return None
     try:
-        return compile_path(path, Use("", ""))(data, None)  # type: ignore[arg-type]
+        return compile_path(path, Use("", ""))(data, None)  # type: ignore[arg-type]  # unused
     except StateError:
         return None
 

@@ -109,7 +109,7 @@ class Fork:
                 at.now = now()  # where the child's own time begins
                 frame = frames[index] = fan.child(index)
                 try:
-                    values[index] = await interpret(frame)  # type: ignore[arg-type]
+                    values[index] = await interpret(frame)  # type: ignore[arg-type]  # the engine made it
                 except StateError as error:
                     frames[index] = None
                     self.failed += 1

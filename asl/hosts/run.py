@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from os import urandom
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ async def execute(
     name: str | None = None,
     express: bool = False,
     foreign: bool = False,
+    prices: Mapping[str, Decimal] | None = None,
     listener: Listener | None = None,
     in_event_loop: bool = False,
 ) -> Result:
@@ -43,8 +45,8 @@ async def execute(
 
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
-    *listener* gets every event as it happens. *in_event_loop* says that the caller is awaited on
-    an event loop already; otherwise one is asked for when it is needed.
+    *prices* gives the price of one input token by model. *listener* gets every event as it happens.
+    *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked for when it is needed.
     """
     if foreign:
         data = detached(data)
@@ -53,6 +55,8 @@ async def execute(
     execution = Execution(
         program, data, name or urandom(16).hex(), clock.now(), history.extend, express
     )
+    if prices:
+        execution.prices = prices
     expander = None
     if listener is not None:
         expander = Expander(execution)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import asl
-from asl.engine.execution import Execution
 
 DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 
@@ -467,15 +466,15 @@ def test_every_document_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(("name", "run"), list(runs()))
-def test_a_document_runs(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_runs(name: str, run: Run) -> None:
     """It takes the route that its agents' answers lead to, and ends as written here."""
-    monkeypatch.setattr(Execution, "prices", run.prices)
     result = asl.run(
         path_of(name),
         run.input,
         agents={agent: script(answer) for agent, answer in run.agents.items()},
         profile=run.profile,
         clock="virtual",
+        prices=run.prices,
         ignore_blocks=run.blocks,
     )
     assert " ".join(result.visited) == run.route, (result.error, result.cause)
