@@ -46,7 +46,8 @@ async def execute(
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
     *prices* gives the price of one input token by model. *listener* gets every event as it happens.
-    *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked for when it is needed.
+    *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
+    for when it is needed.
     """
     if foreign:
         data = detached(data)

@@ -1,27 +1,25 @@
 """Map: runs one machine for every item of an array (6.3)."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import StateError
-from asl.core.values import Json, excerpt, is_integer, is_number
+from asl.core.values import Json
 from asl.expr.frame import Evaluate, identity
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import ABSENT, Fan, Frame
-
-MOST = 2**53
-"""What counts as no bound at all, and a float still holds."""
-_NUMERAL = re.compile(r"[0-9]{1,9}")
+from asl.states.numbers import number
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
     """Compile a Map: the result is the array of the iterations' outputs, in item order."""
     effective_input, items_of = compiler.input(), _items(compiler)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    limit, tolerated = _limit(compiler), _tolerance(compiler)
+    # AWS takes a limit that is written as text, too (recorded).
+    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
+    tolerated = _tolerance(compiler)
     processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
     machine = compiler.machine(processor)
 
@@ -31,7 +29,7 @@ def compile_map(compiler: Compiler, step: Step) -> None:
         fan = Fan(
             len(items),
             _children(frame, machine, items, selector, effective),
-            limit(effective, frame),
+            0 if limit is None else int(limit(effective, frame)),
             tolerated(effective, frame, len(items)),
         )
         joined = await frame.host.fork(frame, fan)
@@ -75,31 +73,10 @@ def _items(compiler: Compiler) -> Evaluate:
     return items
 
 
-def _limit(compiler: Compiler) -> Callable[[Json, Frame], int]:
-    if "MaxConcurrencyPath" not in compiler.state:
-        fixed = compiler.state.get("MaxConcurrency", 0)
-        return lambda data, frame: fixed
-    path, accepts_text = compiler.reference("MaxConcurrencyPath"), compiler.profile.aws
-
-    def limit(data: Json, frame: Frame) -> int:
-        value = path(data, frame)
-        if accepts_text and type(value) is str and _NUMERAL.fullmatch(value):
-            return int(value)  # as recorded; the documentation asks for a number
-        if not is_integer(value) or value < 0:
-            raise StateError(
-                "States.Runtime",
-                "'MaxConcurrencyPath' must give a whole number from 0 up, "
-                f"not {excerpt(value, 200)}",
-            )
-        return int(value)
-
-    return limit
-
-
 def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float | None]:
     """Return `(effective input, frame, items) -> failures that do not fail the Map`."""
-    count = _bound(compiler, "ToleratedFailureCount", None)
-    percentage = _bound(compiler, "ToleratedFailurePercentage", 100)
+    count = number(compiler, "ToleratedFailureCount", 0)
+    percentage = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False)
     if count is None and percentage is None:
         return lambda data, frame, length: None
 
@@ -110,33 +87,9 @@ def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float | None]
             bounds.append(count(data, frame))
         if percentage is not None:
             bounds.append(length * percentage(data, frame) / 100)
-        return float(min(bounds))
+        return min(bounds)
 
     return tolerated
-
-
-def _bound(
-    compiler: Compiler, field: str, most: int | None
-) -> Callable[[Json, Frame], float] | None:
-    if field in compiler.state:
-        fixed = compiler.state[field]
-        return lambda data, frame: fixed
-    if f"{field}Path" not in compiler.state:
-        return None
-    path = compiler.reference(f"{field}Path")
-
-    def bound(data: Json, frame: Frame) -> float:
-        value = path(data, frame)
-        if not is_number(value) or value < 0 or (most is not None and value > most):
-            raise StateError(
-                "States.Runtime",
-                f"'{field}Path' must give a number from 0 "
-                + (f"to {most}" if most else "up")
-                + f", not {excerpt(value, 200)}",
-            )
-        return float(min(value, MOST))
-
-    return bound
 
 
 def check_map(node: Node) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 
 from asl.core.diagnostics import Finding, Severity
-from asl.core.errors import StateError
-from asl.core.values import Json, excerpt, is_integer, type_name
+from asl.core.values import Json, is_integer, type_name
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame, Options, Target
+from asl.states.numbers import number
 
 MAX_SECONDS = 99_999_999
 AGENT_BLOCKS = (
@@ -53,8 +53,8 @@ def _target(compiler: Compiler) -> Target:
 
 
 def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
-    timeout = _seconds(compiler, "TimeoutSeconds")
-    heartbeat = _seconds(compiler, "HeartbeatSeconds")
+    timeout = number(compiler, "TimeoutSeconds", 1, MAX_SECONDS)
+    heartbeat = number(compiler, "HeartbeatSeconds", 1, MAX_SECONDS)
     if timeout is None and heartbeat is None:
         return None
     # AWS gives a timed-out task no cause (recorded).
@@ -64,27 +64,6 @@ def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
         None if heartbeat is None else heartbeat(data, frame),
         state,
     )
-
-
-def _seconds(compiler: Compiler, field: str) -> Callable[[Json, Frame], float] | None:
-    if field in compiler.state:
-        fixed = compiler.state[field]
-        return lambda data, frame: fixed
-    if f"{field}Path" not in compiler.state:
-        return None
-    path = compiler.reference(f"{field}Path")
-
-    def seconds(data: Json, frame: Frame) -> float:
-        value = path(data, frame)
-        if not is_integer(value) or not 1 <= value <= MAX_SECONDS:
-            raise StateError(
-                "States.Runtime",
-                f"'{field}Path' must give a whole number from 1 to {MAX_SECONDS}, "
-                f"not {excerpt(value, 200)}",
-            )
-        return float(value)
-
-    return seconds
 
 
 def check_task(node: Node) -> Iterator[Finding]:
