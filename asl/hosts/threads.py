@@ -23,42 +23,67 @@ async def run_in_thread(
     Python instruction it ends. A call that blocks outside Python ends when that call returns; it
     never keeps the process alive.
     """
-    future: asyncio.Future[Any] = loop.create_future()
-    context = copy_context()
-
-    def settle(set_answer: Callable[[Any], None], answer: Any) -> None:
-        if not future.done():
-            set_answer(answer)
-
-    def deliver(set_answer: Callable[[Any], None], answer: Any) -> None:
-        try:
-            loop.call_soon_threadsafe(settle, set_answer, answer)
-        except RuntimeError:  # the loop is closed: the execution ended without this answer
-            return
-
-    def run() -> None:
-        try:
-            answer = context.run(function, *arguments)
-        except Abandoned:
-            return
-        except StopIteration as error:  # a future cannot carry it
-            deliver(future.set_exception, RuntimeError(f"StopIteration: {error}"))
-        except BaseException as error:  # handed to the awaiting coroutine, whatever it is
-            deliver(future.set_exception, error)
-        else:
-            deliver(future.set_result, answer)
-
-    thread = threading.Thread(target=run, name="asl-agent", daemon=True)
-    thread.start()
+    call = _Call(loop, function, arguments)
+    call.thread.start()
     try:
-        return await future
+        return await call.future
     except asyncio.CancelledError:
-        _abandon(thread)
+        call.abandon()
         raise
 
 
-def _abandon(thread: threading.Thread) -> None:
-    if thread.is_alive() and thread.ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident), ctypes.py_object(Abandoned)
-        )
+class _Call:
+    """One function in one thread, and the future that its answer goes to."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.function = function
+        self.arguments = arguments
+        self.context = copy_context()
+        self.guard = threading.Lock()
+        self.finished = False
+        self.thread = threading.Thread(target=self.run, name="asl-agent", daemon=True)
+
+    def run(self) -> None:
+        try:
+            settle, answer = self.outcome()
+            with self.guard:
+                self.finished = True
+            _checkpoint()
+        except Abandoned:
+            return
+        try:
+            self.loop.call_soon_threadsafe(self.deliver, settle, answer)
+        except RuntimeError:  # the loop is closed: the execution ended without this answer
+            return
+
+    def outcome(self) -> tuple[Callable[[Any], None], Any]:
+        try:
+            return self.future.set_result, self.context.run(self.function, *self.arguments)
+        except Abandoned:
+            raise
+        except StopIteration as error:  # a future cannot carry it
+            return self.future.set_exception, RuntimeError(f"StopIteration: {error}")
+        except BaseException as error:  # handed to the awaiting coroutine, whatever it is
+            return self.future.set_exception, error
+
+    def deliver(self, settle: Callable[[Any], None], answer: Any) -> None:
+        if not self.future.done():
+            settle(answer)
+
+    def abandon(self) -> None:
+        with self.guard:
+            if not self.finished and self.thread.ident is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self.thread.ident), ctypes.py_object(Abandoned)
+                )
+
+
+def _checkpoint() -> None:
+    """Do nothing: entering a function is where a pending `Abandoned` is raised at the latest."""
