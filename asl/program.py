@@ -58,6 +58,8 @@ class Step:
     pointer: str
     transform: Evaluate | None = None
     choose: Choose | None = None
+    resource: str | None = None
+    """The `Resource` of a Task; history names a task's events by it."""
     payload: Evaluate | None = None
     """What a Task hands over: raw input to parameters; history evaluates it again."""
     work: Work | None = None

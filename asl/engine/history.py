@@ -5,6 +5,7 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from asl.states.host import ABSENT, Record
 __all__ = ["Event", "Expander", "visited"]
 
 
+_FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
 
@@ -58,6 +60,8 @@ class Expander:
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
+        self.aws = execution.program.profile.aws
+        """Whether events have AWS's names, and those that AWS has not are left out."""
         self.count = 0
         self.started: set[int] = set()
         self.entered: dict[tuple[int, int], Event] = {}
@@ -184,16 +188,27 @@ class Expander:
             payload = step.payload(data, at)
         except StateError:
             return
-        yield self._event(time, "TaskScheduled", (*frame.place, step.name), {"parameters": payload})
+        yield self._task_event(time, frame, step, "Scheduled", {"parameters": payload})
+        if self.aws:
+            yield self._task_event(time, frame, step, "Started", {})
+
+    def _task_event(
+        self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
+    ) -> Event:
+        """Return an event of a task; AWS has names of their own for those of a function."""
+        is_function = self.aws and _FUNCTION.fullmatch(step.resource or "") is not None
+        name = f"LambdaFunction{what}" if is_function else f"Task{what}"
+        return self._event(time, name, (*frame.place, step.name), details)
 
     def _failed(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
     ) -> Iterator[Event]:
+        details = error_details(error)
         if step.type in ("Map", "Parallel"):
-            name = f"{step.type}StateFailed"
-        else:
-            name = "TaskTimedOut" if error.name == "States.Timeout" else f"{step.type}Failed"
-        yield self._event(time, name, (*frame.place, step.name), error_details(error))
+            yield self._event(time, f"{step.type}StateFailed", (*frame.place, step.name), details)
+        elif step.type == "Task":
+            what = "TimedOut" if error.name == "States.Timeout" else "Failed"
+            yield self._task_event(time, frame, step, what, details)
 
     def _retried(
         self,
@@ -205,6 +220,8 @@ class Expander:
         delay: float,
         retry: int,
     ) -> Iterator[Event]:
+        if self.aws:
+            return
         details = {"retry": retry, "delay": delay, **error_details(error)}
         yield self._event(time, "RetryScheduled", (*frame.place, step.name), details)
 
@@ -224,6 +241,8 @@ class Expander:
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
+        if self.aws:
+            return
         details = {"next": goto.name, **error_details(error)}
         yield self._event(time, "ErrorCaught", (*frame.place, step.name), details)
 
@@ -244,9 +263,9 @@ class Expander:
                 name, details = f"{step.type}StateSucceeded", {"name": step.name}
                 yield self._event(time, name, (*frame.place, step.name), details)
             elif step.type == "Task":
-                yield self._event(
-                    time, "TaskSucceeded", (*frame.place, step.name), {"output": answer}
-                )
+                if self.aws and (step.resource or "").endswith((".sync", ".sync:2")):
+                    yield self._task_event(time, frame, step, "Submitted", {})
+                yield self._task_event(time, frame, step, "Succeeded", {"output": answer})
         yield self._exited(frame, time, step, output, _changes(before, after))
         if following is None:
             yield from self._child_event(frame, time, "Succeeded")

@@ -37,6 +37,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
     effective_input, target, options = compiler.input(), _target(compiler), _options(compiler)
     payload = step.payload = compiler.payload()
+    step.resource = compiler.state.get("Resource")
     if options is None:
         step.work = lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
     else:

@@ -16,7 +16,7 @@ pytestmark = needs_recordings
 
 CAUSES = (37, 37)
 """Executions whose cause is the recorded one, of those with a recorded cause."""
-HISTORIES = (148, 241)
+HISTORIES = (239, 241)
 """Executions whose event types come in the recorded order, of those with an ordered history."""
 
 Record = Callable[[str, object], None]
