@@ -88,7 +88,9 @@ def is_timestamp(value: Json) -> bool:
 
 def format_timestamp(epoch: float) -> str:
     """Epoch seconds as a UTC timestamp with milliseconds: `2026-01-31T13:45:00.000Z`."""
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    seconds, milliseconds = divmod(round(epoch * 1000), 1000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='seconds')}.{milliseconds:03}Z"
 
 
 def shifted(now: float, seconds: float) -> Instant:

@@ -139,6 +139,7 @@ def test_any_text_is_a_timestamp_or_a_fault(text: str) -> None:
         (1_457_213_369.243, "2016-03-05T21:29:29.243Z"),
         (1_700_000_000, "2023-11-14T22:13:20.000Z"),
         (-0.5, "1969-12-31T23:59:59.500Z"),
+        (9_230_969_426.56, "2262-07-08T22:10:26.560Z"),
     ],
 )
 def test_instants_are_written_in_utc_with_milliseconds(seconds: float, expected: str) -> None:
