@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 class FunctionAgent:
     """A function; a plain one may block, so it runs off the event loop."""
 
-    __slots__ = ("answer", "blocking", "needs_loop", "real", "simple")
+    __slots__ = ("answer", "blocking", "direct", "needs_loop", "real")
 
     holds = False
 
@@ -28,7 +28,7 @@ class FunctionAgent:
         self.answer = function if takes_call else _without_call(function)
         self.blocking = self.real = plain
         self.needs_loop = not plain
-        self.simple = not plain and not takes_call
+        self.direct = None if plain or takes_call else function
 
     async def close(self) -> None:
         """A function holds nothing."""

@@ -36,7 +36,7 @@ class ProcessAgent:
     blocking = False
     needs_loop = True
     real = True
-    simple = False
+    direct = None
     holds = True
 
     def __init__(

@@ -37,7 +37,7 @@ class ScriptedAgent:
     blocking = False
     needs_loop = False
     real = False
-    simple = False
+    direct = None
     holds = False
 
     def __init__(self, script: Mapping[str, Json]) -> None:

@@ -83,7 +83,7 @@ class _Exchange:
 class _Recorded:
     """An agent that writes down what passes through it."""
 
-    simple = False
+    direct = None
 
     def __init__(self, agent: Agent, recording: Recording) -> None:
         self.agent = agent

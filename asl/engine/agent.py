@@ -71,15 +71,20 @@ class Agent(Protocol):
 
     A host calls `answer` of a `blocking` agent off the event loop, and awaits that of any other,
     on an event loop if it `needs_loop`. `real` says that the answer comes from outside (a thread,
-    a process, the network), so that a virtual clock must not run ahead of it. A `simple` agent
-    is none of these three and does not look at the call. One that `holds` something is closed.
+    a process, the network), so that a virtual clock must not run ahead of it. One that `holds`
+    something is closed. One that is just awaited, and does not look at the call, says so by
+    `direct`: the same answer without the detour.
     """
 
     blocking: bool
     needs_loop: bool
     real: bool
-    simple: bool
     holds: bool
+
+    @property
+    def direct(self) -> Callable[[Json], Awaitable[Json]] | None:
+        """The function itself, where nothing but its parameters is needed."""
+        ...
 
     def answer(self, payload: Json, call: Call | None) -> Any:
         """Return the raw result (or an awaitable of it), or raise StateError with a name."""

@@ -169,8 +169,9 @@ class LocalHost:
         except NotJson as error:  # only its depth can be wrong: it was made of JSON
             raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
         try:
-            if options is None and agent.simple and self.in_event_loop:
-                answer = await agent.answer(own, None)
+            direct = agent.direct
+            if direct is not None and options is None and self.in_event_loop:
+                answer = await direct(own)
             else:
                 answer = await self._ask(agent, own, Call(at, target, options), options)
             result = received(answer, self.limit, target.state)
