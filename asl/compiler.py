@@ -103,7 +103,7 @@ class _StateCompiler:
         return self._expression(field, text, missing)
 
     def operand(self) -> Operand:
-        return Operand(self._variable, self._computed_variable, self._path)
+        return Operand(self._variable, self._computed_variable, self._compared)
 
     def _path(self, field: str, text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
         return compile_path(parse_path(text), Use(field, self.name, missing, self.effect))
@@ -113,6 +113,9 @@ class _StateCompiler:
             return self._path("Variable", text, self.profile.variable)
         path = self._path("Variable", text)
         return path if parse_path(text).definite else _some(path, text)
+
+    def _compared(self, text: str) -> Evaluate:
+        return self._path("Variable", text)
 
     def _computed_variable(self, text: str) -> Evaluate:
         return self._expression("Variable.$", text, self.profile.variable)

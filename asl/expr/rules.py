@@ -43,8 +43,8 @@ class Operand:
     """`Variable`: a path of any kind; with True a missing value raises in every profile."""
     expression: Callable[[str], Evaluate]
     """`Variable.$`: a path or an intrinsic call."""
-    reference: Callable[[str, str], Evaluate]
-    """`(operator, text)`: the operand of a Path twin."""
+    reference: Callable[[str], Evaluate]
+    """The operand of a Path twin."""
 
 
 _RELATIONS: Mapping[str, Callable[[Json, Json], bool]] = {
@@ -185,7 +185,7 @@ def compile_rule(rule: Mapping[str, Json], operand: Operand) -> Predicate:
     else:
         variable = operand.variable(rule["Variable"], name == "IsPresent")
     if chosen.operand == "path":
-        return chosen.compile(variable, operand.reference(name, written), None)
+        return chosen.compile(variable, operand.reference(written), None)
     return chosen.compile(variable, constant(written), written)
 
 

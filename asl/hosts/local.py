@@ -165,7 +165,7 @@ class LocalHost:
         """
         agent = self.find(target)
         try:
-            own = handed_over(payload, self.limit, target.state)
+            own = handed_over(payload, self.limit, target.label)
         except NotJson as error:  # only its depth can be wrong: it was made of JSON
             raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
         try:
@@ -174,7 +174,7 @@ class LocalHost:
                 answer = await direct(own)
             else:
                 answer = await self._ask(agent, own, Call(at, target, options), options)
-            result = received(answer, self.limit, target.state)
+            result = received(answer, self.limit, target.label)
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
         except (Exception, SystemExit) as error:

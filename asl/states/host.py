@@ -4,6 +4,7 @@ The interpreter and the state types know these protocols only. A host answers: i
 virtual clock, on disk or inside another engine.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -48,6 +49,9 @@ class Expired(BaseException):
     """The execution's own time limit has passed; no catcher of the workflow may see this."""
 
 
+_INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
+
+
 class Target:
     """Whom a state calls; one per state, made when the program is compiled."""
 
@@ -58,6 +62,12 @@ class Target:
         """`agent` or `resource`."""
         self.name = name
         self.state = state
+
+    @property
+    def label(self) -> str:
+        """The name in AWS's messages: that of an integration is its service (recorded)."""
+        service = _INTEGRATION.match(self.name) if self.kind == "resource" else None
+        return self.name if service is None else service.group(1)
 
 
 class Options:

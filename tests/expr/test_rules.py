@@ -25,7 +25,7 @@ def path(text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
 OPERAND = Operand(
     variable=lambda text, strict: path(text),
     expression=path,
-    reference=lambda operator, text: path(text),
+    reference=path,
 )
 
 

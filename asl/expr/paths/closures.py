@@ -157,7 +157,12 @@ def not_found(path: Path, data: Json, use: Use) -> Json:
             f"The JSONPath '{path.text}' specified for the field '{use.field}' could not be found "
             f"in the input '{excerpt(data)}'"
         )
-    elif use.field in ("InputPath", "OutputPath", "Variable") or use.field.endswith("Path"):
+    elif use.field == "Variable":
+        cause = (
+            f"Invalid path '{path.text}': The choice state's condition path references an "
+            "invalid value."
+        )
+    elif use.field.endswith("Path"):
         cause = f"Invalid path '{path.text}' : {_gap(path, data)}"
     else:
         cause = f"The path '{path.text}' in '{use.field}' finds nothing"
