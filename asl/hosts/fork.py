@@ -43,11 +43,10 @@ class Fork:
         self.failure: BaseException | None = None
         self.frames: list[Frame | None] = [None] * fan.length
         """The children that have begun and not failed."""
-        self.fresh: dict[int, asyncio.Task[None]] = {}
-        """Further workers that have not begun, by number: cancelled now, they never will."""
-        self.tasks: dict[int, asyncio.Task[None]] = {}
-        """Further workers that have begun."""
-        self.workers = 0
+        self.tasks: list[asyncio.Task[None]] = []
+        """The further workers, ended ones too."""
+        self.begun = 0
+        self.ended = 0
         self.first: asyncio.Task[Any] | None = None
         """The task of the first worker while it works, for a sibling that has to stop it."""
         self.stopping_first = False
@@ -86,7 +85,9 @@ class Fork:
             self.first = None
 
     def _busy(self) -> bool:
-        return bool(self.tasks or self.fresh)
+        """Whether a further worker is at work, or will be: one cancelled before never begins."""
+        coming = len(self.tasks) if self.failure is None else self.begun
+        return coming > self.ended
 
     def _stopped_by_sibling(self, error: BaseException) -> bool:
         """Whether the first worker was cancelled by `_fail` alone, and by nobody else."""
@@ -97,10 +98,9 @@ class Fork:
         task = current_task()
         return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
 
-    async def _work(self, number: int = 0) -> None:
-        """Run children until there is none left; *number* is 0 for the first worker."""
-        if number:
-            self.tasks[number] = self.fresh.pop(number)
+    async def _work(self, further: bool = False) -> None:
+        """Run children until there is none left."""
+        self.begun += further
         at, fan, now, values, frames = self.at, self.fan, self.now, self.values, self.frames
         try:
             while self.failure is None and self.next < fan.length:
@@ -117,13 +117,13 @@ class Fork:
                         self._fail(error if fan.tolerated is None else _too_many_failed())
                         return
         except BaseException as error:
-            if not number:
+            if not further:
                 raise
             # Handed to the forking coroutine; a cancellation has come from it.
             self._fail(error)
         finally:
-            if number:
-                del self.tasks[number]
+            if further:
+                self.ended += 1
                 if not self._busy() and self.idle is not None and not self.idle.done():
                     self.idle.set_result(None)
 
@@ -143,12 +143,11 @@ class Fork:
         self.spreading = None
         if self.failure is not None:
             return
-        present = len(self.tasks) + len(self.fresh) + 1
+        present = len(self.tasks) - self.ended + 1
         most = min(self.fan.limit or inf, present + self.fan.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
-            self.workers += 1
-            self.fresh[self.workers] = loop.create_task(self._work(self.workers))
-        if len(self.tasks) + len(self.fresh) + 1 < most:
+            self.tasks.append(loop.create_task(self._work(further=True), name="asl-worker"))
+        if len(self.tasks) - self.ended + 1 < most:
             self.spreading = loop.call_soon(self._spread, loop)
 
     # The end
@@ -160,9 +159,8 @@ class Fork:
         for frame, value in zip(self.frames, self.values, strict=True):
             if frame is not None and value is ABSENT:
                 frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
-        for task in (*self.tasks.values(), *self.fresh.values()):
+        for task in self.tasks:
             task.cancel()
-        self.fresh.clear()
         if self.first is not None:
             from asyncio import current_task
 
