@@ -27,7 +27,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json, type_name
 from asl.engine.agent import Agent
 
-__all__ = ["Bindings", "InvalidAgents", "import_function", "load_bindings"]
+__all__ = ["Bindings", "InvalidAgents", "load_bindings"]
 
 SECTIONS = ("agents", "resources", "mocks")
 COMMAND_KEYS = ("command", "folder", "environment")
@@ -66,28 +66,6 @@ def load_bindings(path: str | os.PathLike[str], *, import_functions: bool = True
     if reader.faults:
         raise InvalidAgents("\n".join(reader.faults))
     return bound
-
-
-def import_function(name: str) -> Agent:
-    """Import `module:function` as an agent; raises AslError, also when its module fails."""
-    try:
-        return named_function(name)
-    except AslError:
-        raise
-    except Exception as error:  # the module is foreign code: anything may go wrong in it
-        raise AslError(
-            f"importing {name!r} failed: {type(error).__name__}: {error}{_where(error)}"
-        ) from error
-
-
-def _where(error: Exception) -> str:
-    """Say where in the user's own code an import failed."""
-    if isinstance(error, SyntaxError):
-        return ""  # its text names file and line
-    from traceback import extract_tb
-
-    last = extract_tb(error.__traceback__)[-1]
-    return f" ({last.filename}:{last.lineno})"
 
 
 class _Fault(Exception):
@@ -163,7 +141,7 @@ class _Reader:
         if not self.import_functions:
             return name
         try:
-            return import_function(name)
+            return named_function(name)
         except AslError as error:
             raise _Fault(str(error), pointer) from error
 

@@ -74,7 +74,9 @@ def named_function(name: str) -> FunctionAgent:
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # whatever the user's module does while it is imported
-        raise AslError(f"cannot import {name!r}: {type(error).__name__}: {error}") from error
+        raise AslError(
+            f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}"
+        ) from error
     for part in path.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, [each for each in dir(found) if not each.startswith("_")])
@@ -85,3 +87,13 @@ def named_function(name: str) -> FunctionAgent:
     if not callable(found):
         raise AslError(f"{name!r} is no function but {type(found).__name__}")
     return function_agent(found)
+
+
+def _where(error: Exception) -> str:
+    """Say where in the user's own code an import failed."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text names file and line
+    from traceback import extract_tb
+
+    last = extract_tb(error.__traceback__)[-1]
+    return f" ({last.filename}:{last.lineno})"

@@ -54,7 +54,8 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
 
     Modules are looked for in the current folder and in that of each agents file.
     """
-    from asl.agents.file import Bindings, import_function, load_bindings
+    from asl.agents.file import Bindings, load_bindings
+    from asl.agents.function import named_function
 
     bound = Bindings({}, {}, {})
     _importable(".")
@@ -66,7 +67,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
         name, equals, function = pair.partition("=")
         if not name or not equals:
             raise click.BadParameter(f"{pair!r} is not NAME=module:function", param_hint="--agent")
-        bound.agents[name] = import_function(function)
+        bound.agents[name] = named_function(function)
     return bound
 
 
