@@ -225,19 +225,6 @@ class Expander:
         details = {"retry": retry, "delay": delay, **error_details(error)}
         yield self._event(time, "RetryScheduled", (*frame.place, step.name), details)
 
-    def _again(
-        self,
-        time: float,
-        frame: Frame,
-        visit: int,
-        step: Step,
-        data: Json,
-        variables: dict[str, Json],
-        usage: Usage,
-        retry: int,
-    ) -> Iterator[Event]:
-        yield from self._scheduled(time, frame, visit, step, data, variables, usage, retry)
-
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
@@ -283,7 +270,7 @@ _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
     kinds.FAILED: Expander._failed,
     kinds.RETRIED: Expander._retried,
-    kinds.AGAIN: Expander._again,
+    kinds.AGAIN: Expander._scheduled,
     kinds.CAUGHT: Expander._caught,
     kinds.EXITED: Expander._end,
     kinds.BROKEN: Expander._broken,

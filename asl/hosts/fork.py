@@ -79,6 +79,7 @@ class Fork:
         try:
             await self._work()
         except BaseException as error:
+            # Only our own cancellation ends here: a sibling failed, and `join` raises its error.
             if not self._stopped_by_sibling(error):
                 raise
         finally:
@@ -117,9 +118,10 @@ class Fork:
                         self._fail(error if fan.tolerated is None else _too_many_failed())
                         return
         except BaseException as error:
+            # Of a task of its own it is handed to the forking coroutine, whatever it is: nobody
+            # else awaits that task. A cancellation has come from there.
             if not further:
                 raise
-            # Handed to the forking coroutine; a cancellation has come from it.
             self._fail(error)
         finally:
             if further:

@@ -181,6 +181,7 @@ class LocalHost:
             # The agent is foreign code: anything it raises is its failure.
             raise Raised("States.TaskFailed", _described(error)) from error
         except BaseException as error:
+            # A cancellation that nobody asked for is the agent's failure; all else flies on.
             if not self._cancelled_itself(error):
                 raise
             raise Raised("States.TaskFailed", "the agent cancelled itself") from error
