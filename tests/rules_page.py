@@ -41,6 +41,7 @@ GROUPS = {
     "V-VAR": "Variables",
     "V-TXT": "Interpolated text",
     "V-INTR": "Intrinsic functions",
+    "V-JSONATA": "JSONata",
     "V-RETRY": "Retriers",
     "V-CATCH": "Catchers",
     "V-TASK": "Task",

@@ -36,9 +36,23 @@ WORLD = {"asyncio", "time", "random", "uuid", "os", "threading"}
 """What the interpreter reaches through a host only."""
 
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill"}
-HEAVY = {"asyncio", "jsonschema", "ruamel", "re2", "rich", "pydantic", "click", "tomllib"}
-MAY_BE_HEAVY = {"asl.hosts.threads": {"asyncio"}, "asl.cli": {"click"}}
-"""`asl.hosts.threads` is only reached from a running event loop."""
+HEAVY = {
+    "asyncio",
+    "jsonata",
+    "jsonschema",
+    "ruamel",
+    "re2",
+    "rich",
+    "pydantic",
+    "click",
+    "tomllib",
+}
+MAY_BE_HEAVY = {
+    "asl.hosts.threads": {"asyncio"},
+    "asl.cli": {"click"},
+    "asl.expr.jsonata.library": {"jsonata"},
+}
+"""`asl.hosts.threads` is only reached from a running event loop, `library` from a query."""
 
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -1,0 +1,163 @@
+"""What a query reads, found in its syntax tree: free variables and members of `$states`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Reference", "references"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reading of a variable that the query does not bind itself.
+
+    `called` says that it is invoked as a function, `member` which member is taken at once:
+    `input` in `$states.input.x`.
+    """
+
+    name: str
+    offset: int
+    called: bool = False
+    member: str | None = None
+
+
+def references(tree: Any) -> tuple[Reference, ...]:
+    """Every reading of a free variable, in the order of the text.
+
+    A name counts as bound where the query has bound it on every way to that place; a function may
+    name one that is defined after it in the same block.
+    """
+    found = _Walk().walk(tree, _Scope())
+    return tuple(sorted(found, key=lambda reference: reference.offset))
+
+
+class _Scope:
+    """The names bound here and outside, and the names of functions defined later in the block."""
+
+    __slots__ = ("names", "outer")
+
+    def __init__(self, outer: "_Scope | None" = None, names: Iterable[str] = ()) -> None:
+        self.outer = outer
+        self.names = set(names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or (self.outer is not None and name in self.outer)
+
+
+class _Walk:
+    """A walk over the library's tree; `scope` grows while it goes through a block."""
+
+    def walk(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        visit = getattr(self, f"_{node.type}", None)
+        if visit is not None:
+            yield from visit(node, scope)
+        for filter in node.predicate or ():
+            yield from self.walk(filter.expr, scope)
+        if node.type != "path" and node.group is not None:
+            yield from self._pairs(node.group.lhs_object, scope)
+
+    def _all(self, nodes: Iterable[Any], scope: _Scope) -> Iterator[Reference]:
+        for node in nodes:
+            yield from self.walk(node, scope)
+
+    def _pairs(self, pairs: Iterable[Any], scope: _Scope) -> Iterator[Reference]:
+        for key, value in pairs:
+            yield from self.walk(key, scope)
+            yield from self.walk(value, scope)
+
+    def _variable(
+        self, node: Any, scope: _Scope, called: bool = False, member: str | None = None
+    ) -> Iterator[Reference]:
+        if node.value not in ("", "$") and node.value not in scope:
+            yield Reference(node.value, node.position - len(node.value) - 1, called, member)
+
+    def _path(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        inner = _Scope(scope)
+        for index, step in enumerate(node.steps):
+            if step.type == "variable" and index == 0:
+                following = node.steps[1] if len(node.steps) > 1 else None
+                plain = not step.stages and not step.predicate
+                member = (
+                    following.value
+                    if plain and following is not None and following.type == "name"
+                    else None
+                )
+                yield from self._variable(step, scope, False, member)
+                yield from self._all((filter.expr for filter in step.predicate or ()), inner)
+            else:
+                yield from self.walk(step, inner)
+            inner.names |= {name for name in (step.focus, step.index) if name is not None}
+            for stage in step.stages or ():
+                if stage.type == "index":
+                    inner.names.add(stage.value)
+                else:
+                    yield from self.walk(stage.expr, inner)
+        if node.group is not None:
+            yield from self._pairs(node.group.lhs_object, inner)
+
+    def _binary(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        yield from self.walk(node.lhs, scope)
+        yield from self.walk(node.rhs, _Scope(scope) if node.value in ("and", "or") else scope)
+
+    def _apply(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        yield from self.walk(node.lhs, scope)
+        if node.rhs.type == "variable":
+            yield from self._variable(node.rhs, scope, called=True)
+        else:
+            yield from self.walk(node.rhs, scope)
+
+    def _unary(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        if node.value == "[":
+            yield from self._all(node.expressions, scope)
+        elif node.value == "{":
+            yield from self._pairs(node.lhs_object, scope)
+        else:
+            yield from self.walk(node.expression, scope)
+
+    def _sort(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        yield from self._all((term.expression for term in node.terms), scope)
+
+    def _condition(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        yield from self.walk(node.condition, scope)
+        ways = [_Scope(scope) for _ in range(2)]
+        yield from self.walk(node.then, ways[0])
+        if node._else is not None:
+            yield from self.walk(node._else, ways[1])
+        scope.names |= ways[0].names & ways[1].names
+
+    def _block(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        inner = _Scope(scope)
+        functions = {
+            each.lhs.value
+            for each in node.expressions
+            if each.type == "bind" and each.rhs.type == "lambda"
+        }
+        for each in node.expressions:
+            if each.type == "bind" and each.rhs.type == "lambda":
+                yield from self.walk(each.rhs, _Scope(inner, functions))
+                inner.names.add(each.lhs.value)
+            else:
+                yield from self.walk(each, inner)
+
+    def _bind(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        if node.rhs.type == "lambda":
+            yield from self.walk(node.rhs, _Scope(scope, [node.lhs.value]))
+        else:
+            yield from self.walk(node.rhs, scope)
+        scope.names.add(node.lhs.value)
+
+    def _lambda(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        yield from self.walk(node.body, _Scope(scope, [each.value for each in node.arguments]))
+
+    def _function(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        if node.procedure.type == "variable":
+            yield from self._variable(node.procedure, scope, called=True)
+        else:
+            yield from self.walk(node.procedure, scope)
+        yield from self._all(node.arguments, scope)
+
+    _partial = _function
+
+    def _transform(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+        parts = (node.pattern, node.update, node.delete)
+        yield from self._all((part for part in parts if part is not None), scope)

@@ -1,0 +1,156 @@
+"""The door of the JSONata engine: which strings are expressions, what a query reads and gives."""
+
+import pytest
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.jsonata import UNDEFINED, QueryFault, expression, parse
+
+
+class Frame:
+    """As much of a running machine as a query may read."""
+
+    now = 1_700_000_000.123
+
+    def __init__(self) -> None:
+        self.draws = 0
+
+    def entropy(self) -> int:
+        self.draws += 1
+        return self.draws << 120 | 0x1234_5678_9ABC_DEF0
+
+
+def evaluate(source: str, states: Json = None, **variables: Json) -> Json:
+    return parse(source)({"states": states or {}, **variables}, Frame())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("{% 1 %}", "1"),
+        ("{%1%}", "1"),
+        ("{% \n10         %}", "10"),
+        ("{%%}", ""),
+        (" {% 1 %}", None),
+        ("{% 1 %} ", None),
+        ("{% 1 %", None),
+        ("{%}", None),
+        ("a {% 1 %}", None),
+        ("", None),
+    ],
+)
+def test_a_whole_string_is_an_expression(text: str, source: str | None) -> None:
+    """The delimiters stand at the very ends; the blanks inside do not belong to the source."""
+    assert expression(text) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "variables"),
+    [
+        ("$x", {"x"}),
+        ("$x.a[$y].b", {"x", "y"}),
+        ("$states.input", set()),
+        ("$sum($xs)", {"xs"}),
+        ("$unknown($x)", {"x"}),
+        ("($x := 1; $x + $y)", {"y"}),
+        ("($x := $x + 1; $x)", {"x"}),
+        ("function($a){ $a + $b }(1)", {"b"}),
+        ("($f := function($n){ $n = 0 ? 1 : $f($n - 1) }; $f(3))", set()),
+        ("($f := function($n){ $g($n) }; $g := function($n){ $h }; $f(3))", {"h"}),
+        ("$l.a@$v#$i.b[$v = $i]{$i: $w}", {"l", "w"}),
+        ("$l@$v; $v", {"l", "v"}),
+        ("$l[$ = $$.x]^(>$k)", {"l", "k"}),
+        ("$s ~> |a|{'b': $u}, [$d]|", {"s", "u", "d"}),
+        ("(true ? ($x := 1) : 2; $x)", {"x"}),
+        ("[$a, {'k': -$b}, $c in $d, $e ~> $string]", {"a", "b", "c", "d", "e"}),
+    ],
+)
+def test_variables_are_the_free_names(source: str, variables: set[str]) -> None:
+    """Names that the query binds itself, functions and `$states` are no workflow variables."""
+    if ";" in source and not source.startswith("("):
+        source = f"({source})"
+    assert parse(source).variables == variables
+
+
+@pytest.mark.parametrize(
+    ("source", "members"),
+    [
+        ("1", set()),
+        ("$states.input.x", {"input"}),
+        ("$states.'input'.x & $states.context.State.Name", {"input", "context"}),
+        ("$states.inptu", {"inptu"}),
+        ("$states", None),
+        ("$states.*", None),
+        ("$states.input[$states]", None),
+        ("$lookup($states, 'input')", None),
+        ("($s := $states; $s.input)", None),
+    ],
+)
+def test_members_of_states_are_known(source: str, members: set[str] | None) -> None:
+    """None stands for the whole object."""
+    assert parse(source).members == members
+
+
+def test_references_have_their_place() -> None:
+    """Every reading of a variable is at the offset of its dollar sign."""
+    found = parse("$a + $count( $bc )").references
+    assert [(each.name, each.offset, each.called) for each in found] == [
+        ("a", 0, False),
+        ("count", 5, True),
+        ("bc", 13, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("$states.input.none", None),
+        ("$states.input.absent", UNDEFINED),
+        ("null", None),
+        ("[null]", [None]),
+        ("$", UNDEFINED),
+        ("$$", UNDEFINED),
+        ("{'a': null, 'b': $states.input.absent}", {"a": None}),
+        ("$states.input.none = null", True),
+        ("$states.input.absent = null", False),
+        ("$exists($states.input.none)", True),
+        ("[1..3]", [1, 2, 3]),
+        ("2.0", 2),
+        ("$states.input.list", [1, None, [2]]),
+        ("$partition([1, 2, 3], 2)", [[1, 2], [3]]),
+        ("$range(1, 9, 2)", [1, 3, 5, 7, 9]),
+        ("$range(1, 9, 9)", 1),
+        ("$parse('[1, null]')", [1, None]),
+        ("$hash('a', 'SHA-1')", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
+        ("$now()", "2023-11-14T22:13:20.123Z"),
+        ("$millis()", 1_700_000_000_123),
+    ],
+)
+def test_json_in_json_out(source: str, value: Json) -> None:
+    """Null and undefined are two things, and whole numbers are integers."""
+    found = evaluate(source, {"input": {"none": None, "list": [1, None, [2]]}})
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("$randomSeeded(1)", "T1006: Attempted to invoke a non-function"),
+        ("$eval('1')", "T1006: Attempted to invoke a non-function"),
+    ],
+)
+def test_faults_are_worded_as_aws_does(source: str, fault: str) -> None:
+    """The code of the error, a colon and its message."""
+    with pytest.raises(QueryFault) as raised:
+        evaluate(source)
+    assert str(raised.value) == fault
+
+
+@pytest.mark.parametrize("source", ["", "1 +", "(1", "$.a[?(@.b)]", "'a", "/a", "1 2", "}"])
+def test_what_cannot_be_read_is_refused(source: str) -> None:
+    """A syntax error has its place and the rule's id."""
+    with pytest.raises(ExpressionFault) as raised:
+        parse(source)
+    assert raised.value.code == "V-JSONATA-01"
+    assert 0 <= raised.value.offset <= len(source)
