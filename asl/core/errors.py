@@ -69,6 +69,16 @@ class StateError(Exception):
         return ": ".join(part for part in (self.name, self.cause) if part is not None)
 
 
+class EvaluationFailed(StateError):
+    """A JSONata expression failed; `location` is the field that holds it, None for no field."""
+
+    __slots__ = ("location",)
+
+    def __init__(self, cause: str, location: str | None = None) -> None:
+        super().__init__("States.QueryEvaluationError", cause)
+        self.location = location
+
+
 def too_large(state: str) -> StateError:
     """The error of a state whose input or result is over the limit, in AWS's words."""
     return StateError(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asl.core.errors import StateError
+from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.engine import records as kinds
 from asl.engine.execution import Execution, Usage
@@ -155,7 +155,8 @@ class Expander:
             before = at.variables
             try:
                 following, output = advance(at, step, data)
-            except StateError:
+            except StateError as error:
+                yield from self._evaluation_failed(time, frame, entered, step, error)
                 return
             yield self._exited(frame, time, step, output, _changes(before, at.variables))
             step, data = following, output
@@ -203,12 +204,24 @@ class Expander:
     def _failed(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
     ) -> Iterator[Event]:
+        yield from self._evaluation_failed(time, frame, visit, step, error)
         details = error_details(error)
         if step.type in ("Map", "Parallel"):
             yield self._event(time, f"{step.type}StateFailed", (*frame.place, step.name), details)
-        elif step.type == "Task":
+        elif step.type == "Task" and not isinstance(error, EvaluationFailed):
             what = "TimedOut" if error.name == "States.Timeout" else "Failed"
             yield self._task_event(time, frame, step, what, details)
+
+    def _evaluation_failed(
+        self, time: float, frame: Frame, visit: int, step: Step, error: StateError
+    ) -> Iterator[Event]:
+        """Yield the event of an expression that failed, as AWS records it."""
+        if not isinstance(error, EvaluationFailed):
+            return
+        details = {"state": step.name, **error_details(error)}
+        if error.location is not None:
+            details["location"] = error.location
+        yield self._event(time, "EvaluationFailed", (*frame.place, step.name), details)
 
     def _retried(
         self,

@@ -5,7 +5,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from asl.core.errors import StateError
+from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt
 from asl.engine.execution import Execution
 from asl.engine.history import Event, Expander, visited
@@ -57,8 +57,10 @@ class Result:
     def cause(self) -> str | None:
         """The cause; one that the engine found names the state and the event of its entry."""
         failure = self._failure
-        if failure is None or failure.name != "States.Runtime" or isinstance(failure, Raised):
+        if failure is None or isinstance(failure, Raised):
             return None if failure is None else failure.cause
+        if failure.name != "States.Runtime" and not isinstance(failure, EvaluationFailed):
+            return failure.cause
         record = self.origin
         if record is None:
             return failure.cause

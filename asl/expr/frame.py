@@ -41,6 +41,11 @@ class StateView(Protocol):
         """Whether the state reaches the world."""
         ...
 
+    @property
+    def token(self) -> bool:
+        """Whether the state hands out a task token."""
+        ...
+
 
 class Frame(Protocol):
     """The running machine as an expression sees it."""

@@ -13,7 +13,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
-from asl.expr.rules import Operand
+from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step
 
 __all__ = ["Compiler", "Node", "StateType"]
@@ -37,22 +37,35 @@ class Node:
 
 
 class Compiler(Protocol):
-    """What compiling one state may ask for. All texts have been checked before."""
+    """What compiling one state may ask for, in either query language (Specification 3.1, 3.6).
+
+    All texts have been checked before. A closure takes the raw or the effective input, which are
+    the same in JSONata.
+    """
 
     state: Mapping[str, Json]
     name: str
     profile: Profile
+    jsonata: bool
+    """Whether the state is written in JSONata."""
 
     def input(self) -> Evaluate:
         """Compile `InputPath`: raw input to effective input."""
         ...
 
     def payload(self) -> Evaluate:
-        """Compile `InputPath` and `Parameters`: raw input to parameters."""
+        """Compile `InputPath` and `Parameters`, or `Arguments`: raw input to parameters."""
         ...
 
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        """Compile the payload template in *field*, None where the field is absent."""
+        """Compile the template in *field*, None where the field is absent."""
+        ...
+
+    def computed(self, field: str, kind: str) -> Evaluate | None:
+        """Compile a field that holds an expression instead of its JSON type *kind*, else None.
+
+        The closure raises EvaluationFailed for a value of another type.
+        """
         ...
 
     def reference(self, field: str) -> Evaluate:
@@ -63,24 +76,27 @@ class Compiler(Protocol):
         """Compile a path of any kind or an intrinsic call that stands in *field*."""
         ...
 
-    def operand(self) -> Operand:
-        """Return how the texts inside a choice rule are compiled."""
-        ...
-
-    def assign(self, holder: Mapping[str, Json]) -> Evaluate | None:
-        """Compile the `Assign` of the state, a rule or a catcher: data to new variables."""
-        ...
-
-    def output(self) -> Evaluate | None:
-        """Compile `OutputPath`, None where it changes nothing."""
+    def condition(self, rule: Mapping[str, Json]) -> Predicate:
+        """Compile what decides whether a choice rule holds."""
         ...
 
     def finish(self) -> Finish | None:
-        """Compile `ResultSelector`, `ResultPath`, `Assign`, `OutputPath`; None for no change."""
+        """Compile the way of a result to the output and the variables; None for no change."""
+        ...
+
+    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
+        """Compile the way out of a state that has no result; None for no change.
+
+        *holder* is what has the `Assign` (and `Output`): the state or one of its rules.
+        """
         ...
 
     def constant_result(self, result: Json) -> Evaluate | None:
         """Compile a state that only places a literal by its `ResultPath`, None for any other."""
+        ...
+
+    def within(self, *fields: str) -> "Compiler":
+        """Return a compiler of the object at *fields* below the state, empty where absent."""
         ...
 
     def machine(self, *steps: str | int) -> Machine:

@@ -7,9 +7,9 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.rules import COMBINATORS, OPERATORS, Predicate, compile_rule
+from asl.expr.rules import COMBINATORS, OPERATORS, Predicate
 from asl.expr.times import instant, relative
-from asl.program import Choose, Step
+from asl.program import Choose, Finish, Step
 from asl.states.base import Compiler, Node, StateType
 
 
@@ -17,35 +17,33 @@ def compile_choice(compiler: Compiler, step: Step) -> None:
     """Compile a Choice into one pure closure that yields the next step and the output."""
     rules = [_rule(compiler, rule) for rule in compiler.state["Choices"]]
     default = _default(compiler)
-    effective_input, output = compiler.input(), compiler.output()
-    shapes = "InputPath" in compiler.state or output is not None
-    if shapes or any("Assign" in each for each in (compiler.state, *compiler.state["Choices"])):
-        step.choose = _filtered(compiler.name, rules, default, effective_input, output)
+    shapes = "InputPath" in compiler.state
+    if shapes or any(leave for *_, leave in (*rules, *([default] if default else ()))):
+        step.choose = _filtered(compiler.name, rules, default, compiler.input())
     else:
         step.choose = _plain(compiler.name, rules, default)
 
 
-_Target = tuple[Step, Evaluate | None]
-_Rule = tuple[Predicate, Step, Evaluate | None]
+_Target = tuple[Step, Finish | None]
+_Rule = tuple[Predicate, Step, Finish | None]
 
 
 def _rule(compiler: Compiler, rule: Mapping[str, Json]) -> _Rule:
-    holds = compile_rule(rule, compiler.operand())
-    return holds, compiler.step(rule["Next"]), compiler.assign(rule)
+    return compiler.condition(rule), compiler.step(rule["Next"]), compiler.leave(rule)
 
 
 def _default(compiler: Compiler) -> _Target | None:
     if "Default" not in compiler.state:
         return None
-    return compiler.step(compiler.state["Default"]), compiler.assign(compiler.state)
+    return compiler.step(compiler.state["Default"]), compiler.leave(compiler.state)
 
 
 def _chosen(
     name: str, rules: list[_Rule], default: _Target | None, data: Json, frame: Frame
 ) -> _Target:
-    for holds, target, assign in rules:
+    for holds, target, leave in rules:
         if holds(data, frame):
-            return target, assign
+            return target, leave
     if default is None:
         raise StateError(
             "States.NoChoiceMatched",
@@ -69,19 +67,12 @@ def _plain(name: str, rules: list[_Rule], default: _Target | None) -> Choose:
 
 
 def _filtered(
-    name: str,
-    rules: list[_Rule],
-    default: _Target | None,
-    effective_input: Evaluate,
-    output: Evaluate | None,
+    name: str, rules: list[_Rule], default: _Target | None, effective_input: Evaluate
 ) -> Choose:
     def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
         effective = effective_input(data, frame)
-        target, assign = _chosen(name, rules, default, effective, frame)
-        result = effective if output is None else output(effective, frame)
-        if assign is not None:
-            frame.variables = {**frame.variables, **assign(effective, frame)}
-        return target, result
+        target, leave = _chosen(name, rules, default, effective, frame)
+        return target, effective if leave is None else leave(data, effective, frame)
 
     return choose
 

@@ -8,12 +8,12 @@ from asl.states.base import Compiler, Node, StateType
 
 
 def compile_succeed(compiler: Compiler, step: Step) -> None:
-    """Compile a Succeed: `OutputPath(InputPath(raw input))`."""
-    effective, output = compiler.input(), compiler.output()
-    if output is None:
+    """Compile a Succeed: `OutputPath(InputPath(raw input))`, or `Output`."""
+    effective, leave = compiler.input(), compiler.leave(compiler.state)
+    if leave is None:
         step.transform = effective
     else:
-        step.transform = lambda data, frame: output(effective(data, frame), frame)
+        step.transform = lambda data, frame: leave(data, effective(data, frame), frame)
 
 
 def check_succeed(node: Node) -> Iterator[Finding]:

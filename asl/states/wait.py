@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable, Iterator
 
 from asl.core.diagnostics import Finding
-from asl.core.errors import StateError
+from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import epoch, instant
-from asl.program import Finish, Step
+from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame as StateFrame
+from asl.states.numbers import number
 
 MAX_DELAY = 2_147_483_647
 """Seconds that a Wait may last; recorded AWS runs fail beyond it."""
@@ -25,32 +26,28 @@ def compile_wait(compiler: Compiler, step: Step) -> None:
             raise StateError("States.Runtime", "Wait state delay is too long.")
         return frame.host.sleep_until(frame, wake)
 
+    leave = compiler.leave(compiler.state)
     step.work = work
-    step.finish = _finish(compiler, effective_input)
-
-
-def _finish(compiler: Compiler, effective_input: Evaluate) -> Finish:
-    output, assign = compiler.output(), compiler.assign(compiler.state)
-
-    def finish(data: Json, result: Json, frame: Frame) -> Json:
-        effective = effective_input(data, frame)
-        outcome = effective if output is None else output(effective, frame)
-        if assign is not None:
-            frame.variables = {**frame.variables, **assign(effective, frame)}
-        return outcome
-
-    return finish
+    step.finish = lambda data, result, frame: (
+        effective_input(data, frame)
+        if leave is None
+        else leave(data, effective_input(data, frame), frame)
+    )
 
 
 def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     """Return `(effective input, frame) -> wake time` in epoch seconds."""
     state = compiler.state
     if "Seconds" in state:
-        seconds = state["Seconds"]
-        return lambda data, frame: frame.now + seconds
+        seconds = number(compiler, "Seconds", 0)
+        assert seconds is not None
+        return lambda data, frame: frame.now + min(seconds(data, frame), 2 * MAX_DELAY)
     if "SecondsPath" in state:
         return _seconds_path(_given(compiler, "SecondsPath"), state["SecondsPath"])
     if "Timestamp" in state:
+        computed = compiler.computed("Timestamp", "string")
+        if computed is not None:
+            return _timestamp(computed)
         moment = epoch(state["Timestamp"])
         return lambda data, frame: moment
     return _timestamp_path(_given(compiler, "TimestampPath"), state["TimestampPath"])
@@ -96,6 +93,20 @@ def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]
                 "States.Runtime",
                 "The TimestampPath parameter does not reference a valid ISO-8601 extended offset "
                 f"date-time format string: {text} == {_shown(moment)}",
+            )
+        return epoch(moment)
+
+    return when
+
+
+def _timestamp(computed: Evaluate) -> Callable[[Json, Frame], float]:
+    def when(data: Json, frame: Frame) -> float:
+        moment = computed(data, frame)
+        if instant(moment) is None:
+            raise EvaluationFailed(
+                "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time "
+                f"format string: {_shown(moment)}",
+                "Timestamp",
             )
         return epoch(moment)
 

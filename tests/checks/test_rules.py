@@ -394,7 +394,6 @@ OTHERS: list[Case] = [
     ("EXEC-02", task(**{"IdempotencyKey.$": "$.k"}), f"{S}/IdempotencyKey.$", task()),
     ("EXEC-02", {**passing(), "Budget": {"MaxTokens": 5}}, "/Budget",
      {**passing(), "Metadata": {"MaxTokens": 5}}),
-    ("EXEC-03", jsonata(), S, passing()),
     ("EXEC-04", mapping(ItemProcessor=DISTRIBUTED), f"{S}/ItemProcessor/ProcessorConfig/Mode",
      mapping(ItemProcessor={**PROCESSOR, "ProcessorConfig": {"Mode": "INLINE"}})),
     ("EXEC-04", mapping(ItemProcessor=DISTRIBUTED, ItemBatcher={"MaxItemsPerBatch": 1}),

@@ -109,7 +109,6 @@ def test_blocks_can_be_ignored_knowingly() -> None:
     "document",
     [
         machine(Type="Checkpoint", Name="n"),
-        machine(Type="Pass", QueryLanguage="JSONata"),
         {**machine(Type="Pass"), "Imports": {"t": "./t.json"}},
     ],
 )

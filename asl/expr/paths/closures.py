@@ -6,11 +6,11 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json, excerpt
-from asl.expr.frame import Evaluate, Frame, identity
+from asl.expr.frame import Evaluate, Frame, StateView, identity
 from asl.expr.paths.segments import Path
 from asl.expr.paths.select import select
 
-__all__ = ["Use", "compile_path"]
+__all__ = ["Use", "compile_path", "whole_context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,9 @@ class Use:
     state: str
     missing: Missing = Missing.RUNTIME
     effect: bool = False
-    """The state reaches the world, so it can be retried and may hand out a task token."""
+    """The state reaches the world, so it can be retried."""
+    token: bool = False
+    """The state hands out a task token."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
@@ -106,22 +108,21 @@ def _from_context(path: Path, use: Use) -> Evaluate:
 
         return member
     return lambda data, frame: (
-        select(path.segments, _context(frame, use), data)
+        select(path.segments, whole_context(frame, use), data)
         if not path.definite
-        else _walk(path, path.keys, _context(frame, use), data, frame, use)
+        else _walk(path, path.keys, whole_context(frame, use), data, frame, use)
     )
 
 
 CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map")
-"""The members of `$$` as a whole; the task token shows only when it is asked for by name."""
 
 
-def _context(frame: Frame, use: Use) -> Json:
+def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
     """Return the whole context object: every member that exists at this moment."""
-    whole = {}
-    for root in CONTEXT_ROOTS:
+    whole: dict[str, Json] = {}
+    for root in (*CONTEXT_ROOTS, "Task") if at.token else CONTEXT_ROOTS:
         try:
-            whole[root] = frame.context(root, use)
+            whole[root] = frame.context(root, at)
         except KeyError:
             continue
     return whole

@@ -1,0 +1,67 @@
+"""Layer 4: a checked document becomes an immutable program.
+
+Everything that a state's JSON says is turned into closures here, once; the interpreter only calls.
+Each query language is one module that knows how its fields are compiled; the state types ask for
+what they need and hardly notice which of them answers (Specification 3.1, 3.6).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from asl.compiler.handlers import compile_retrier
+from asl.compiler.jsonpath import JsonPathCompiler
+from asl.compiler.state import EFFECTS, StateCompiler
+from asl.core.diagnostics import escape
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.program import Machine, Program, Step
+from asl.states import STATE_TYPES
+
+__all__ = ["compile_workflow"]
+
+
+def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) -> Program:
+    """Compile a workflow that has been checked and has no errors."""
+    machines: dict[str, Machine] = {}
+    machine = _machine(profile, machines, "JSONPath", workflow, "")
+    timeout = workflow.get("TimeoutSeconds")
+    return Program(machine, profile, name, timeout, machines)
+
+
+def _machine(
+    profile: Profile,
+    machines: dict[str, Machine],
+    language: str,
+    definition: Mapping[str, Json],
+    pointer: str,
+) -> Machine:
+    """Compile one machine; *language* is the query language of the one around it."""
+    states = definition["States"]
+    steps = {
+        name: Step(name, state["Type"], f"{pointer}/States/{escape(name)}")
+        for name, state in states.items()
+    }
+    machine = machines[pointer] = Machine(steps[definition["StartAt"]], steps, pointer)
+    language = definition.get("QueryLanguage", language)
+    inner = partial(_machine, profile, machines, language)
+    for name, state in states.items():
+        step = steps[name]
+        own_language = _compiler_of(state.get("QueryLanguage", language))
+        compiler = own_language(state, step, steps, profile, inner)
+        if "Next" in state:
+            step.next = steps[state["Next"]]
+        STATE_TYPES[step.type].compile(compiler, step)
+        if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
+            step.retriers = tuple(
+                compile_retrier(entry, profile) for entry in state.get("Retry", ())
+            )
+            step.catchers = tuple(compiler.catcher(entry) for entry in state.get("Catch", ()))
+    return machine
+
+
+def _compiler_of(language: str) -> type[StateCompiler]:
+    if language == "JSONPath":
+        return JsonPathCompiler
+    from asl.compiler.jsonata import JsonataCompiler
+
+    return JsonataCompiler

@@ -1,0 +1,103 @@
+"""States in JSONata: `Arguments`, `Assign` and `Output` (Specification 3.6).
+
+An expression reads `$states`, so that is the data which every closure here is called with: an
+object with `input`, and `result` or `errorOutput` where there is one.
+"""
+
+from collections.abc import Mapping
+
+from asl.compiler.handlers import compile_matcher
+from asl.compiler.state import StateCompiler
+from asl.core.profile import Missing
+from asl.core.values import Json
+from asl.expr import queries
+from asl.expr.frame import Evaluate, Frame, identity
+from asl.expr.rules import Predicate
+from asl.program import Catcher, Finish
+
+__all__ = ["JsonataCompiler"]
+
+
+class JsonataCompiler(StateCompiler):
+    """Compiles the fields of a state that is written in JSONata."""
+
+    jsonata = True
+
+    def _query(self, field: str, template: Json) -> Evaluate:
+        """Compile a template; the closure takes `$states`."""
+        return queries.compile_template(template, self._site(self.place + field))
+
+    def _site(self, field: str) -> queries.Site:
+        return queries.Site(field, self.name, self.effect, self.token)
+
+    def input(self) -> Evaluate:
+        return identity
+
+    def payload(self) -> Evaluate:
+        return self.template("Arguments") or identity
+
+    def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
+        if field not in self.state:
+            return None
+        return _on_input(self._query(field, self.state[field]))
+
+    def computed(self, field: str, kind: str) -> Evaluate | None:
+        value = self.state.get(field)
+        if type(value) is not str or queries.expression(value) is None:
+            return None
+        return _on_input(queries.compile_typed(value, self._site(self.place + field), kind))
+
+    def reference(self, field: str) -> Evaluate:
+        raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
+
+    def expression(self, field: str, text: str) -> Evaluate:
+        raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
+
+    def condition(self, rule: Mapping[str, Json]) -> Predicate:
+        written = rule["Condition"]
+        if type(written) is bool:
+            return lambda data, frame: written
+        return _on_input(queries.compile_typed(written, self._site("Condition"), "boolean"))
+
+    def finish(self) -> Finish | None:
+        if not self.effect:
+            return self.leave(self.state)
+        return self._finish(self.state, "result")
+
+    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
+        return self._finish(holder, None)
+
+    def constant_result(self, result: Json) -> Evaluate | None:
+        return None
+
+    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
+        output = self._finish(entry, "errorOutput")
+        return Catcher(
+            compile_matcher(entry["ErrorEquals"], self.profile),
+            output or (lambda raw, error_output, frame: error_output),
+            self.steps[entry["Next"]],
+        )
+
+    def _finish(self, holder: Mapping[str, Json], member: str | None) -> Finish | None:
+        """Compile `Assign` and `Output`; *member* is the name of the result in `$states`."""
+        if "Assign" not in holder and "Output" not in holder:
+            return None
+        assign = self._query("Assign", holder["Assign"]) if "Assign" in holder else None
+        output = self._query("Output", holder["Output"]) if "Output" in holder else None
+
+        def finish(raw: Json, result: Json, frame: Frame) -> Json:
+            states = {"input": raw}
+            if member is not None:
+                states[member] = result
+            outcome = result if output is None else output(states, frame)
+            if assign is not None:
+                # All expressions of a state see the values from before it (Specification 3.7).
+                frame.variables = {**frame.variables, **assign(states, frame)}
+            return outcome
+
+        return finish
+
+
+def _on_input(query: Evaluate) -> Evaluate:
+    """Turn a closure on `$states` into one on the input."""
+    return lambda data, frame: query({"input": data}, frame)

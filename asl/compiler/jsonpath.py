@@ -1,0 +1,176 @@
+"""States in JSONPath: `InputPath`, `Parameters`, `ResultSelector`, `ResultPath`, `OutputPath`.
+
+The input and output processing that all state types share is composed here, and only of the steps
+that a state really has (Specification 3.1).
+"""
+
+from collections.abc import Mapping
+
+from asl.compiler.handlers import compile_matcher
+from asl.compiler.state import StateCompiler
+from asl.core.errors import StateError
+from asl.core.profile import Missing
+from asl.core.values import Json
+from asl.expr import intrinsics
+from asl.expr.frame import Evaluate, Frame, constant, identity
+from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.references import Place, compile_constant_at, compile_result_path
+from asl.expr.rules import Operand, Predicate, compile_rule
+from asl.expr.templates import compile_template
+from asl.program import Catcher, Finish
+
+__all__ = ["JsonPathCompiler"]
+
+
+class JsonPathCompiler(StateCompiler):
+    """Compiles the fields of a state that is written in JSONPath."""
+
+    # One text each
+
+    def reference(self, field: str) -> Evaluate:
+        return self._path(field, self.state[field])
+
+    def expression(self, field: str, text: str) -> Evaluate:
+        # Fail has no result to build, so a missing path there is a fault of the definition.
+        missing = Missing.RUNTIME if self.own.type == "Fail" else self.profile.template
+        return self._expression(field, text, missing)
+
+    def computed(self, field: str, kind: str) -> Evaluate | None:
+        return None
+
+    def condition(self, rule: Mapping[str, Json]) -> Predicate:
+        operand = Operand(self._variable, self._computed_variable, self._compared)
+        return compile_rule(rule, operand)
+
+    def _path(self, field: str, text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
+        use = Use(field, self.name, missing, self.effect, self.token)
+        return compile_path(parse_path(text), use)
+
+    def _variable(self, text: str, strict: bool) -> Evaluate:
+        if not strict:
+            return self._path("Variable", text, self.profile.variable)
+        path = self._path("Variable", text)
+        return path if parse_path(text).definite else _some(path, text)
+
+    def _compared(self, text: str) -> Evaluate:
+        return self._path("Variable", text)
+
+    def _computed_variable(self, text: str) -> Evaluate:
+        return self._expression("Variable.$", text, self.profile.variable)
+
+    def _expression(self, field: str, text: str, missing: Missing) -> Evaluate:
+        if text.startswith("$"):
+            return self._path(field, text, missing)
+
+        def argument(path: str, offset: int) -> Evaluate:
+            return self._path(field, path, missing)
+
+        def optional(path: str, offset: int) -> Evaluate:
+            return self._path(field, path, Missing.NULL)
+
+        return intrinsics.compile(intrinsics.parse(text), argument, optional, self.profile)
+
+    # Input
+
+    def input(self) -> Evaluate:
+        return self._filter("InputPath") or identity
+
+    def payload(self) -> Evaluate:
+        effective, parameters = self.input(), self.template("Parameters")
+        if parameters is None:
+            return effective
+        if "InputPath" not in self.state:
+            return parameters
+        template = parameters
+        return lambda data, frame: template(effective(data, frame), frame)
+
+    def _filter(self, field: str) -> Evaluate | None:
+        if field not in self.state:
+            return None
+        text = self.state[field]
+        return constant({}) if text is None else self._path(field, text)
+
+    def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
+        if field not in self.state:
+            return None
+        return self._template(self.state[field], missing or self.profile.template)
+
+    def _template(self, template: Json, missing: Missing) -> Evaluate:
+        return compile_template(
+            template, lambda field, text: self._expression(field, text, missing)
+        )
+
+    # Output
+
+    def finish(self) -> Finish | None:
+        return _finish(
+            self.template("ResultSelector"),
+            _result_path(self.state),
+            self._assign(self.state),
+            self._filter("OutputPath"),
+        )
+
+    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
+        return _finish(None, None, self._assign(holder), self._filter("OutputPath"))
+
+    def constant_result(self, result: Json) -> Evaluate | None:
+        shaping = {"ResultSelector", "Assign", "OutputPath"}
+        if shaping & self.state.keys() or self.state.get("ResultPath") is None:
+            return None
+        return compile_constant_at(parse_path(self.state["ResultPath"]), result)
+
+    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
+        output = _finish(None, _result_path(entry), self._assign(entry), None)
+        return Catcher(
+            compile_matcher(entry["ErrorEquals"], self.profile),
+            output or (lambda raw, error_output, frame: error_output),
+            self.steps[entry["Next"]],
+        )
+
+    def _assign(self, holder: Mapping[str, Json]) -> Evaluate | None:
+        if "Assign" not in holder:
+            return None
+        return self._template(holder["Assign"], self.profile.template)
+
+
+def _some(nodes: Evaluate, text: str) -> Evaluate:
+    """Make an indefinite path that matches nothing a missing value, for `IsPresent`."""
+
+    def some(data: Json, frame: Frame) -> Json:
+        found = nodes(data, frame)
+        if not found:
+            raise StateError("States.Runtime", f"'{text}' matches nothing")
+        return found
+
+    return some
+
+
+def _result_path(holder: Mapping[str, Json]) -> Place | None:
+    if "ResultPath" not in holder:
+        return None
+    text = holder["ResultPath"]
+    return compile_result_path(None if text is None else parse_path(text))
+
+
+def _finish(
+    select: Evaluate | None,
+    place: Place | None,
+    assign: Evaluate | None,
+    output: Evaluate | None,
+) -> Finish | None:
+    """Compose the way of a result to the output of only those steps that are there."""
+    if select is None and assign is None and output is None:
+        return place
+
+    def finish(raw: Json, result: Json, frame: Frame) -> Json:
+        if select is not None:
+            result = select(result, frame)
+        outcome = result if place is None else place(raw, result, frame)
+        if output is not None:
+            outcome = output(outcome, frame)
+        if assign is not None:
+            # All expressions of a state see the values from before it (Specification 3.7).
+            frame.variables = {**frame.variables, **assign(result, frame)}
+        return outcome
+
+    return finish

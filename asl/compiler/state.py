@@ -1,0 +1,112 @@
+"""What compiling a state has in common in both query languages."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Self, TypeAlias
+
+from asl.core.diagnostics import escape
+from asl.core.profile import Missing, Profile
+from asl.core.values import Json
+from asl.expr.frame import Evaluate
+from asl.expr.rules import Predicate
+from asl.program import Catcher, Finish, Machine, Step
+
+__all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
+
+EFFECTS = ("Task", "Map", "Parallel")
+"""The state types that take `Retry` and `Catch`, so that the context object counts retries."""
+
+CompileMachine: TypeAlias = Callable[[Mapping[str, Json], str], Machine]
+"""Compile the machine with this definition, at this JSON Pointer."""
+
+
+class StateCompiler(ABC):
+    """Compiles the fields of one state (protocol `asl.states.base.Compiler`)."""
+
+    jsonata = False
+
+    def __init__(
+        self,
+        state: Mapping[str, Json],
+        step: Step,
+        steps: Mapping[str, Step],
+        profile: Profile,
+        compile_machine: CompileMachine,
+    ) -> None:
+        self.state = state
+        self.name = step.name
+        self.own = step
+        self.effect = step.type in EFFECTS
+        self.token = str(state.get("Resource")).endswith(".waitForTaskToken")
+        """Whether the state hands out a task token."""
+        self.steps = steps
+        self.profile = profile
+        self.compile_machine = compile_machine
+        self.place = ""
+        """The way from the state to the object that is being compiled: `ItemReader/`."""
+
+    def step(self, name: str) -> Step:
+        """Return the state *name* of the same machine."""
+        return self.steps[name]
+
+    def within(self, *fields: str) -> Self:
+        """Return a compiler of the object below the state, empty where there is none."""
+        inner = copy(self)
+        for field in fields:
+            inner.state = inner.state.get(field, {})
+            inner.place += f"{field}/"
+        return inner
+
+    def machine(self, *steps: str | int) -> Machine:
+        """Compile the sub-machine at *steps* below the state."""
+        definition: Json = self.state
+        pointer = self.own.pointer
+        for step in steps:
+            definition = definition[step]
+            pointer += f"/{escape(str(step))}"
+        return self.compile_machine(definition, pointer)
+
+    @abstractmethod
+    def input(self) -> Evaluate:
+        """Compile the way from raw to effective input."""
+
+    @abstractmethod
+    def payload(self) -> Evaluate:
+        """Compile the way from raw input to what the work is given."""
+
+    @abstractmethod
+    def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
+        """Compile the template in *field*, None where the field is absent."""
+
+    @abstractmethod
+    def computed(self, field: str, kind: str) -> Evaluate | None:
+        """Compile a field whose value is an expression, None where it is not."""
+
+    @abstractmethod
+    def reference(self, field: str) -> Evaluate:
+        """Compile the reference path in *field*."""
+
+    @abstractmethod
+    def expression(self, field: str, text: str) -> Evaluate:
+        """Compile a path of any kind or an intrinsic call that stands in *field*."""
+
+    @abstractmethod
+    def condition(self, rule: Mapping[str, Json]) -> Predicate:
+        """Compile what decides whether a choice rule holds."""
+
+    @abstractmethod
+    def finish(self) -> Finish | None:
+        """Compile the way of a result to the output, None for no change."""
+
+    @abstractmethod
+    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
+        """Compile the way out of a state without a result of its own, None for no change."""
+
+    @abstractmethod
+    def constant_result(self, result: Json) -> Evaluate | None:
+        """Compile a state that only places a literal, None for any other."""
+
+    @abstractmethod
+    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
+        """Compile one entry of `Catch`."""

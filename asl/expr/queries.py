@@ -1,0 +1,98 @@
+"""JSONata in documents: templates in which a string `{% ... %}` is an expression.
+
+The closures take `$states` as their data: an object with `input`, and `result` or `errorOutput`
+where there is one; its `context` is added here, to those that read it (Specification 3.6).
+"""
+
+from dataclasses import dataclass
+
+from asl.core.errors import EvaluationFailed
+from asl.core.values import Json, excerpt, type_name
+from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
+from asl.expr.paths.closures import whole_context
+
+__all__ = ["Site", "compile_template", "compile_typed", "expression"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an expression stands: the way to its field, and its state."""
+
+    field: str
+    state: str
+    effect: bool
+    """The state reaches the world, so it can be retried."""
+    token: bool
+    """The state hands out a task token."""
+
+    def below(self, step: str | int) -> "Site":
+        """Return the site of a member or an element."""
+        field = f"{self.field}[{step}]" if type(step) is int else f"{self.field}/{step}"
+        return Site(field, self.state, self.effect, self.token)
+
+
+def compile_template(template: Json, site: Site) -> Evaluate:
+    """Compile JSON that holds expressions; parts without any are shared between evaluations."""
+    if type(template) is str:
+        source = expression(template)
+        return constant(template) if source is None else _compile_query(parse(source), site)
+    if not _dynamic(template):
+        return constant(template)
+    if type(template) is list:
+        parts = [compile_template(part, site.below(i)) for i, part in enumerate(template)]
+        return lambda states, frame: [part(states, frame) for part in parts]
+    fields = [(key, compile_template(part, site.below(key))) for key, part in template.items()]
+    return lambda states, frame: {key: value(states, frame) for key, value in fields}
+
+
+def compile_typed(text: str, site: Site, kind: str) -> Evaluate:
+    """Compile an expression whose value must be of a JSON type: `number`, `array`, ..."""
+    source = expression(text)
+    assert source is not None
+    query = _compile_query(parse(source), site)
+
+    def evaluate(states: Json, frame: Frame) -> Json:
+        value = query(states, frame)
+        if type_name(value) != kind:
+            raise EvaluationFailed(
+                f"The JSONata expression '{source}' specified for the field '{site.field}' "
+                f"returned an unexpected result type. Expected '{kind}', but was "
+                f"'{type_name(value)}' for value: {excerpt(value)}",
+                site.field,
+            )
+        return value
+
+    return evaluate
+
+
+def _dynamic(template: Json) -> bool:
+    if type(template) is str:
+        return expression(template) is not None
+    if type(template) is dict:
+        return any(map(_dynamic, template.values()))
+    return type(template) is list and any(map(_dynamic, template))
+
+
+def _compile_query(query: Query, site: Site) -> Evaluate:
+    names = (*query.variables, *query.shadowed)
+    in_context = query.members is None or "context" in query.members
+    what = f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
+
+    def evaluate(states: Json, frame: Frame) -> Json:
+        if in_context:
+            states = {**states, "context": whole_context(frame, site)}
+        variables = frame.variables
+        bindings = {name: variables[name] for name in names if name in variables}
+        bindings["states"] = states
+        try:
+            value = query(bindings, frame)
+        except QueryFault as fault:
+            raise EvaluationFailed(
+                f"{what} threw an error during evaluation. {fault}", site.field
+            ) from fault
+        if value is UNDEFINED:
+            raise EvaluationFailed(f"{what} returned nothing (undefined).", site.field)
+        return value
+
+    return evaluate
