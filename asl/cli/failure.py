@@ -2,6 +2,7 @@
 
 from asl.cli.places import name_of
 from asl.core.document import Document
+from asl.core.errors import EvaluationFailed, StateError
 from asl.engine.result import Result
 
 __all__ = ["explained"]
@@ -11,14 +12,21 @@ def explained(result: Result, document: Document) -> str:
     """Return error and cause, the failing state with its place, and what may help."""
     lines = [f"asl: workflow {_ending(result)}"]
     if result.origin is not None:
-        _, _, frame, _, step, *_ = result.origin
+        _, _, frame, _, step, error, *_ = result.origin
         lines.append(f"  in {name_of((*frame.place, step.name))}")
-        place = document.locate(step.pointer, at_key=True)
+        place = document.locate(step.pointer + _below(error), at_key=True)
         if place.line is not None:
             lines[-1] += f" at {document.source.name}:{place.line}:{place.column}"
     if result.error == "States.AgentNotFound":
         lines.append("  hint: bind it with --agent NAME=module:function or --agents FILE")
     return "\n".join(lines)
+
+
+def _below(error: StateError) -> str:
+    """Return the way from a state to the field whose expression failed, as a JSON Pointer."""
+    if not isinstance(error, EvaluationFailed) or error.location is None:
+        return ""
+    return "/" + error.location.replace("[", "/").replace("]", "")
 
 
 def _ending(result: Result) -> str:

@@ -1,11 +1,12 @@
 """Paths of events: what they are called, and where they lead in the document."""
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json
 
-__all__ = ["Path", "definition", "name_of", "pointer_of"]
+__all__ = ["Path", "definition", "in_jsonata", "name_of", "pointer_of"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Names of states and indices of branches or items, outermost first."""
@@ -21,7 +22,28 @@ def name_of(path: Path) -> str:
 
 def pointer_of(workflow: Json, path: Path) -> str:
     """Return the JSON Pointer of the state at a path."""
+    *_, (_, pointer) = _machines(workflow, path)
+    return f"{pointer}/States/{escape(str(path[-1]))}"
+
+
+def definition(workflow: Json, path: Path) -> Json:
+    """Return the definition of the state at a path."""
+    *_, (machine, _) = _machines(workflow, path)
+    return machine["States"][path[-1]]
+
+
+def in_jsonata(workflow: Json, path: Path) -> bool:
+    """Whether the state at a path is written in JSONata."""
+    language = "JSONPath"
+    for machine, _ in _machines(workflow, path):
+        language = machine.get("QueryLanguage", language)
+    return bool(definition(workflow, path).get("QueryLanguage", language) == "JSONata")
+
+
+def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
+    """Yield the machines on the way to a state, outermost first, each with its JSON Pointer."""
     machine, pointer = workflow, ""
+    yield machine, pointer
     for name, index in zip(path[0:-1:2], path[1::2], strict=True):
         state = machine["States"][name]
         pointer += f"/States/{escape(str(name))}"
@@ -32,13 +54,4 @@ def pointer_of(workflow: Json, path: Path) -> str:
             field = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
             machine = state[field]
             pointer += f"/{field}"
-    return f"{pointer}/States/{escape(str(path[-1]))}"
-
-
-def definition(workflow: Json, path: Path) -> Json:
-    """Return the definition of the state at a path."""
-    value = workflow
-    for token in pointer_of(workflow, path).split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        value = value[int(key)] if type(value) is list else value[key]
-    return value
+        yield machine, pointer

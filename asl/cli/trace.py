@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import click
 
-from asl.cli.places import Path, definition, name_of, pointer_of
+from asl.cli.places import Path, definition, in_jsonata, name_of, pointer_of
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -61,7 +61,8 @@ class Trace:
         elif kind.endswith("StateExited"):
             self._exited(path, details)
         elif kind == "TaskScheduled":
-            self._value(path, "parameters", details["parameters"])
+            label = "arguments" if in_jsonata(self.document.value, path) else "parameters"
+            self._value(path, label, details["parameters"])
         elif kind == "TaskSucceeded":
             self._value(path, "result", details["output"])
         elif kind in LATER:
@@ -81,6 +82,8 @@ class Trace:
         self.current = None
         self._line(path, "input", _clipped(data), since=event.timestamp)
         state = definition(self.document.value, path)
+        if in_jsonata(self.document.value, path):
+            return  # no field stands between input and output, but those of a task
         if state["Type"] != "Fail":
             self._part(event, "effective input", state, ("InputPath",))
         if state["Type"] == "Pass":
