@@ -62,6 +62,11 @@ class Step:
     """The `Resource` of a Task; history names a task's events by it."""
     payload: Evaluate | None = None
     """What a Task hands over: raw input to parameters; history evaluates it again."""
+    limits: Callable[[Json, Any], Any] | None = None
+    """The limits of a Task's call (`asl.states.host.Options`), by its raw input; history evaluates
+    it again."""
+    length: Evaluate | None = None
+    """How many items a Map begins with, by its raw input; history evaluates it again."""
     work: Work | None = None
     finish: Finish | None = None
     next: "Step | None" = None

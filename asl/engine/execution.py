@@ -12,7 +12,8 @@ from asl.states.host import Record
 
 __all__ = ["Execution", "Usage"]
 
-ARN = "arn:aws:states:us-east-1:111111111111"
+REGION = "us-east-1"
+ARN = f"arn:aws:states:{REGION}:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)

@@ -5,7 +5,6 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +12,18 @@ from typing import Any
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.engine import records as kinds
-from asl.engine.execution import Execution, Usage
+from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
+from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.times import format_timestamp
 from asl.program import Step
-from asl.states.host import ABSENT, Record
+from asl.states.host import ABSENT, Options, Raised, Record
 
-__all__ = ["Event", "Expander", "visited"]
+__all__ = ["Event", "Expander", "found_by_engine", "visited"]
 
-
-_FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
+FORKS = ("Map", "Parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,11 @@ class Event:
 
     id: int
     """1 for the first event of the execution."""
+    previous: int
+    """The id of the event that led to this one, 0 for none (AWS, recorded).
+
+    Branches and iterations each have a chain of their own; some events end in none, see `_ASIDE`.
+    """
     timestamp: float
     """Epoch seconds."""
     type: str
@@ -55,6 +59,10 @@ class Event:
         }
 
 
+_ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
+"""Events that none follows: the next one follows what they followed (AWS, recorded)."""
+
+
 class Expander:
     """Turns records into events, in order; `feed` each record once."""
 
@@ -66,12 +74,23 @@ class Expander:
         self.started: set[int] = set()
         self.entered: dict[tuple[int, int], Event] = {}
         """The event with which a visit began, by frame and visit."""
+        self.chains: dict[int, int] = {}
+        """The id of the event that a machine's next one follows, by its frame."""
+        self.forks: dict[int, int] = {}
+        """The id of the event with which the latest fork of a machine began, by its frame."""
+        self.handed_over: set[int] = set()
+        """The frames whose attempt under way has got as far as its call."""
+        self.explained: StateError | None = None
+        """The latest error that an event of its own has told of."""
+        self.fatal = False
+        """Whether an error is under way that ends the execution without further events."""
 
     def start(self) -> Event:
         """Return the first event."""
-        return self._event(
-            self.execution.started, "ExecutionStarted", (), {"input": self.execution.input}
-        )
+        details = {"input": self.execution.input}
+        if self.aws:
+            details["roleArn"] = ROLE
+        return self._event(None, self.execution.started, "ExecutionStarted", (), details)
 
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
         """Return the last event; *status* is the execution's."""
@@ -81,55 +100,81 @@ class Expander:
             "TIMED_OUT": "ExecutionTimedOut",
             "ABORTED": "ExecutionAborted",
         }[status]
-        return self._event(time, name, (), details)
+        return self._event(None, time, name, (), details)
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
         kind, time, frame, visit, step, *rest = record
         if id(frame) not in self.started:
             self.started.add(id(frame))
-            yield from self._child_event(frame, time, "Started")
+            if frame.parent is not None:
+                self.chains[id(frame)] = self.forks.get(id(frame.parent), 0)
+            yield from self._iteration(frame, time, "Started")
         yield from _EXPAND[kind](self, time, frame, visit, step, *rest)
 
+    def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
+        """Return an error's cause; one that the engine found names the state and its entry."""
+        if not found_by_engine(error):
+            return error.cause
+        entered = self.entered.get((id(frame), visit))
+        if entered is None:  # it was not entered any more
+            return f"Before the state '{state}': {error.cause}"
+        return (
+            f"An error occurred while executing the state '{state}' "
+            f"(entered at the event id #{entered.id}). {error.cause}"
+        )
+
+    # What all events share
+
     def _event(
-        self, time: float, type: str, path: tuple[str | int, ...], details: dict[str, Json]
+        self,
+        frame: Frame | None,
+        time: float,
+        type: str,
+        path: tuple[str | int, ...],
+        details: dict[str, Json],
     ) -> Event:
+        chain = 0 if frame is None or frame.parent is None else id(frame)
         self.count += 1
-        return Event(self.count, time, type, path, details)
+        event = Event(self.count, self.chains.get(chain, 0), time, type, path, details)
+        if frame is not None and not type.endswith(_ASIDE):
+            self.chains[chain] = event.id
+        return event
+
+    def _of_state(
+        self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
+    ) -> Event:
+        return self._event(frame, time, type, (*frame.place, step.name), details)
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
-        event = self._event(
-            time,
-            f"{step.type}StateEntered",
-            (*frame.place, step.name),
-            {"name": step.name, "input": data},
-        )
+        details = {"name": step.name, "input": data}
+        event = self._of_state(frame, time, step, f"{step.type}StateEntered", details)
         self.entered[id(frame), visit] = event
         return event
 
     def _exited(
-        self,
-        frame: Frame,
-        time: float,
-        step: Step,
-        output: Json,
-        assigned: dict[str, Json],
+        self, frame: Frame, time: float, step: Step, output: Json, assigned: dict[str, Json]
     ) -> Event:
         details: dict[str, Json] = {"name": step.name, "output": output}
         if assigned:
             details["assignedVariables"] = assigned
-        return self._event(time, f"{step.type}StateExited", (*frame.place, step.name), details)
+        return self._of_state(frame, time, step, f"{step.type}StateExited", details)
 
-    def _child_event(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
+    def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS."""
         parent = frame.parent
         if parent is not None and parent.step.type == "Map":
-            yield self._event(
-                time,
-                f"MapIteration{what}",
-                frame.place,
-                {"name": parent.step.name, "index": frame.index, **more},
-            )
+            details = {"name": parent.step.name, "index": frame.index}
+            if not self.aws:
+                details |= more
+            yield self._event(frame, time, f"MapIteration{what}", frame.place, details)
+
+    def _ended(self, frame: Frame) -> None:
+        """Let the parent's chain go on from the machine that ended last."""
+        if frame.parent is not None:
+            around = frame.parent
+            key = 0 if around.parent is None else id(around)
+            self.chains[key] = self.chains.get(id(frame), 0)
 
     # One method per kind of record
 
@@ -155,21 +200,18 @@ class Expander:
             before = at.variables
             try:
                 following, output = advance(at, step, data)
-            except StateError as error:
-                yield from self._evaluation_failed(time, frame, entered, step, error)
+            except StateError:
                 return
             yield self._exited(frame, time, step, output, _changes(before, at.variables))
             step, data = following, output
         if after is None:
-            yield from self._child_event(frame, time, "Succeeded")
+            yield from self._iteration(frame, time, "Succeeded")
+            self._ended(frame)
         elif after.work is not None:
             yield self._entered(frame, time, visit, after, data_now)
-            yield from self._scheduled(time, frame, visit, after, data_now, variables_now, usage, 0)
-            if after.type in ("Map", "Parallel"):
-                place = (*frame.place, after.name)
-                yield self._event(time, f"{after.type}StateStarted", place, {"name": after.name})
+            yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
-    def _scheduled(
+    def _begun(
         self,
         time: float,
         frame: Frame,
@@ -180,48 +222,96 @@ class Expander:
         usage: Usage,
         retry: int,
     ) -> Iterator[Event]:
-        """Yield the event of an attempt; what was handed over is computed again, being pure."""
-        if step.payload is None:
-            return
+        """Yield the events of an attempt; what was handed over is computed again, being pure."""
         at = frame.replayed(visit, variables, time, usage, retry)
         at.step, at.entered = step, self.entered[id(frame), visit].timestamp
+        self.handed_over.discard(id(frame))
         try:
-            payload = step.payload(data, at)
+            if step.type in FORKS:
+                details: dict[str, Json] = {} if self.aws else {"name": step.name}
+                if step.length is not None:
+                    details["length"] = step.length(data, at)
+                event = self._of_state(frame, time, step, f"{step.type}StateStarted", details)
+                self.forks[id(frame)] = event.id
+                yield event
+            elif step.payload is not None:
+                payload = step.payload(data, at)
+                options = None if step.limits is None else step.limits(data, at)
+                self.handed_over.add(id(frame))
+                yield from self._handed_over(time, frame, step, payload, options)
         except StateError:
             return
-        yield self._task_event(time, frame, step, "Scheduled", {"parameters": payload})
-        if self.aws:
-            yield self._task_event(time, frame, step, "Started", {})
 
-    def _task_event(
+    def _handed_over(
+        self, time: float, frame: Frame, step: Step, payload: Json, options: Options | None
+    ) -> Iterator[Event]:
+        manner = self._manner(step)
+        details = {**manner.scheduled, manner.payload: payload}
+        if self.aws and options is not None:
+            limits = (options.timeout, options.heartbeat)
+            names = ("timeoutInSeconds", "heartbeatInSeconds")
+            details |= {
+                name: int(limit) for name, limit in zip(names, limits, strict=True) if limit
+            }
+        yield self._of_task(time, frame, step, "Scheduled", details)
+        if self.aws:
+            yield self._of_task(time, frame, step, "Started", {})
+
+    def _manner(self, step: Step) -> TaskEvents:
+        return task_events(step.resource, REGION) if self.aws and step.resource else NATIVE
+
+    def _of_task(
         self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
     ) -> Event:
-        """Return an event of a task; AWS has names of their own for those of a function."""
-        is_function = self.aws and _FUNCTION.fullmatch(step.resource or "") is not None
-        name = f"LambdaFunction{what}" if is_function else f"Task{what}"
-        return self._event(time, name, (*frame.place, step.name), details)
+        manner = self._manner(step)
+        return self._of_state(
+            frame, time, step, f"{manner.prefix}{what}", {**manner.always, **details}
+        )
+
+    def _task_ended(
+        self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
+    ) -> Iterator[Event]:
+        if self._manner(step).submitted:
+            yield self._of_task(time, frame, step, "Submitted", {})
+        yield self._of_task(time, frame, step, what, details)
 
     def _failed(
-        self, time: float, frame: Frame, visit: int, step: Step, error: StateError
+        self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
-        yield from self._evaluation_failed(time, frame, visit, step, error)
-        details = error_details(error)
-        if step.type in ("Map", "Parallel"):
-            yield self._event(time, f"{step.type}StateFailed", (*frame.place, step.name), details)
-        elif step.type == "Task" and not isinstance(error, EvaluationFailed):
-            what = "TimedOut" if error.name == "States.Timeout" else "Failed"
-            yield self._task_event(time, frame, step, what, details)
+        if step.type == "Task":
+            yield from self._attempt_failed(time, frame, step, error, answer)
+        elif step.type in FORKS and not self.aws:
+            yield self._fork_failed(time, frame, step, error)
+        yield from self._explained(time, frame, visit, step, error)
 
-    def _evaluation_failed(
+    def _attempt_failed(
+        self, time: float, frame: Frame, step: Step, error: StateError, answer: Json
+    ) -> Iterator[Event]:
+        if self.aws and answer is not ABSENT:  # it is what becomes of its result that failed
+            yield from self._task_ended(time, frame, step, "Succeeded", {"output": answer})
+        elif id(frame) in self.handed_over or not (self.aws or isinstance(error, EvaluationFailed)):
+            what = "TimedOut" if error.name == "States.Timeout" else "Failed"
+            yield from self._task_ended(time, frame, step, what, error_details(error))
+
+    def _fork_failed(self, time: float, frame: Frame, step: Step, error: StateError) -> Event:
+        details = {} if self.aws else error_details(error)
+        return self._of_state(frame, time, step, f"{step.type}StateFailed", details)
+
+    def _explained(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
     ) -> Iterator[Event]:
-        """Yield the event of an expression that failed, as AWS records it."""
-        if not isinstance(error, EvaluationFailed):
+        """Yield the event of an expression that failed, once for every failure."""
+        if not isinstance(error, EvaluationFailed) or error is self.explained:
             return
-        details = {"state": step.name, **error_details(error)}
-        if error.location is not None:
-            details["location"] = error.location
-        yield self._event(time, "EvaluationFailed", (*frame.place, step.name), details)
+        self.explained = error
+        details = {
+            "error": error.name,
+            "cause": self.cause(error, frame, visit, step.name),
+            "location": error.location,
+            "state": step.name,
+        }
+        present = {key: value for key, value in details.items() if value is not None}
+        yield self._of_state(frame, time, step, "EvaluationFailed", present)
 
     def _retried(
         self,
@@ -236,15 +326,16 @@ class Expander:
         if self.aws:
             return
         details = {"retry": retry, "delay": delay, **error_details(error)}
-        yield self._event(time, "RetryScheduled", (*frame.place, step.name), details)
+        yield self._of_state(frame, time, step, "RetryScheduled", details)
 
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
-        if self.aws:
-            return
-        details = {"next": goto.name, **error_details(error)}
-        yield self._event(time, "ErrorCaught", (*frame.place, step.name), details)
+        if not self.aws:
+            details = {"next": goto.name, **error_details(error)}
+            yield self._of_state(frame, time, step, "ErrorCaught", details)
+        elif step.type in FORKS:
+            yield self._fork_failed(time, frame, step, error)
 
     def _end(
         self,
@@ -259,36 +350,69 @@ class Expander:
         following: Step | None,
     ) -> Iterator[Event]:
         if answer is not ABSENT:
-            if step.type in ("Map", "Parallel"):
-                name, details = f"{step.type}StateSucceeded", {"name": step.name}
-                yield self._event(time, name, (*frame.place, step.name), details)
+            if step.type in FORKS:
+                details: dict[str, Json] = {} if self.aws else {"name": step.name}
+                yield self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
             elif step.type == "Task":
-                if self.aws and (step.resource or "").endswith((".sync", ".sync:2")):
-                    yield self._task_event(time, frame, step, "Submitted", {})
-                yield self._task_event(time, frame, step, "Succeeded", {"output": answer})
+                yield from self._task_ended(time, frame, step, "Succeeded", {"output": answer})
         yield self._exited(frame, time, step, output, _changes(before, after))
         if following is None:
-            yield from self._child_event(frame, time, "Succeeded")
+            yield from self._iteration(frame, time, "Succeeded")
+            self._ended(frame)
 
     def _broken(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
-        yield from self._child_event(frame, time, "Failed", **error_details(error))
+        self.fatal = self.aws and _is_fatal(error)
+        if not self.fatal:
+            yield from self._broken_off(time, frame, visit, step, error)
+        self._ended(frame)
 
-    def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
-        yield from self._child_event(frame, time, "Aborted")
+    def _broken_off(
+        self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
+    ) -> Iterator[Event]:
+        if step is not None:
+            yield from self._explained(time, frame, visit, step, error)
+            if self.aws and step.type in FORKS:
+                yield self._fork_failed(time, frame, step, error)
+        yield from self._iteration(frame, time, "Failed", **error_details(error))
+        yield from self._state_aborted(time, frame, step, ("Task",))
+
+    def _aborted(self, time: float, frame: Frame, visit: int, step: Step) -> Iterator[Event]:
+        if not self.fatal:
+            yield from self._iteration(frame, time, "Aborted")
+            yield from self._state_aborted(time, frame, step, ("Task", "Wait", *FORKS))
+
+    def _state_aborted(
+        self, time: float, frame: Frame, step: Step | None, types: tuple[str, ...]
+    ) -> Iterator[Event]:
+        """Yield the end of a state in a machine that does not go on."""
+        if self.aws and frame.parent is not None and step is not None and step.type in types:
+            yield self._of_state(frame, time, step, f"{step.type}StateAborted", {})
 
 
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
     kinds.FAILED: Expander._failed,
     kinds.RETRIED: Expander._retried,
-    kinds.AGAIN: Expander._scheduled,
+    kinds.AGAIN: Expander._begun,
     kinds.CAUGHT: Expander._caught,
     kinds.EXITED: Expander._end,
     kinds.BROKEN: Expander._broken,
     kinds.ABORTED: Expander._aborted,
 }
+
+
+def found_by_engine(error: StateError) -> bool:
+    """Whether the cause is the engine's own and says too little without the state's name."""
+    if isinstance(error, Raised):
+        return False
+    return error.name == "States.Runtime" or isinstance(error, EvaluationFailed)
+
+
+def _is_fatal(error: StateError) -> bool:
+    """Whether AWS ends the execution at once, without an event of any machine around."""
+    return error.name == "States.Runtime" and not isinstance(error, Raised)
 
 
 def error_details(error: StateError) -> dict[str, Json]:

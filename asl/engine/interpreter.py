@@ -64,11 +64,12 @@ async def interpret(frame: Frame) -> Json:
                 continue
             frame.entered, variables = frame.now, frame.variables
             while True:
-                failure = None
+                failure, answer = None, ABSENT
                 try:
-                    answer = output = await work(data, frame)
+                    output = await work(data, frame)
                     if checks_size:
-                        _check_size(frame, answer)
+                        _check_size(frame, output)
+                    answer = output
                     if step.finish is not None:
                         output = step.finish(data, answer, frame)
                 except StateError as error:
@@ -78,7 +79,7 @@ async def interpret(frame: Frame) -> Json:
                           answer, output, variables, frame.variables, step.next))  # fmt: skip
                     data, step = output, step.next
                     break
-                caught = await _recovered(frame, step, failure)
+                caught = await _recovered(frame, step, failure, answer)
                 if caught is not None:
                     data, step = caught
                     break
@@ -93,7 +94,7 @@ async def interpret(frame: Frame) -> Json:
 
 
 async def _recovered(
-    frame: Frame, step: Step, failure: StateError
+    frame: Frame, step: Step, failure: StateError, answer: Json
 ) -> tuple[Json, Step | None] | None:
     """Retry or catch a failed attempt of the frame's state; raise what neither takes.
 
@@ -101,7 +102,7 @@ async def _recovered(
     next state that a catcher gives.
     """
     emit, visit, data, variables = frame.execution.emit, frame.visit, frame.data, frame.variables
-    emit((FAILED, frame.now, frame, visit, step, failure))
+    emit((FAILED, frame.now, frame, visit, step, failure, answer))
     delay = _retry_delay(frame, step.retriers, failure)
     if delay is not None:
         emit((RETRIED, frame.now, frame, visit, step, failure, delay, frame.retries))

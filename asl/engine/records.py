@@ -18,7 +18,7 @@ STRETCH = "stretch"
 """`first step, data, variables, usage, length, data now, variables now`: pure states that ran in
 one go, none at all perhaps, up to the end or to a state that reaches the world and begins now."""
 FAILED = "failed"
-"""`error`: one attempt failed."""
+"""`error, raw result or ABSENT`: one attempt failed, before its result or after."""
 RETRIED = "retried"
 """`error, delay, retry`: the state will run again after *delay* seconds."""
 AGAIN = "again"
@@ -34,7 +34,7 @@ ABORTED = "aborted"
 
 _LENGTHS = {
     STRETCH: 12,
-    FAILED: 6,
+    FAILED: 7,
     RETRIED: 8,
     AGAIN: 9,
     CAUGHT: 7,

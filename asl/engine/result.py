@@ -5,12 +5,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from asl.core.errors import EvaluationFailed, StateError
+from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.engine.execution import Execution
-from asl.engine.history import Event, Expander, visited
+from asl.engine.history import Event, Expander, found_by_engine, visited
 from asl.engine.records import BROKEN, FAILED, each_record
-from asl.states.host import Raised, Record
+from asl.states.host import Record
 
 __all__ = ["Result"]
 
@@ -25,14 +25,14 @@ class Result:
     def __init__(
         self,
         execution: Execution,
-        history: Sequence[Any],
+        records: Sequence[Any],
         status: str,
         ended: float,
         output: Json = None,
         failure: StateError | None = None,
     ) -> None:
         self.execution = execution
-        self.history = history
+        self._flat = records
         self.status = status
         self.ended = ended
         self.output = output
@@ -41,7 +41,7 @@ class Result:
     @property
     def records(self) -> Iterator[Record]:
         """The records of the history, in order (`asl.engine.records`)."""
-        return each_record(self.history)
+        return each_record(self._flat)
 
     @property
     def ok(self) -> bool:
@@ -57,20 +57,13 @@ class Result:
     def cause(self) -> str | None:
         """The cause; one that the engine found names the state and the event of its entry."""
         failure = self._failure
-        if failure is None or isinstance(failure, Raised):
+        if failure is None or not found_by_engine(failure):
             return None if failure is None else failure.cause
-        if failure.name != "States.Runtime" and not isinstance(failure, EvaluationFailed):
-            return failure.cause
         record = self.origin
         if record is None:
             return failure.cause
-        entered = self._expander().entered.get((id(record[2]), record[3]))
-        if entered is None:  # it was not entered any more
-            return f"Before the state '{record[4].name}': {failure.cause}"
-        return (
-            f"An error occurred while executing the state '{record[4].name}' "
-            f"(entered at the event id #{entered.id}). {failure.cause}"
-        )
+        _, _, frame, visit, step, *_ = record
+        return self._expander().cause(failure, frame, visit, step.name)
 
     @property
     def origin(self) -> Record | None:
@@ -98,6 +91,12 @@ class Result:
             events.extend(expander.feed(record))
         events.append(expander.end(self.status, self.ended, self.end_details()))
         return events
+
+    def history(self) -> dict[str, Json]:
+        """Return the whole history in the form of AWS's `GetExecutionHistory`."""
+        from asl.engine.export import exported
+
+        return {"events": [exported(event) for event in self.events]}
 
     @property
     def elapsed(self) -> float:

@@ -37,6 +37,7 @@ def compile_map(compiler: Compiler, step: Step) -> None:
             return joined.values
         return [value for value in joined.values if value is not ABSENT]
 
+    step.length = lambda data, frame: len(items_of(effective_input(data, frame), frame))
     step.work = work
     step.finish = compiler.finish()
 

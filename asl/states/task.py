@@ -41,9 +41,14 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     if options is None:
         step.work = lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
     else:
-        limits = options
+        of_effective = options
+
+        def limits(data: Json, frame: Frame) -> Options:
+            return of_effective(effective_input(data, frame), frame)
+
+        step.limits = limits
         step.work = lambda data, frame: frame.host.invoke(
-            frame, target, payload(data, frame), limits(effective_input(data, frame), frame)
+            frame, target, payload(data, frame), limits(data, frame)
         )
     step.finish = compiler.finish()
 

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from .aws import agrees, needs_recordings, recordings, replay
+from .aws import agrees, agrees_with_event, needs_recordings, recordings, replay
 
 pytestmark = needs_recordings
 
 CAUSES = (37, 37)
 """Executions whose cause is the recorded one, of those with a recorded cause."""
-HISTORIES = (239, 241)
+HISTORIES = (241, 241)
 """Executions whose event types come in the recorded order, of those with an ordered history."""
+DETAILS = (241, 241)
+"""Executions whose events say what was recorded, all of it and nothing else, of the same."""
 
 Record = Callable[[str, object], None]
 
@@ -26,6 +28,12 @@ def cases() -> Iterator[Any]:
     for parameters in recordings():
         (case,) = parameters.values
         yield case
+
+
+def ordered_histories() -> Iterator[Any]:
+    for case in cases():
+        if "events" in case and not case.get("events_sorted"):
+            yield case
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def test_causes_are_those_recorded(figure: Callable[[str, int, int], None]) -> N
 
 def test_event_types_come_in_the_recorded_order(figure: Callable[[str, int, int], None]) -> None:
     """The types of all events of an execution, from its start to its end."""
-    ordered = [case for case in cases() if "events" in case and not case.get("events_sorted")]
+    ordered = list(ordered_histories())
     equal, differences = 0, Counter[str]()
     for case in ordered:
         recorded = [event["type"] for event in case["events"]]
@@ -64,3 +72,23 @@ def test_event_types_come_in_the_recorded_order(figure: Callable[[str, int, int]
         print(f"  {count:3} executions, {reason}")
     assert equal >= HISTORIES[0]
     assert len(ordered) >= HISTORIES[1]
+
+
+def test_events_say_what_was_recorded(figure: Callable[[str, int, int], None]) -> None:
+    """The details of all events of an execution, as they are exported."""
+    ordered = list(ordered_histories())
+    equal, differences = 0, Counter[str]()
+    for case in ordered:
+        recorded, events = case["events"], replay(case).history()["events"]
+        others = [
+            each["type"]
+            for each, event in zip(recorded, events, strict=False)
+            if not agrees_with_event(each, event)
+        ]
+        equal += len(recorded) == len(events) and not others
+        differences.update(set(others))
+    figure("event details", equal, len(ordered))
+    for kind, count in differences.most_common():
+        print(f"  {count:3} executions, {kind}")
+    assert equal >= DETAILS[0]
+    assert len(ordered) >= DETAILS[1]

@@ -1,0 +1,53 @@
+"""The names that a task's events have, and what all of them say (AWS, recorded).
+
+AWS tells of a function, of an activity and of an integration in three ways. Outside the `aws`
+profile every kind of task is told of in one.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from asl.core.values import Json
+
+__all__ = ["NATIVE", "TaskEvents", "task_events"]
+
+_FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
+_ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
+_INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
+_WAITED_FOR = (".sync", ".sync:2", ".waitForTaskToken")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvents:
+    """How the events of one kind of task are told."""
+
+    prefix: str = "Task"
+    """What the names of all events begin with."""
+    payload: str = "parameters"
+    """The name of what is handed over."""
+    always: dict[str, Json] = field(default_factory=dict)
+    """The details of every event."""
+    scheduled: dict[str, Json] = field(default_factory=dict)
+    """Further details of the first event."""
+    submitted: bool = False
+    """Whether the call is answered before the task has ended."""
+
+
+NATIVE = TaskEvents()
+
+
+def task_events(resource: str, region: str) -> TaskEvents:
+    """Return how AWS tells of a task with this `Resource`."""
+    if _FUNCTION.fullmatch(resource):
+        return TaskEvents("LambdaFunction", "input", scheduled={"resource": resource})
+    if _ACTIVITY.fullmatch(resource):
+        return TaskEvents("Activity", "input", scheduled={"resource": resource})
+    integration = _INTEGRATION.fullmatch(resource)
+    if integration is None:
+        return TaskEvents(always={"resource": resource})
+    service, action = integration.groups()
+    return TaskEvents(
+        always={"resourceType": service, "resource": action},
+        scheduled={"region": region},
+        submitted=action.endswith(_WAITED_FOR),
+    )
