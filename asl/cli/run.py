@@ -53,6 +53,11 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as an object.")
 @click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
 @click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")
+@click.option(
+    "--history",
+    metavar="FILE",
+    help="Write the history as AWS's GetExecutionHistory gives it; - for standard output.",
+)
 @click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")
 @click.option("-q", "--quiet", is_flag=True, help="No warnings and no progress.")
 def command(
@@ -70,6 +75,7 @@ def command(
     as_json: bool,
     events: bool,
     trace: bool,
+    history: str | None,
     record: str | None,
     quiet: bool,
 ) -> Exit:
@@ -81,8 +87,8 @@ def command(
         asl run review.asl.json --input '{"code": "x"}' --agents agents.yaml
         asl run order.asl.json --agent Charge=billing:charge --virtual-time --trace
     """
-    if as_json and events:
-        raise click.UsageError("--json and --events exclude each other")
+    if as_json + events + (history == "-") > 1:
+        raise click.UsageError("--json, --events and --history - exclude each other")
     data = _input(document, input_, input_file)
     loaded = read_document(document)
     bound = bindings(agent_files, agent_pairs)
@@ -91,9 +97,13 @@ def command(
     with ExitStack() as stack:
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
         result = _run(program, loaded, data, bound, chosen, name, listeners, record)
+    if history == "-":
+        streams.result(streams.as_text(result.history()))
+    elif history is not None:
+        streams.write_file(history, _indented(result.history()))
     if as_json:
         streams.result(streams.as_text(result.to_json()))
-    elif result.ok and not events:
+    elif result.ok and not events and history != "-":
         streams.result(streams.as_text(result.output))
     if not result.ok:
         from asl.cli.failure import explained
@@ -240,9 +250,13 @@ def _run(
     return result
 
 
-def _write_case(file: str, case: dict[str, Json]) -> None:
+def _indented(value: Json) -> str:
     import json
 
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _write_case(file: str, case: dict[str, Json]) -> None:
     if file.endswith((".yaml", ".yml")):
         from io import StringIO
 
@@ -252,5 +266,5 @@ def _write_case(file: str, case: dict[str, Json]) -> None:
         YAML().dump(case, text)
         streams.write_file(file, text.getvalue())
     else:
-        streams.write_file(file, json.dumps(case, ensure_ascii=False, indent=2) + "\n")
+        streams.write_file(file, _indented(case))
     streams.say(f"asl: the run is recorded in {file}", style="green")

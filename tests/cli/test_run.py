@@ -195,6 +195,17 @@ def test_events_are_lines_of_json(asl: Asl) -> None:
     assert events[-1]["details"] == {"output": 3}
 
 
+def test_the_history_is_written_as_aws_gives_it(asl: Asl, folder: Path) -> None:
+    """--history writes a file beside the output, or to standard output instead of it."""
+    done = asl("run", "pass.asl.json", "-i", "3", "--history", "history.json")
+    assert done.stdout == "3\n"
+    written = json.loads((folder / "history.json").read_text())
+    assert written["events"][-1]["executionSucceededEventDetails"]["output"] == "3"
+    shown = json.loads(asl("run", "fail.asl.json", "--history", "-").stdout)
+    assert [event["type"] for event in shown["events"]][-1] == "ExecutionFailed"
+    assert asl("run", "pass.asl.json", "--history", "-", "--json").exit_code == 2
+
+
 def test_the_name_of_the_execution_can_be_given(asl: Asl, folder: Path) -> None:
     """--name is what the context object says."""
     state = {"Type": "Pass", "Parameters": {"n.$": "$$.Execution.Name"}, "End": True}
