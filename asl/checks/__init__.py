@@ -22,8 +22,9 @@ from asl.checks import (
 )
 from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
+from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, Severity, place
+from asl.core.diagnostics import Finding, Report, Severity, Wording, place
 from asl.core.document import Document
 from asl.core.profile import DEFAULT, Profile
 from asl.states import STATE_TYPES
@@ -95,9 +96,19 @@ def _findings(workflow: Workflow) -> Iterator[Finding]:
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
     severity = finding.severity or _severity(finding.code, profile)
+    aws = _worded(finding, severity) if profile.aws else None
     if strict and severity is Severity.WARNING:
         severity = Severity.ERROR
-    return replace(finding, severity=severity)
+    return replace(finding, severity=severity, aws=aws)
+
+
+def _worded(finding: Finding, severity: Severity) -> Wording:
+    """Complete what AWS says of a fault by AWS's code for it."""
+    wording = finding.aws or Wording()
+    if wording.code is not None:
+        return wording
+    others = SCHEMA if severity is Severity.ERROR else None
+    return replace(wording, code=lookup(finding.code).aws_code or others)
 
 
 def _severity(code: str, profile: Profile) -> Severity:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from asl.checks.execution import BLOCKS, COMPOSITION, DOCUMENT_BLOCKS
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Workflow, objects, text
-from asl.core.diagnostics import Finding, Severity
+from asl.core import aws
+from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording, parted
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
-__all__ = ["adapted", "check"]
+__all__ = ["adapted", "check", "unreadable"]
 
 STATE_TYPES = KNOWN_TYPES[:8]
 """The types of the Amazon States Language."""
@@ -45,6 +46,15 @@ def adapted(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
 
 
+def unreadable(report: Report) -> Report:
+    """Return the report of a text that is no document, with AWS's code for that."""
+    found = tuple(replace(each, aws=AwsDiagnostic(UNREADABLE)) for each in report)
+    return Report(found, report.document)
+
+
+UNREADABLE = "INVALID_JSON_DESCRIPTION"
+
+
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what belongs to the agent language only, and what AWS itself demands."""
     for field in DOCUMENT_FIELDS:
@@ -72,11 +82,15 @@ def _fields(node: Node) -> Iterator[Finding]:
         strategy = entry.get("JitterStrategy")
         if strategy == "DECORRELATED":
             message = "AWS knows only the strategies 'NONE' and 'FULL'"
-            yield Finding("V-RETRY-07", message, node.at("Retry", index, "JitterStrategy"))
+            wording = Wording(aws.one_of(["NONE", "FULL"]))
+            place = node.at("Retry", index, "JitterStrategy")
+            yield Finding("V-RETRY-07", message, place, aws=wording)
 
 
 def _unknown(field: str, pointer: str) -> Finding:
-    return Finding("V-TOP-09", f"AWS knows no field {field!r} here", pointer, at_key=True)
+    message = f"AWS knows no field {field!r} here"
+    wording = Wording(aws.unsupported(field), at=parted(pointer)[0])
+    return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)
 
 
 # --------------------------------------------------------------------------------------------
@@ -88,21 +102,31 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 def _task(node: Node, express: bool) -> Iterator[Finding]:
     if "Agent" in node.value:
         yield Finding(
-            "V-TASK-01", "AWS knows no agents, only a 'Resource'", node.at("Agent"), at_key=True
+            "V-TASK-01",
+            "AWS knows no agents, only a 'Resource'",
+            node.at("Agent"),
+            at_key=True,
+            aws=Wording(aws.unsupported("Agent"), at=node.pointer),
         )
     resource = text(node.value, "Resource")
     if resource is not None and not _URI.fullmatch(resource):
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
-        yield Finding("V-TASK-02", message, node.at("Resource"))
+        yield Finding("V-TASK-02", message, node.at("Resource"), aws=Wording(aws.NO_RESOURCE))
     if express and resource is not None:
         yield from _express(node, resource)
     credentials = node.value.get("Credentials")
     if type(credentials) is dict and not credentials.keys() & {"RoleArn", "RoleArn.$"}:
-        yield Finding("V-TASK-06", "'RoleArn' is missing", node.at("Credentials"), at_key=True)
+        wording = Wording("The field 'RoleArn' is required but was missing")
+        place = node.at("Credentials")
+        yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
 
 
 def _express(node: Node, resource: str) -> Iterator[Finding]:
     for suffix in (".sync", ".sync:2", ".waitForTaskToken"):
         if resource.endswith(suffix):
             message = f"an express workflow does not support {suffix!r}"
-            yield Finding("V-TASK-02", message, node.at("Resource"))
+            pattern = suffix.partition(":")[0]
+            wording = Wording(
+                f"Express state machine does not support '{pattern}' service integration"
+            )
+            yield Finding("V-TASK-02", message, node.at("Resource"), aws=wording)

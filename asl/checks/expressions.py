@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from asl.checks.workflow import Workflow, objects
-from asl.core.diagnostics import Finding, escape
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording, escape, parted
 from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
@@ -109,7 +110,9 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         if node.query_language == "JSONPath":
             for pointer, template in _templates(node):
                 for place, fault in template_faults(template, pointer):
-                    yield Finding(fault.code, fault.message, place, fault.hint)
+                    holder, field = parted(place)
+                    wording = Wording(aws.no_expression(field), at=holder)
+                    yield Finding(fault.code, fault.message, place, fault.hint, aws=wording)
             yield from _twins(node)
             for expression in expressions_of(node):
                 if not workflow.open(expression.text):
@@ -207,21 +210,35 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
     except ExpressionFault as fault:
         code = expression.rule if fault.code in ("V-ST-05", "V-ST-09") else fault.code
         message = f"{fault.message}{_position(expression.text, fault.offset)}"
-        yield Finding(code, message, expression.pointer, fault.hint)
+        yield Finding(code, message, expression.pointer, fault.hint, aws=_wording(expression))
         return
     if isinstance(parsed, Path):
         return
     if expression.kind is Kind.TEXT and parsed.name not in intrinsics.ALLOWED_IN_ERROR_PATH:
         allowed = ", ".join(sorted(intrinsics.ALLOWED_IN_ERROR_PATH))
         message = f"{parsed.name} is not available here"
-        yield Finding(expression.rule, message, expression.pointer, f"one of {allowed}")
+        hint = f"one of {allowed}"
+        wording = _wording(expression)
+        yield Finding(expression.rule, message, expression.pointer, hint, aws=wording)
     yield from _remarks(expression, parsed, node.profile)
 
 
 def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) -> Iterator[Finding]:
     for remark in intrinsics.check(call, profile):
         message = f"{remark.message}{_position(expression.text, remark.offset)}"
-        yield Finding(remark.code, message, expression.pointer, remark.hint)
+        wording = _wording(expression)
+        yield Finding(remark.code, message, expression.pointer, remark.hint, aws=wording)
+
+
+def _wording(expression: Expression) -> Wording:
+    """Return how AWS words that a text cannot be read as what its place wants."""
+    holder, field = parted(expression.pointer)
+    if expression.kind in (Kind.VALUE, Kind.TEXT):
+        return Wording(aws.no_expression(field), at=holder)
+    if expression.kind is Kind.PATH and field != "Variable":
+        return Wording(aws.NO_PATH)
+    starts = expression.text.startswith("$")
+    return Wording(aws.NO_REFERENCE if starts else f"{aws.NO_REFERENCE}: {aws.NO_DOLLAR}")
 
 
 def _position(text: str, offset: int) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from math import log
 
 from asl.checks.workflow import Workflow, objects
-from asl.core.diagnostics import Finding, Severity
+from asl.core import aws
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json, is_integer, is_number
 from asl.states.base import Node
 
@@ -108,12 +109,12 @@ def _places(entry: Mapping[str, Json], pointer: str) -> dict[str, str]:
 
 
 def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Finding]:
+    wording = Wording(aws.LAST_AND_ALONE)
     if not alone:
-        yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer)
+        yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer, aws=wording)
     if not last:
-        yield Finding(
-            rule, f"{ALL!r} matches everything, so the entries after it never apply", pointer
-        )
+        message = f"{ALL!r} matches everything, so the entries after it never apply"
+        yield Finding(rule, message, pointer, aws=wording)
 
 
 def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
@@ -170,6 +171,7 @@ def _delays(pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
             f"{pointer}/MaxIntervalSeconds",
             severity=Severity.WARNING,
             at_key=True,
+            aws=Wording(aws.unsupported("MaxIntervalSeconds"), at=pointer),
         )
     field = "MaxDelaySeconds" if "MaxDelaySeconds" in entry else "MaxIntervalSeconds"
     most = entry.get(field)
@@ -193,6 +195,7 @@ def _delays(pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
             f"the strategy is written {jitter.upper()!r}",
             f"{pointer}/JitterStrategy",
             severity=Severity.WARNING,
+            aws=Wording(aws.one_of(["NONE", "FULL"])),
         )
 
 

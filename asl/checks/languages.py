@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Workflow, objects
-from asl.core.diagnostics import Finding
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording, parted
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.states import KNOWN_TYPES
@@ -72,6 +73,10 @@ def _language(workflow: Workflow, node: Node) -> Iterator[Finding]:
             "the document is written in JSONata, so its states are too",
             node.at("QueryLanguage"),
             "leave the top at JSONPath and set JSONata on single states",
+            aws=Wording(
+                "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
+                at=node.pointer,
+            ),
         )
 
 
@@ -109,13 +114,20 @@ def _other(field: str, node: Node, pointer: str) -> Finding:
         pointer,
         f'set "QueryLanguage": "{other}" on the state, or rewrite the field',
         at_key=True,
+        aws=Wording(
+            f"The QueryLanguage is set to '{node.query_language}', but field '{field}' is only "
+            f"supported for the '{other}' QueryLanguage",
+            at=parted(pointer)[0],
+        ),
     )
 
 
 def _numbers(node: Node) -> Iterator[Finding]:
     for field, rule in _NUMBERS.items():
         if _is_jsonata(node.value.get(field)):
-            yield Finding(rule, f"{field!r} is computed by JSONata only", node.at(field))
+            words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
+            message = f"{field!r} is computed by JSONata only"
+            yield Finding(rule, message, node.at(field), aws=Wording(words))
     batcher = node.value.get("ItemBatcher")
     for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch"):
         if type(batcher) is dict and _is_jsonata(batcher.get(field)):

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks.workflow import Workflow, objects
-from asl.core.diagnostics import Finding
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, type_name
 
 __all__ = ["check"]
@@ -14,12 +15,14 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     yield from _repeated(workflow)
     version = workflow.value.get("Version", "1.0")
     if version != "1.0":
-        yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version")
+        wording = Wording(aws.one_of(["1.0"]) if type(version) is str else aws.expected("string"))
+        yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version", aws=wording)
     for pointer, holder in _commented(workflow):
         comment = holder.get("Comment")
         if comment is not None and type(comment) is not str:
             message = f"a comment is a string, not of type {type_name(comment)}"
-            yield Finding("V-TOP-14", message, f"{pointer}/Comment")
+            wording = Wording(aws.expected("string"))
+            yield Finding("V-TOP-14", message, f"{pointer}/Comment", aws=wording)
 
 
 def _repeated(workflow: Workflow) -> Iterator[Finding]:
@@ -33,6 +36,7 @@ def _repeated(workflow: Workflow) -> Iterator[Finding]:
                 "names are unique in the whole document",
                 related=((first[node.name], "the other one is here"),),
                 at_key=True,
+                aws=Wording(f"Duplicate State name: {node.name}"),
             )
         else:
             first[node.name] = node.pointer

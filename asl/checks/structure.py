@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from asl.checks.workflow import Workflow
-from asl.core.diagnostics import Finding, escape
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording, escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
@@ -133,12 +134,29 @@ def _state_fields() -> frozenset[str]:
 
 
 def _faults(name: str, workflow: Workflow, value: Json, pointer: str) -> Iterator[Finding]:
-    for error in _validator(name).iter_errors(value):
+    errors = list(_validator(name).iter_errors(value))
+    missing = _missing(errors)
+    for error in errors:
         if not workflow.open(error.instance):
-            yield from _findings(name, workflow, error, pointer)
+            yield from _findings(name, workflow, error, pointer, missing)
 
 
-def _findings(name: str, workflow: Workflow, error: Any, base: str) -> Iterator[Finding]:
+_Missing: TypeAlias = Mapping[tuple[str | int, ...], set[str]]
+
+
+def _missing(errors: list[Any]) -> _Missing:
+    """Gather the fields that each object lacks, whichever keywords demand them."""
+    missing: dict[tuple[str | int, ...], set[str]] = {}
+    for error in errors:
+        if error.validator == "required":
+            fields = missing.setdefault(tuple(error.absolute_path), set())
+            fields.update(set(error.validator_value).difference(error.instance))
+    return missing
+
+
+def _findings(
+    name: str, workflow: Workflow, error: Any, base: str, missing: _Missing
+) -> Iterator[Finding]:
     steps = tuple(error.absolute_path)
     pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
     rule = _rule(name, error)
@@ -146,10 +164,11 @@ def _findings(name: str, workflow: Workflow, error: Any, base: str) -> Iterator[
         yield from _unknown_fields(name, workflow, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
+        wording = Wording(aws.required(missing[steps]))
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
-                yield Finding(code, f"{field!r} is missing", pointer, at_key=True)
+                yield Finding(code, f"{field!r} is missing", pointer, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
         message = f"the name {_shown(error.instance)} {_complaint(error)}"
         yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
@@ -160,7 +179,8 @@ def _findings(name: str, workflow: Workflow, error: Any, base: str) -> Iterator[
         if error.validator == "enum" and type(error.instance) is str:
             values = [value for value in error.validator_value if type(value) is str]
             hint = workflow.suggestions.near(error.instance, values)
-        yield Finding(rule, f"{subject}{separator}{complaint}", pointer, hint)
+        message = f"{subject}{separator}{complaint}"
+        yield Finding(rule, message, pointer, hint, aws=_worded(error, pointer))
 
 
 def _rule(name: str, error: Any) -> str:
@@ -183,17 +203,18 @@ def _unknown_fields(
     of_state = name.startswith("states:") and not steps
     for field in _surplus(error.instance, schema):
         place = f"{pointer}/{escape(field)}"
+        wording = Wording(aws.unsupported(field), at=pointer)
         if field in rules:
-            yield Finding(rules[field], _misplaced(field, name), place, at_key=True)
+            yield Finding(rules[field], _misplaced(field, name), place, at_key=True, aws=wording)
         elif of_state and field in _state_fields():
-            yield Finding("V-ST-06", _misplaced(field, name), place, at_key=True)
+            yield Finding("V-ST-06", _misplaced(field, name), place, at_key=True, aws=wording)
         else:
             of_branch = len(steps) == 2 and steps[0] == "Branches"
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
             near = workflow.suggestions.near(field, known)
-            yield Finding(code, message, place, near, at_key=True)
+            yield Finding(code, message, place, near, at_key=True, aws=wording)
 
 
 def _surplus(instance: Mapping[str, Json], schema: _Schema) -> Iterator[str]:
@@ -280,6 +301,62 @@ _COMPLAINTS: Mapping[str, Callable[[Any], str]] = {
     "maxItems": lambda e: f"must have at most {e.validator_value} members",
     "uniqueItems": lambda e: "must not hold the same value twice",
     "not": lambda e: "is not allowed here",
+}
+
+
+# --------------------------------------------------------------------------------------------
+# AWS's words
+
+
+def _worded(error: Any, pointer: str) -> Wording | None:
+    """Return how AWS words a failure, None where that is not known."""
+    written: str | None = error.schema.get("x-aws")
+    if written is not None and type(error.instance) is str:
+        return Wording(written)
+    describe = _AWS.get(error.validator)
+    message = describe(error) if describe else None
+    if error.validator == "not":  # a field that is not allowed: AWS names its holder
+        holder, field = parted(pointer)
+        return Wording(aws.unsupported(field), at=holder)
+    return Wording(message) if message else None
+
+
+def _expected(error: Any) -> str | None:
+    kinds = _kinds(error)
+    return aws.expected("integer" if "integer" in kinds else kinds[0])
+
+
+def _pattern(error: Any) -> str | None:
+    if error.instance.startswith("{%"):
+        return aws.DELIMITERS
+    return aws.expected("integer") if "integer" in _kinds(error) else None
+
+
+def _kinds(error: Any) -> list[str]:
+    kinds = error.schema["type"]
+    return [kinds] if type(kinds) is str else kinds
+
+
+def _allowed(error: Any) -> str | None:
+    values = error.validator_value
+    if type(error.instance) is not str:
+        return aws.expected("string")
+    return aws.one_of(values) if all(type(value) is str for value in values) else None
+
+
+def _bound(error: Any) -> float:
+    return float(error.validator_value) if "number" in _kinds(error) else error.validator_value
+
+
+_AWS: Mapping[str, Callable[[Any], str | None]] = {
+    "type": _expected,
+    "pattern": _pattern,
+    "enum": _allowed,
+    "minimum": lambda e: aws.minimum(_bound(e)),
+    "maximum": lambda e: aws.maximum(_bound(e)),
+    "minLength": lambda e: aws.EMPTY,
+    "minItems": lambda e: aws.EMPTY,
+    "minProperties": lambda e: aws.EMPTY,
 }
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from asl.checks.workflow import Scope, Workflow, entries, objects, text
-from asl.core.diagnostics import Finding, Severity
+from asl.core import aws
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
@@ -80,6 +81,7 @@ class _Machine:
                         (node.at("End"), "'End' is here"),
                     ),
                     at_key=True,
+                    aws=Wording(aws.at_most_one("Next", "End")),
                 )
             elif "Next" not in node.value and node.value.get("End", False) is False:
                 yield from self.no_way(node)
@@ -111,6 +113,7 @@ class _Machine:
                 node.pointer,
                 'add "Next" or "End": true',
                 at_key=True,
+                aws=Wording(aws.exactly_one("Next", "End")),
             )
 
     # Targets
@@ -132,7 +135,13 @@ class _Machine:
                     "declare the parameter in 'Parameters' at the top, or name a state",
                 )
             return
-        yield Finding(code, f"there is no state {name!r} in this machine", pointer, self.hint(name))
+        yield Finding(
+            code,
+            f"there is no state {name!r} in this machine",
+            pointer,
+            self.hint(name),
+            aws=Wording(f"Missing 'Next' target: {name}"),
+        )
 
     def hint(self, name: str) -> str | None:
         if name in self.workflow.names:
@@ -155,15 +164,27 @@ class _Machine:
                     node.pointer,
                     severity=severity,
                     at_key=True,
+                    aws=Wording(f'State "{node.name}" is not reachable.'),
                 )
-        if not any(self.ends(node) for node in self.scope.nodes if node.name in reached):
-            yield Finding(
-                "V-TOP-12",
-                "no state that can be reached ends this machine",
-                f"{self.scope.pointer}/States",
-                'give the last state "End": true',
-                at_key=True,
-            )
+        # AWS refuses a workflow without any end; a machine inside it may loop for ever (recorded).
+        endless = self.scope.outer is None and not any(map(_ends, self.scope.nodes))
+        if self.workflow.profile.aws and endless:
+            wording = Wording("Workflow has no terminal state")
+            yield self.endless("no state ends this workflow", Severity.ERROR, wording)
+        elif not any(self.may_end(node) for node in self.scope.nodes if node.name in reached):
+            message = "no state that can be reached ends this machine"
+            yield self.endless(message, None, Wording(code=""))
+
+    def endless(self, message: str, severity: Severity | None, wording: Wording) -> Finding:
+        return Finding(
+            "V-TOP-12",
+            message,
+            f"{self.scope.pointer}/States",
+            'give the last state "End": true',
+            severity=severity,
+            at_key=True,
+            aws=wording,
+        )
 
     def roots(self) -> list[str]:
         """Return where the machine can be entered, empty where that is not known."""
@@ -191,13 +212,17 @@ class _Machine:
                     todo.append(following[name])
         return reached
 
-    def ends(self, node: Node) -> bool:
+    def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        if node.value.get("Type") in ENDS or node.value.get("End") is True:
+        if _ends(node):
             return True
         # A state without any way on is a fault of its own, or an end in a template or module.
         targets = [name for _, name in _targets(node)]
         return not targets or not self.scope.names.issuperset(targets)
+
+
+def _ends(node: Node) -> bool:
+    return node.value.get("Type") in ENDS or node.value.get("End") is True
 
 
 def _targets(node: Node) -> Iterator[tuple[str, str]]:

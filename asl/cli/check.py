@@ -72,11 +72,12 @@ def _report(
     resources: frozenset[str] | None,
 ) -> Report:
     from asl.checks import check
+    from asl.checks.aws import unreadable
 
     try:
         document = read_document(name)
     except InvalidDocument as refusal:
-        return refusal.report
+        return unreadable(refusal.report) if PROFILES[profile].aws else refusal.report
     return check(document, PROFILES[profile], strict=strict, agents=agents, resources=resources)
 
 

@@ -9,7 +9,8 @@ from functools import cache
 class Code:
     """One rule: its severity under the default profile, a short title and an explanation.
 
-    `aws_severity` is set where the `aws` profile judges the rule differently.
+    `aws_severity` is set where the `aws` profile judges the rule differently, `aws_code` where AWS
+    has a diagnostic code of its own for the fault.
     """
 
     id: str
@@ -17,6 +18,7 @@ class Code:
     title: str
     explain: str
     aws_severity: str | None = None
+    aws_code: str | None = None
 
 
 @cache
@@ -29,9 +31,14 @@ def _catalogue() -> dict[str, Code]:
 
 
 def _code(
-    id: str, severity: str, title: str, explain: str, aws_severity: str | None = None
+    id: str,
+    severity: str,
+    title: str,
+    explain: str,
+    aws_severity: str | None = None,
+    aws_code: str | None = None,
 ) -> Code:
-    return Code(id, severity, title, explain.strip(), aws_severity)
+    return Code(id, severity, title, explain.strip(), aws_severity, aws_code)
 
 
 def lookup(code: str) -> Code:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import InvalidDocument
 
@@ -27,11 +28,25 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """How AWS's own validation reports a fault, as far as it differs from ours and is known.
+
+    `at` is the JSON Pointer that AWS names where that is not the finding's own, `code` stands where
+    the rule's own AWS code does not apply; it is empty where AWS does not mind.
+    """
+
+    message: str | None = None
+    at: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What a check found, not yet placed in the text.
 
     `pointer` is a JSON Pointer; `at_key` puts the place on the member's key instead of its value;
-    `related` holds `(pointer, message)` pairs; `severity` overrides that of the code.
+    `related` holds `(pointer, message)` pairs; `severity` overrides that of the code; `aws` says
+    what AWS calls it, for the profile that asks.
     """
 
     code: str
@@ -41,6 +56,23 @@ class Finding:
     related: tuple[tuple[str, str], ...] = ()
     severity: Severity | None = None
     at_key: bool = False
+    aws: Wording | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AwsDiagnostic:
+    """The same fault as AWS's ValidateStateMachineDefinition reports it.
+
+    `message` is None where AWS's words are not known, `location` where AWS gives no place.
+    """
+
+    code: str
+    message: str | None = None
+    location: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}" if self.message else self.code
+        return f"{text} at {self.location}" if self.location else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +88,10 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A finding with its severity and place; `line` and `column` count from 1, in characters."""
+    """A finding with its severity and place; `line` and `column` count from 1, in characters.
+
+    `aws` is set under the `aws` profile, for what AWS reports too.
+    """
 
     code: str
     severity: Severity
@@ -67,6 +102,7 @@ class Diagnostic:
     column: int | None = None
     hint: str | None = None
     related: tuple[Related, ...] = ()
+    aws: AwsDiagnostic | None = None
 
     @property
     def where(self) -> str:
@@ -162,12 +198,28 @@ def _diagnostic(document: Document, finding: Finding, severity: Severity) -> Dia
         at.column,
         finding.hint,
         tuple(related),
+        _aws(document, finding),
     )
+
+
+def _aws(document: Document, finding: Finding) -> AwsDiagnostic | None:
+    if finding.aws is None or not finding.aws.code:
+        return None
+    if finding.aws.code in NOWHERE:
+        return AwsDiagnostic(finding.aws.code, finding.aws.message)
+    at = finding.pointer if finding.aws.at is None else finding.aws.at
+    return AwsDiagnostic(finding.aws.code, finding.aws.message, location(document.value, at))
 
 
 def escape(token: str) -> str:
     """One reference token of a JSON Pointer (RFC 6901)."""
     return token.replace("~", "~0").replace("/", "~1")
+
+
+def parted(pointer: str) -> tuple[str, str]:
+    """The JSON Pointer of a value's holder, and the name of the value in it."""
+    holder, _, token = pointer.rpartition("/")
+    return holder, token.replace("~1", "/").replace("~0", "~")
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Related, Report, Severity
+from asl.core.diagnostics import AwsDiagnostic, Diagnostic, Related, Report, Severity
 from asl.core.values import Json
 
 Reports: TypeAlias = Report | Iterable[Report]
@@ -90,6 +90,8 @@ def _block(diagnostic: Diagnostic, lines: list[str], paint: Paint) -> Iterator[s
         yield f"{blank} {equals} {paint('note:', 'gutter')} {_visible(note)}"
     if diagnostic.hint:
         yield f"{blank} {equals} {paint('hint:', 'hint')} {_visible(diagnostic.hint)}"
+    if diagnostic.aws:
+        yield f"{blank} {equals} {paint('aws:', 'gutter')} {_visible(str(diagnostic.aws))}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -227,7 +229,8 @@ def render_json(reports: Reports) -> str:
     """For programs: one object with the counts and a flat array of diagnostics.
 
     `{"ok", "errors", "warnings", "infos", "diagnostics": [{"code", "severity", "title", "message",
-    "file", "line", "column", "pointer", "hint", "related": [...]}]}`; lines and columns from 1.
+    "file", "line", "column", "pointer", "hint", "related": [...], "aws": {"code", "message",
+    "location"}}]}`; lines and columns from 1; `aws` is null but for the profile of that name.
     """
     found = _all(reports)
     count = {severity: sum(each.severity is severity for each in found) for severity in Severity}
@@ -251,7 +254,12 @@ def _diagnostic(each: Diagnostic) -> dict[str, Json]:
         **_place(each),
         "hint": each.hint,
         "related": [{"message": other.message, **_place(other)} for other in each.related],
+        "aws": _aws(each.aws),
     }
+
+
+def _aws(aws: AwsDiagnostic | None) -> Json:
+    return aws and {"code": aws.code, "message": aws.message, "location": aws.location}
 
 
 def _place(each: Diagnostic | Related) -> dict[str, Json]:
@@ -265,6 +273,33 @@ def _place(each: Diagnostic | Related) -> dict[str, Json]:
 
 def _dump(value: Json) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+# ---------------------------------------------------------------------------- AWS
+
+
+def render_aws(reports: Reports) -> str:
+    """For programs that read the answers of AWS's ValidateStateMachineDefinition: one like it.
+
+    `{"result": "OK" or "FAIL", "diagnostics": [{"severity", "code", "message", "location"}]}`, for
+    reports under the `aws` profile. Our own message stands where AWS's words are not known.
+    """
+    each = _each(reports)
+    found = [_answer(diagnostic) for report in each for diagnostic in report if diagnostic.aws]
+    distinct = [one for index, one in enumerate(found) if one not in found[:index]]
+    result = "OK" if all(report.ok for report in each) else "FAIL"
+    return _dump({"result": result, "diagnostics": distinct})
+
+
+def _answer(each: Diagnostic) -> Json:
+    aws = each.aws
+    assert aws is not None
+    answer = {
+        "severity": "ERROR" if each.severity is Severity.ERROR else "WARNING",
+        "code": aws.code,
+        "message": aws.message or each.message,
+    }
+    return answer if aws.location is None else {**answer, "location": aws.location}
 
 
 # ---------------------------------------------------------------------------- SARIF
@@ -310,6 +345,8 @@ def _result(each: Diagnostic, index: int) -> Json:
         "message": {"text": text},
         "locations": [_location(each)],
     }
+    if each.aws:
+        result["properties"] = {"aws": _aws(each.aws)}
     if each.related:
         result["relatedLocations"] = [
             {"id": number, "message": {"text": other.message}, **_location(other)}
@@ -368,5 +405,6 @@ RENDERERS: Mapping[str, Callable[[Reports], str]] = {
     "json": render_json,
     "sarif": render_sarif,
     "github": render_github,
+    "aws": render_aws,
 }
 """Every output format by its name."""

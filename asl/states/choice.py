@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from asl.core.diagnostics import Finding
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
@@ -148,7 +149,8 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     elif "Condition" in rule:
         return  # a rule of the other query language, which is a fault of its own
     elif not variables:
-        yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer)
+        words = f"The object must have only one of the following fields, {_SELECTORS}"
+        yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer, aws=Wording(words))
     elif not operators and rule.keys() <= _FIELDS:
         yield Finding("V-CHOICE-03", "the rule compares its variable with nothing", pointer)
     else:
@@ -162,6 +164,14 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
         )
 
 
+def _several(conditions: list[str]) -> str:
+    if any(field in COMBINATORS for field in conditions):
+        return f"The object must have only one of the following fields, {_SELECTORS}"
+    return aws.at_most_one(*conditions)
+
+
+_SELECTORS = "[And, Or, Not, Variable, Condition]"
+
 _FIELDS = frozenset({"Variable", "Variable.$", "Next", "Assign", "Comment"})
 
 
@@ -173,6 +183,7 @@ def _exclusive(conditions: list[str], pointer: str) -> Iterator[Finding]:
             pointer,
             'combine several rules with "And"',
             related=tuple((f"{pointer}/{field}", "one of them") for field in conditions),
+            aws=Wording(_several(conditions)),
         )
 
 

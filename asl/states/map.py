@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from asl.core.diagnostics import Finding, Severity
+from asl.core import aws
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, identity
@@ -150,6 +151,7 @@ def _exclusive(node: Node, one: str, other: str, rule: str) -> Finding:
         node.at(other),
         related=((node.at(one), f"{one!r} is here"),),
         at_key=True,
+        aws=Wording(aws.at_most_one(one, other), at=node.pointer),
     )
 
 
@@ -162,6 +164,7 @@ def _check_processor(node: Node) -> Iterator[Finding]:
             "'Iterator' is the older name",
             related=((node.at("Iterator"), "'Iterator' is here"),),
             at_key=True,
+            aws=Wording(aws.at_most_one("ItemProcessor", "Iterator")),
         )
     elif "ItemProcessor" not in node.value and "Iterator" not in node.value:
         yield Finding(
@@ -170,6 +173,7 @@ def _check_processor(node: Node) -> Iterator[Finding]:
             node.pointer,
             "add 'ItemProcessor'",
             at_key=True,
+            aws=Wording(aws.exactly_one("ItemProcessor", "Iterator")),
         )
     elif "Iterator" in node.value:
         yield Finding(
@@ -202,6 +206,7 @@ def _check_distributed(node: Node) -> Iterator[Finding]:
             node.at(processor, "ProcessorConfig"),
             "STANDARD or EXPRESS",
             at_key=True,
+            aws=Wording(aws.required(["ExecutionType"])),
         )
     batcher = node.value.get("ItemBatcher")
     if type(batcher) is dict and not any(field.startswith("Max") for field in batcher):
@@ -220,7 +225,8 @@ def _check_headers(node: Node) -> Iterator[Finding]:
     headers = config.get("CSVHeaders")
     pointer = node.at("ItemReader", "ReaderConfig")
     if config.get("CSVHeaderLocation") == "GIVEN" and headers is None:
-        yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True)
+        wording = Wording(aws.required(["CSVHeaders"]))
+        yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True, aws=wording)
     seen: set[str] = set()
     for index, name in enumerate(headers if type(headers) is list else ()):
         if type(name) is str and name in seen:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from asl.core.diagnostics import Finding
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
@@ -38,6 +39,7 @@ def check_parallel(node: Node) -> Iterator[Finding]:
                     f"{field!r} has no effect on a branch",
                     node.at("Branches", index, field),
                     at_key=True,
+                    aws=Wording(aws.unsupported(field), at=node.at("Branches", index)),
                 )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from asl.core.diagnostics import Finding, Severity
+from asl.core import aws
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json, is_integer, type_name
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
@@ -123,6 +124,7 @@ def _check_target(node: Node) -> Iterator[Finding]:
             if "Agent.$" in node.value
             else "add 'Agent' or 'Resource'",
             at_key=True,
+            aws=Wording(aws.required(["Resource"])),
         )
     elif resource:
         for block in AGENT_BLOCKS:
@@ -143,6 +145,7 @@ def _check_limits(node: Node) -> Iterator[Finding]:
                 f"'{field}' and '{field}Path' exclude each other",
                 node.at(f"{field}Path"),
                 at_key=True,
+                aws=Wording(aws.at_most_one(field, f"{field}Path"), at=node.pointer),
             )
     timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
     if timeout is None or heartbeat is None:

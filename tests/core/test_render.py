@@ -164,6 +164,7 @@ def test_json_is_flat_and_complete() -> None:
                 "pointer": "/States/B",
             }
         ],
+        "aws": None,
     }
 
 

@@ -1,0 +1,123 @@
+"""How AWS's own validation of a definition words and places what it refuses.
+
+Sources: recorded answers of the service; where the words of a fault are not known, there are none.
+"""
+
+from collections.abc import Iterable
+
+from asl.core.values import Json
+
+__all__ = [
+    "DELIMITERS",
+    "EMPTY",
+    "JAVA_TYPES",
+    "LAST_AND_ALONE",
+    "NOWHERE",
+    "NO_DOLLAR",
+    "NO_PATH",
+    "NO_REFERENCE",
+    "NO_RESOURCE",
+    "NO_TIMESTAMP",
+    "SCHEMA",
+    "at_most_one",
+    "exactly_one",
+    "expected",
+    "location",
+    "maximum",
+    "minimum",
+    "no_expression",
+    "one_of",
+    "required",
+    "unsupported",
+]
+
+SCHEMA = "SCHEMA_VALIDATION_FAILED"
+"""The code of every fault that has none of its own."""
+
+NOWHERE = frozenset({"MISSING_END_STATE", "INVALID_JSON_DESCRIPTION"})
+"""The codes for which AWS names no place."""
+
+EMPTY = "Value cannot be empty"
+DELIMITERS = "JSONata string must start with {% and end with %}"
+LAST_AND_ALONE = "States.ALL must appear alone and at end of list"
+NO_TIMESTAMP = "String does not match RFC3339 timestamp"
+NO_PATH = "Value must be a valid JSONPath."
+NO_REFERENCE = "Value is not a Reference Path"
+NO_DOLLAR = "Reference path didn't start with '$'"
+NO_RESOURCE = "Value is not a valid resource ARN"
+JAVA_TYPES = {"string": "[STRING]", "integer": "Integer"}
+"""JSON type -> how AWS names it; the types whose names are known."""
+
+
+def required(fields: Iterable[str]) -> str:
+    """Word that an object lacks fields."""
+    return f"These fields are required: {_set(fields)}"
+
+
+def unsupported(field: str) -> str:
+    """Word that an object has no such field."""
+    return f"Field '{field}' is not supported"
+
+
+def at_most_one(*fields: str) -> str:
+    """Word that fields exclude each other and several are given."""
+    return f"There should only be one of the following fields: {_set(fields)}"
+
+
+def exactly_one(*fields: str) -> str:
+    """Word that fields exclude each other and none is given."""
+    return f"This object should have only one of the following fields: {_set(fields)}"
+
+
+def one_of(values: Iterable[str]) -> str:
+    """Word that a value is none of those allowed."""
+    return f"Value should be one of the following: [{', '.join(values)}]"
+
+
+def expected(kind: str) -> str | None:
+    """Word that a value has not the JSON type that it should have, None where unknown."""
+    return f"Expected value of type {JAVA_TYPES[kind]}" if kind in JAVA_TYPES else None
+
+
+def minimum(value: float) -> str:
+    """Word that a number is too small."""
+    return f"Minimum value is {value}"
+
+
+def maximum(value: float) -> str:
+    """Word that a number is too large."""
+    return f"Maximum value is {value}"
+
+
+def no_expression(field: str) -> str:
+    """Word that a dynamic field holds neither a path nor an intrinsic call."""
+    return (
+        f"The value for the field '{field}' must be a valid JSONPath or a valid intrinsic "
+        "function call"
+    )
+
+
+def location(value: Json, pointer: str) -> str:
+    """Write a JSON Pointer as AWS does: names are not escaped, positions stand in brackets."""
+    written = ""
+    for token in pointer.split("/")[1:]:
+        step = token.replace("~1", "/").replace("~0", "~")
+        if type(value) is list:
+            written += f"[{step}]"
+            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
+        else:
+            written += f"/{step}"
+            value = value.get(step) if type(value) is dict else None
+    return written or "/"
+
+
+def _set(names: Iterable[str]) -> str:
+    """List names in the order of a small hash set of Java, which is that of the recordings."""
+    return f"[{', '.join(sorted(names, key=_bucket))}]"
+
+
+def _bucket(name: str) -> int:
+    code = 0
+    for unit in name.encode("utf-16-be")[1::2]:  # field names are ASCII
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return (code ^ code >> 16) & 15

@@ -1,0 +1,63 @@
+"""Recorded answers of AWS to documents: verdict, diagnostic code, place and words.
+
+The recordings lie beside the repository; without them these tests are skipped.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from asl.checks import check
+from asl.checks.aws import unreadable
+from asl.core.diagnostics import Report
+from asl.core.document import read
+from asl.core.errors import InvalidDocument
+from asl.core.profile import AWS
+from asl.core.render import render_aws
+
+from .aws import RECORDINGS, needs_recordings
+
+pytestmark = needs_recordings
+
+Json = Any
+
+
+def recorded() -> list[Any]:
+    """Return the documents that AWS itself judged."""
+    if not RECORDINGS.exists():
+        return []
+    lines = RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    cases = (json.loads(line) for line in lines)
+    doubtful = {"third-party", "unverified", "api-validation"}
+    return [
+        pytest.param(case, id=case["id"].rpartition("::")[2])
+        for case in cases
+        if case["kind"] == "validate" and not doubtful & {*case["tags"]}
+    ]
+
+
+def judged(case: Json) -> Report:
+    text = case.get("definition_text") or json.dumps(case["definition"])
+    try:
+        document = read(text, format="json")
+    except InvalidDocument as invalid:
+        return unreadable(invalid.report)
+    return check(document, AWS, express=case.get("type") == "EXPRESS")
+
+
+@pytest.mark.parametrize("case", recorded())
+def test_a_recorded_verdict_is_ours(case: Json) -> None:
+    """A document is accepted or refused as it was; what AWS reported we report in its words."""
+    report, expected = judged(case), case["expected"]
+    assert report.ok is expected["valid"], report.errors
+    answer = json.loads(render_aws(report))
+    if "diagnostics" in expected:
+        assert answer["diagnostics"] == expected["diagnostics"]
+    if "message" in expected:
+        # The message of a refused creation names all of them in one text.
+        assert ", ".join(map(created, answer["diagnostics"])) == expected["message"]
+
+
+def created(diagnostic: Json) -> str:
+    return f"{diagnostic['code']}: {diagnostic['message']} at {diagnostic['location']}"
