@@ -214,15 +214,14 @@ class _Machine:
 
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        if _ends(node):
-            return True
-        # A state without any way on is a fault of its own, or an end in a template or module.
-        targets = [name for _, name in _targets(node)]
-        return not targets or not self.scope.names.issuperset(targets)
+        return _ends(node) or not self.scope.names.issuperset(name for _, name in _targets(node))
 
 
 def _ends(node: Node) -> bool:
-    return node.value.get("Type") in ENDS or node.value.get("End") is True
+    if node.value.get("Type") in ENDS or node.value.get("End") is True:
+        return True
+    # A state without any way on is a fault of its own, or an end in a template or module.
+    return not any(_targets(node))
 
 
 def _targets(node: Node) -> Iterator[tuple[str, str]]:

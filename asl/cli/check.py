@@ -47,6 +47,8 @@ def command(
 
     DOC is a JSON or YAML file, or - for standard input. Exits with 3 if a document has errors.
     """
+    if format_ == "aws" and not PROFILES[profile].aws:
+        raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
     reports, missing = [], []
     for name in documents:
@@ -55,7 +57,7 @@ def command(
         except DocumentNotFound as error:
             missing.append(error)
     shown = [_errors_only(each) for each in reports] if quiet else reports
-    if any(shown) or (reports and not quiet) or format_ in ("json", "sarif"):
+    if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
         streams.result(_rendered(shown, format_))
     for unread in missing:
         streams.say(f"asl: {unread}", style="red")

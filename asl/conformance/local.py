@@ -102,5 +102,6 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Json]:
         "line": diagnostic.line,
         "column": diagnostic.column,
         "hint": diagnostic.hint,
+        "aws": diagnostic.aws and diagnostic.aws.to_json(),
     }
     return {name: value for name, value in facts.items() if value is not None}

@@ -271,7 +271,7 @@ def _diagnostics(expected: Json, seen: Observation) -> Iterator[str]:
 
 
 def _brief(diagnostic: Json) -> Json:
-    keys = ("code", "severity", "pointer", "line", "hint")
+    keys = ("code", "severity", "pointer", "line", "hint", "aws")
     return {key: diagnostic[key] for key in keys if diagnostic.get(key) is not None}
 
 

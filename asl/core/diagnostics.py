@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import InvalidDocument
+from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.core.document import Document
@@ -73,6 +74,10 @@ class AwsDiagnostic:
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}" if self.message else self.code
         return f"{text} at {self.location}" if self.location else text
+
+    def to_json(self) -> dict[str, Json]:
+        """`{"code", "message", "location"}`; null for what is not known."""
+        return {"code": self.code, "message": self.message, "location": self.location}
 
 
 @dataclass(frozen=True, slots=True)

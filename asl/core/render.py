@@ -14,7 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import AwsDiagnostic, Diagnostic, Related, Report, Severity
+from asl.core.diagnostics import Diagnostic, Related, Report, Severity
 from asl.core.values import Json
 
 Reports: TypeAlias = Report | Iterable[Report]
@@ -254,12 +254,8 @@ def _diagnostic(each: Diagnostic) -> dict[str, Json]:
         **_place(each),
         "hint": each.hint,
         "related": [{"message": other.message, **_place(other)} for other in each.related],
-        "aws": _aws(each.aws),
+        "aws": each.aws and each.aws.to_json(),
     }
-
-
-def _aws(aws: AwsDiagnostic | None) -> Json:
-    return aws and {"code": aws.code, "message": aws.message, "location": aws.location}
 
 
 def _place(each: Diagnostic | Related) -> dict[str, Json]:
@@ -346,7 +342,7 @@ def _result(each: Diagnostic, index: int) -> Json:
         "locations": [_location(each)],
     }
     if each.aws:
-        result["properties"] = {"aws": _aws(each.aws)}
+        result["properties"] = {"aws": each.aws.to_json()}
     if each.related:
         result["relatedLocations"] = [
             {"id": number, "message": {"text": other.message}, **_location(other)}
