@@ -186,7 +186,7 @@ def test_a_fault_that_aws_words_once_is_reported_once() -> None:
 
 def test_text_shows_what_aws_says() -> None:
     """One more line below place and hint."""
-    text = '{"StartAt": "A",\n "States": {"A": {"Type": "Pass", "Next": "B"}, "Bee": {"Type": "Fail"}}}'
+    text = '{"StartAt": "A",\n "States": {"A": {"Type": "Pass", "Next": "B"}}}'
     lines = render_text(check(read(text), AWS)).split("\n")
     assert f"  = aws: {TARGET}: Missing 'Next' target: B at /States/A/Next" in lines
 
