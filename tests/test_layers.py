@@ -23,6 +23,7 @@ LAYERS = {
     "asl.compiler": 4,
     "asl.engine": 5,
     "asl.agents": 6,
+    "asl.buckets": 6,
     "asl.hosts": 6,
     "asl": 7,
     "asl.conformance": 8,

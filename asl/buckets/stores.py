@@ -1,0 +1,63 @@
+"""An object store as a bucket, through fsspec: `s3://real-name/prefix`, `gs://...`, `memory://...`."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from asl.buckets.keys import check_key, no_object
+from asl.core.errors import AslError
+from asl.states.objects import StoredObject
+
+__all__ = ["Store"]
+
+
+class Store:
+    """Objects in a store that fsspec knows (protocol `asl.states.objects.Bucket`)."""
+
+    def __init__(self, name: str, url: str) -> None:
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise AslError(
+                f"the bucket {name!r} is mapped to {url!r}: install agent-state-language[fsspec]"
+            ) from None
+        try:
+            self.store, self.root = url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            raise AslError(f"the bucket {name!r} is mapped to {url!r}: {error}") from None
+        self.name = name
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object for reading; it is fetched in blocks."""
+        check_key(self.name, key)
+        try:
+            file: BinaryIO = self.store.open(f"{self.root}/{key}", "rb")
+        except FileNotFoundError:
+            raise no_object(self.name, key, ()) from None
+        return file
+
+    def create(self, key: str) -> BinaryIO:
+        """Open an object for writing."""
+        check_key(self.name, key)
+        path = f"{self.root}/{key}"
+        self.store.makedirs(path.rpartition("/")[0], exist_ok=True)
+        file: BinaryIO = self.store.open(path, "wb")
+        return file
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects in the order of their keys; the store lists them in one go."""
+        if prefix:
+            check_key(self.name, prefix)
+        above = f"{self.root}/{prefix}".rpartition("/")[0]
+        found = self.store.find(above, detail=True) if self.store.isdir(above) else {}
+        for path in sorted(found):
+            key = path.removeprefix(self.root).removeprefix("/")
+            if key.startswith(prefix):
+                yield StoredObject(key, found[path]["size"], *_facts(found[path]))
+
+
+def _facts(info: dict[str, Any]) -> tuple[int, str]:
+    """Return when an object was written and its tag, as far as the store tells."""
+    when = info.get("LastModified") or info.get("mtime") or info.get("created") or 0
+    seconds = int(when.timestamp() if isinstance(when, datetime) else when)
+    return seconds, str(info.get("ETag") or f'"{seconds:x}-{info["size"]:x}"')
