@@ -1,0 +1,19 @@
+"""The readers of a distributed Map's data: one function for each `InputType`, one row each.
+
+A reader is pure: it takes an open file and yields items, one after the other and only as they are
+asked for. Which files there are, and how one is opened, is the business of `dataset`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from asl.states.items.base import Fault, Form, Read
+from asl.states.items.csv_file import read_csv
+from asl.states.items.json_file import members, read_json
+from asl.states.items.json_lines import read_json_lines
+
+__all__ = ["READERS", "Fault", "Form", "Read", "members"]
+
+READERS: Mapping[str, Read] = MappingProxyType(
+    {"CSV": read_csv, "JSON": read_json, "JSONL": read_json_lines}
+)

@@ -1,0 +1,58 @@
+"""What the readers of data have in common."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, TypeAlias
+
+import orjson
+
+from asl.core.values import MAX_DEPTH, Json, deeper_than
+
+__all__ = ["Fault", "Form", "Read", "parsed"]
+
+SHALLOW = 2 * MAX_DEPTH
+"""A shorter text cannot nest deeper than is allowed."""
+BOM = b"\xef\xbb\xbf"
+
+
+class Fault(Exception):
+    """The data cannot be read: *message* says why, *place* where in the file.
+
+    Without a place the message is what AWS says (recorded).
+    """
+
+    def __init__(self, message: str, place: str | None = None) -> None:
+        super().__init__(message, place)
+        self.message = message
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the document says about the form of the data (`ReaderConfig`)."""
+
+    delimiter: str = ","
+    headers: tuple[str, ...] | None = None
+    """The names of the columns; None where the first row has them."""
+    pointer: str = ""
+    """A JSON Pointer to the items."""
+    longest: int = 64 * 1024 * 1024
+    """Bytes that one line may have."""
+
+
+Read: TypeAlias = Callable[[BinaryIO, Form], Iterator[Json]]
+"""A reader: yields the items of a file, lazily; raises Fault, and OSError if the file does."""
+
+
+def parsed(text: bytes, line: int) -> Json:
+    """Return the value of a JSON text that begins at *line*; raises Fault."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if text.startswith(BOM):
+            return parsed(text[len(BOM) :], line)
+        place = f"line {line + error.lineno - 1}, column {error.colno}"
+        raise Fault(f"no JSON: {error.msg}", place) from None
+    if len(text) > SHALLOW and deeper_than(value, MAX_DEPTH):
+        raise Fault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
+    return value

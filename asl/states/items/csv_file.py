@@ -1,0 +1,50 @@
+"""CSV: one item a row, an object of texts by the names of the columns.
+
+As with AWS a missing field is an empty text and a surplus one is left out, a backslash takes the
+special meaning from the next character, and all values are texts.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO
+
+from asl.core.values import Json
+from asl.states.items.base import Fault, Form
+
+__all__ = ["read_csv"]
+
+
+def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
+    """Yield every row; empty lines are passed over."""
+    import csv
+
+    lines = _lines(file, form.longest)
+    rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
+    try:
+        headers = form.headers
+        if headers is None:
+            headers = tuple(next(filter(None, rows), ()))
+        if len(set(headers)) < len(headers):
+            raise Fault("CSV headers cannot contain duplicates.")
+        width = len(headers)
+        for row in rows:
+            if len(row) == width:
+                yield dict(zip(headers, row, strict=True))
+            elif row:
+                row += [""] * (width - len(row))
+                yield dict(zip(headers, row, strict=False))
+    except csv.Error as error:
+        raise Fault(str(error), f"line {max(1, rows.line_num)}") from None
+
+
+def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
+    encoding = "utf-8-sig"
+    for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), 1):
+        if len(line) > longest:
+            raise Fault(f"longer than {longest} bytes", f"line {number}")
+        try:
+            yield line.decode(encoding)
+        except UnicodeDecodeError as error:
+            place = f"line {number}, byte {error.start + 1}"
+            raise Fault(f"no UTF-8: {error.reason}", place) from None
+        encoding = "utf-8"

@@ -1,0 +1,183 @@
+"""The data of a distributed Map: which files there are, opened one after the other, read lazily."""
+
+import re
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
+from asl.core.values import Json, excerpt
+from asl.states.items import READERS, Fault, Form
+from asl.states.items.base import parsed
+from asl.states.items.csv_file import read_csv
+from asl.states.objects import Bucket, ObjectFault
+
+__all__ = ["Dataset"]
+
+_ACTION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:s3:(getObject|listObjectsV2)")
+_URI = re.compile(r"[sS]3://([^/]+)/(.+)")
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
+MAX_MANIFEST = 64 * 1024 * 1024
+
+
+class Dataset(Iterator[Json]):
+    """The items that an `ItemReader` reads. Each is read when it is asked for, and no sooner.
+
+    `source` is where the last item came from, in AWS's words. Everything that is wrong with the
+    data or keeps it from being read is a StateError("States.ItemReaderFailed").
+    """
+
+    def __init__(
+        self,
+        reader: Mapping[str, Json],
+        arguments: Json,
+        bucket: Callable[[str], Bucket],
+        longest: int,
+        aws: bool,
+    ) -> None:
+        config = reader.get("ReaderConfig", {})
+        headers = config.get("CSVHeaders")
+        given = config.get("CSVHeaderLocation") == "GIVEN"
+        self.form = Form(
+            _DELIMITERS[config.get("CSVDelimiter", "COMMA")],
+            tuple(headers) if given else None,
+            config.get("ItemsPointer", ""),
+            longest,
+        )
+        self.resource = reader["Resource"]
+        self.config = config
+        self.arguments = arguments
+        self.bucket = bucket
+        self.aws = aws
+        self.source = ""
+        self.items = self._items()
+
+    def __next__(self) -> Json:
+        try:
+            return next(self.items)
+        except Fault as fault:
+            raise self._failed(fault.message, fault.place) from None
+        except ObjectFault as fault:  # it names the object itself
+            raise StateError("States.ItemReaderFailed", str(fault)) from None
+        except (OSError, EOFError, zlib.error) as error:  # the latter two: damaged gzip
+            raise self._failed(str(error), "the file") from error
+
+    def close(self) -> None:
+        """Read no more."""
+        self.items.close()
+
+    def _failed(self, message: str, place: str | None) -> StateError:
+        if place is None and self.aws:
+            return StateError("States.ItemReaderFailed", message)
+        cause = ", ".join(part for part in (self.source, place) if part)
+        return StateError("States.ItemReaderFailed", f"{cause}: {message}")
+
+    def _items(self) -> Generator[Json, None, None]:
+        action = _ACTION.fullmatch(self.resource)
+        if action is None:
+            known = "s3:getObject or s3:listObjectsV2"
+            raise Fault(f"{self.resource!r} reads no items: {known} does", "ItemReader")
+        bucket = self._argument("Bucket")
+        if action[1] == "listObjectsV2":
+            prefix = self._argument("Prefix", "")
+            if self.config.get("Transformation") == "LOAD_AND_FLATTEN":
+                for each in self.bucket(bucket).objects(prefix):
+                    yield from self._read(bucket, each.key)
+            else:
+                self.source = f"S3://{bucket}"
+                yield from _listing(self.bucket(bucket), prefix)
+            return
+        key = self._argument("Key")
+        match self.config.get("ManifestType", self._input_type()):
+            case "ATHENA_DATA":
+                yield from self._unloaded(bucket, key)
+            case "S3_INVENTORY" | "MANIFEST":
+                yield from self._inventory(bucket, key)
+            case _:
+                yield from self._read(bucket, key)
+
+    def _argument(self, name: str, default: str | None = None) -> str:
+        arguments = self.arguments if type(self.arguments) is dict else {}
+        value = arguments.get(name, default)
+        if type(value) is not str:
+            hint = did_you_mean(name, arguments) if value is None else None
+            given = "is missing" if value is None else f"is no text but {excerpt(value, 200)}"
+            raise Fault(f"{name!r} {given}{f' ({hint})' if hint else ''}", "ItemReader")
+        return value
+
+    def _input_type(self) -> str:
+        return cast(str, self.config.get("InputType", "JSON"))
+
+    # One file
+
+    def _read(self, bucket: str, key: str) -> Iterator[Json]:
+        kind = self._input_type()
+        if kind not in READERS:
+            raise Fault(f"this version reads {', '.join(READERS)}, not {kind}", "ItemReader")
+        with self._open(bucket, key) as file:
+            yield from READERS[kind](file, self.form)
+
+    @contextmanager
+    def _open(self, bucket: str, key: str) -> Iterator[BinaryIO]:
+        self.source = f"S3://{bucket}/{key}"
+        with self.bucket(bucket).open(key) as file:
+            magic = file.read(4)
+            file.seek(0)
+            if magic == _ZSTD:
+                raise Fault("this version unpacks gzip, not zstd", "the file")
+            if magic.startswith(_GZIP):
+                from gzip import GzipFile
+
+                yield cast(BinaryIO, GzipFile(fileobj=file))
+            else:
+                yield file
+
+    # Files that list other files
+
+    def _inventory(self, bucket: str, key: str) -> Iterator[Json]:
+        """Yield the rows of the files that an S3 inventory lists."""
+        manifest = parsed(self._text(bucket, key), 1)
+        try:
+            kind, columns = manifest["fileFormat"], manifest["fileSchema"].split(",")
+            holder = manifest["destinationBucket"].rpartition(":")[2]
+            keys = [file["key"] for file in manifest["files"]]
+        except (TypeError, KeyError, AttributeError) as error:
+            raise Fault(f"no manifest of an S3 inventory ({error!r})", "the file") from None
+        if kind != "CSV":
+            raise Fault(f"this version reads inventories in CSV, not {kind}", "the file")
+        form = Form(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
+        for each in keys:
+            with self._open(holder, each) as file:
+                yield from read_csv(file, form)
+
+    def _unloaded(self, bucket: str, key: str) -> Iterator[Json]:
+        """Yield the items of the files that Athena has unloaded: one URI a line."""
+        for number, line in enumerate(
+            self._text(bucket, key).decode("utf-8", "replace").splitlines(), 1
+        ):
+            uri = _URI.fullmatch(line.strip().strip('"'))
+            if uri is None:
+                raise Fault(f"no URI of an object: {line[:200]!r}", f"line {number}")
+            yield from self._read(uri[1], uri[2])
+
+    def _text(self, bucket: str, key: str) -> bytes:
+        with self._open(bucket, key) as file:
+            text = file.read(MAX_MANIFEST + 1)
+        if len(text) > MAX_MANIFEST:
+            raise Fault(f"a manifest of more than {MAX_MANIFEST} bytes", "the file")
+        return text
+
+
+def _listing(bucket: Bucket, prefix: str) -> Iterator[Json]:
+    for each in bucket.objects(prefix):
+        yield {
+            "Etag": each.etag,
+            "Key": each.key,
+            "LastModified": each.modified,
+            "Size": each.size,
+            "StorageClass": "STANDARD",
+        }
