@@ -18,7 +18,7 @@ EvaluationFailed for the value of an expression."""
 NO_BOUND = 2**53
 """What counts as no bound at all, and a float still holds."""
 
-_NUMERAL = re.compile(r"[0-9]{1,9}")
+_NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def number(
@@ -34,44 +34,54 @@ def number(
 
     A number from the input or from an expression lies between *least* and *most*, and is *whole* if
     that is asked for; beyond `NO_BOUND` it counts as that. *numerals* takes it written as text.
+    What does not fit is told in AWS's words (recorded).
     """
     if field in compiler.state:
         computed = compiler.computed(field, "number")
         if computed is not None:
-            return _bounded(computed, field, least, most, whole, partial(_unfit, field))
+            unfit = partial(EvaluationFailed, location=field)
+            return _bounded(computed, field, "", least, most, whole, unfit)
         fixed = compiler.state[field]
         return lambda data, frame: fixed
     if f"{field}Path" not in compiler.state:
         return None
-    path, twin = compiler.reference(f"{field}Path"), f"{field}Path"
+    path, source = compiler.reference(f"{field}Path"), compiler.state[f"{field}Path"]
     if numerals:
         path = _numeral(path)
-    return _bounded(path, twin, least, most, whole, partial(StateError, "States.Runtime"))
+    return _bounded(path, field, source, least, most, whole, partial(StateError, "States.Runtime"))
 
 
 def _bounded(
     evaluate: Evaluate,
     field: str,
+    source: str,
     least: int,
     most: int,
     whole: bool,
     error: Callable[[str], StateError],
 ) -> Number:
+    """Compile a number that *evaluate* gives, for a reference path from *source*."""
     belongs = is_integer if whole else is_number
+    where = f"The {field}Path field refers to" if source else f"The {field} field has the"
 
     def given(data: Json, frame: Frame) -> float:
         value = evaluate(data, frame)
-        if not belongs(value) or value < least or (value > most and most != NO_BOUND):
-            kind = "a whole number" if whole else "a number"
-            bounds = f"from {least} up" if most == NO_BOUND else f"from {least} to {most}"
-            raise error(f"'{field}' must give {kind} {bounds}, not {excerpt(value, 200)}")
+        if not belongs(value):
+            shown = value if type(value) is str else excerpt(value, 200)
+            kind = "integer" if whole else "float"
+            tail = f": {source}" if source else ""
+            raise error(f'{where} value "{shown[:200]}" which is not a valid {kind}{tail}')
+        if value < least or (value > most and most != NO_BOUND):
+            raise error(f"{field} {_range(least, most)}")
         return float(min(value, most))
 
     return given
 
 
-def _unfit(field: str, cause: str) -> StateError:
-    return EvaluationFailed(cause, field)
+def _range(least: int, most: int) -> str:
+    if most != NO_BOUND:
+        return f"must be between {least} and {most}."
+    return "cannot be negative." if least == 0 else f"must be at least {least}."
 
 
 def _numeral(path: Evaluate) -> Evaluate:
@@ -79,6 +89,8 @@ def _numeral(path: Evaluate) -> Evaluate:
 
     def number(data: Json, frame: Frame) -> Json:
         value = path(data, frame)
-        return int(value) if type(value) is str and _NUMERAL.fullmatch(value) else value
+        if type(value) is str and _NUMERAL.fullmatch(value):
+            return float(value) if "." in value else int(value)
+        return value
 
     return number
