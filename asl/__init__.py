@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.clock import Clock, VirtualClock, WallClock
     from asl.program import Program
+    from asl.states.objects import Bucket
 
 __version__ = "0.1.0"
 
@@ -150,6 +151,7 @@ def run(
     name: str | None = None,
     express: bool = False,
     prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -160,7 +162,8 @@ def run(
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
     is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`,
     `"virtual"` or a clock object. `prices` gives the price of one input token by model, for
-    `States.EstimateCost`. `listener` gets every event.
+    `States.EstimateCost`. `buckets` maps the buckets of distributed Maps to folders, to URLs of
+    object stores or to dictionaries. `listener` gets every event.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
@@ -183,6 +186,7 @@ def run(
             express=express,
             foreign=True,
             prices=_prices(prices),
+            buckets=_buckets(buckets),
             listener=listener,
         ),
         chosen,
@@ -201,6 +205,7 @@ async def arun(
     name: str | None = None,
     express: bool = False,
     prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
@@ -226,6 +231,7 @@ async def arun(
         express=express,
         foreign=True,
         prices=_prices(prices),
+        buckets=_buckets(buckets),
         listener=listener,
         in_event_loop=in_event_loop,
     )
@@ -277,6 +283,14 @@ def _prices(prices: Mapping[str, Any] | None) -> dict[str, Decimal]:
         return {model: Decimal(str(price)) for model, price in (prices or {}).items()}
     except InvalidOperation:
         raise AslError(f"prices are numbers or their texts, by model, not {prices!r}") from None
+
+
+def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
+    if not buckets:
+        return {}
+    from asl.buckets import bound
+
+    return bound(buckets)
 
 
 def _check_name(name: str | None) -> None:

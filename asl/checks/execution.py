@@ -47,7 +47,6 @@ DOCUMENT_BLOCKS = (
 """The agent blocks of a document. `Metadata` and `Observability` have no effect anyway."""
 
 COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
-DISTRIBUTED = ("ItemReader", "ItemBatcher", "ResultWriter")
 
 
 def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
@@ -102,15 +101,11 @@ def _has_effect(block: str, node: Node) -> bool:
 
 
 def _of_map(node: Node) -> Iterator[Finding]:
-    for field in ("ItemProcessor", "Iterator"):
-        machine = node.value.get(field)
-        config = machine.get("ProcessorConfig") if type(machine) is dict else None
-        if type(config) is dict and config.get("Mode") == "DISTRIBUTED":
-            place = node.at(field, "ProcessorConfig", "Mode")
-            yield Finding("EXEC-04", "a distributed Map is not executed yet", place)
-    for field in DISTRIBUTED:
-        if field in node.value:
-            yield Finding("EXEC-04", f"{field!r} is not executed yet", node.at(field), at_key=True)
+    reader = node.value.get("ItemReader")
+    config = reader.get("ReaderConfig") if type(reader) is dict else None
+    if type(config) is dict and config.get("InputType") == "PARQUET":
+        place = node.at("ItemReader", "ReaderConfig", "InputType")
+        yield Finding("EXEC-04", "files in PARQUET are not read yet", place)
 
 
 def _of_task(node: Node) -> Iterator[Finding]:

@@ -51,23 +51,30 @@ class Execution:
     ) -> None:
         self.program = program
         self.input = data
-        self.name = name
+        self._name = name
         self.started = started
         self.emit = emit
         self.express = express
+        self.workflow = program.name
+        """The workflow's part of the ids."""
         self.max_transitions = program.profile.max_transitions
         self.checks_size = program.profile.checks_every_state
+
+    @property
+    def name(self) -> str:
+        """The name of the execution."""
+        return self._name
 
     @property
     def id(self) -> str:
         """The id of the execution, in the form of AWS's."""
         kind, tail = ("express", f":{self.name}") if self.express else ("execution", "")
-        return f"{ARN}:{kind}:{self.program.name}:{self.name}{tail}"
+        return f"{ARN}:{kind}:{self.workflow}:{self.name}{tail}"
 
     @property
     def workflow_id(self) -> str:
         """The id of the workflow, in the form of AWS's."""
-        return f"{ARN}:stateMachine:{self.program.name}"
+        return f"{ARN}:stateMachine:{self.workflow}"
 
     @property
     def deadline(self) -> float | None:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.execution import ROLE, Execution, Usage
+from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Step
-from asl.states.host import ABSENT, Host, Record
+from asl.states.host import ABSENT, Entry, Host, Record, Run
 
 __all__ = ["Frame"]
 
@@ -25,11 +26,13 @@ class Frame:
     parent: "Frame | None" = None
     index = 0
     item: Json = ABSENT
+    source = ""
+    """Where the item of a distributed Map comes from."""
     visit = 0
     entered = 0.0
     """When the effect under way was entered; a retry does not enter again."""
     _usage: Usage | None = None
-    _drawn = (-1, 0)
+    drawn = (-1, 0)
     """The visit of the last random draw, and how many there were in it."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
     """The visit of the last retry, and `attempts` in it."""
@@ -84,6 +87,30 @@ class Frame:
         """Take one history record; observation only."""
         return self.execution.emit
 
+    def run(self, machine: Machine, label: str, express: bool, pure: bool) -> Run:
+        """Begin a run of a distributed Map whose children run *machine*."""
+        from asl.engine.map_run import MapRun
+
+        return MapRun(self, machine, label, express, pure)
+
+    def note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event of the present state into the history."""
+        self.execution.emit((NOTED, self.now, self, self.visit, self.step, event, details))
+
+    def describe(self) -> dict[str, Json]:
+        """Return what AWS tells of the machine's execution, apart from what it came to."""
+        execution = self.execution
+        return {
+            "ExecutionArn": execution.id,
+            "Input": compact(execution.input),
+            "InputDetails": {"Included": True},
+            "Name": execution.name,
+            "RedriveCount": 0,
+            "StartDate": format_timestamp(execution.started),
+            "StateMachineArn": execution.workflow_id,
+            "StopDate": format_timestamp(self.now),
+        }
+
     @property
     def execution_id(self) -> str:
         """The id of the execution that the machine belongs to."""
@@ -117,9 +144,9 @@ class Frame:
 
     def entropy(self) -> int:
         """Return 128 bits that depend on the execution, the visit and the draw alone."""
-        visit, draws = self._drawn
-        self._drawn = self.visit, draws + 1 if visit == self.visit else 1
-        return int(_digest(self.execution.id, self.path, *self._drawn)[:32], 16)
+        visit, draws = self.drawn
+        self.drawn = self.visit, draws + 1 if visit == self.visit else 1
+        return int(digest(self.execution.id, self.path, *self.drawn)[:32], 16)
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
@@ -173,17 +200,17 @@ def _state(frame: Frame, at: StateView) -> Json:
 
 
 def _state_machine(frame: Frame, at: StateView) -> Json:
-    return {"Id": frame.execution.workflow_id, "Name": frame.execution.program.name}
+    return {"Id": frame.execution.workflow_id, "Name": frame.execution.workflow}
 
 
 def _task(frame: Frame, at: StateView) -> Json:
     """The task token: one for each attempt, the same when the execution is repeated."""
     if not at.effect:
         raise KeyError("Task")
-    return {"Token": _digest(frame.execution.id, frame.key, frame.retries)}
+    return {"Token": digest(frame.execution.id, frame.key, frame.retries)}
 
 
-def _digest(*parts: object) -> str:
+def digest(*parts: object) -> str:
     from hashlib import sha256
 
     return sha256("\n".join(map(str, parts)).encode()).hexdigest()
@@ -192,11 +219,20 @@ def _digest(*parts: object) -> str:
 def _map(frame: Frame, at: StateView) -> Json:
     """The innermost Map's item, also inside the states of the iteration (register C-21)."""
     machine: Frame | None = frame
-    while machine is not None:
+    while machine is not None and machine.execution is frame.execution:
         if machine.item is not ABSENT:
-            return {"Item": {"Index": machine.index, "Value": machine.item}}
+            return {"Item": _item(machine)}
         machine = machine.parent
     raise KeyError("Map")
+
+
+def _item(machine: Frame) -> dict[str, Json]:
+    found: dict[str, Json] = {"Index": machine.index, "Value": machine.item}
+    if type(machine.item) is Entry:
+        found["Key"], found["Value"] = machine.item
+    if machine.source:
+        found["Source"] = machine.source
+    return found
 
 
 _CONTEXT: Mapping[str, Callable[[Frame, StateView], Json]] = MappingProxyType(

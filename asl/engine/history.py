@@ -390,6 +390,17 @@ class Expander:
         if self.aws and frame.parent is not None and step is not None and step.type in types:
             yield self._of_state(frame, time, step, f"{step.type}StateAborted", {})
 
+    def _noted(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: Step,
+        event: str,
+        details: dict[str, Json],
+    ) -> Iterator[Event]:
+        yield self._of_state(frame, time, step, event, details)
+
 
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
@@ -400,6 +411,7 @@ _EXPAND: dict[str, Any] = {
     kinds.EXITED: Expander._end,
     kinds.BROKEN: Expander._broken,
     kinds.ABORTED: Expander._aborted,
+    kinds.NOTED: Expander._noted,
 }
 
 

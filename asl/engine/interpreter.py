@@ -12,7 +12,7 @@ from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, S
 from asl.program import Retrier, Step
 from asl.states.host import ABSENT
 
-__all__ = ["interpret"]
+__all__ = ["UNFINISHED", "at_once", "interpret"]
 
 MAX_DELAY = 99_999_999.0
 """Seconds that an uncapped back-off may reach."""
@@ -20,6 +20,33 @@ MAX_DELAY = 99_999_999.0
 TICK = 10_000
 """Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
 _TICK = range(1, TICK + 1)
+
+UNFINISHED: Json = object()
+
+
+def at_once(frame: Frame) -> Json:
+    """Run a machine of pure states without a coroutine and without records; return its output.
+
+    A machine that is not at its end after `TICK` states is UNFINISHED: `interpret` goes on from
+    where it stands.
+    """
+    step, data, checks_size = frame.step, frame.data, frame.execution.checks_size
+    if checks_size:
+        _check_size(frame, data)
+    following: Step | None = step
+    for _ in _TICK:
+        if step.transform is not None:
+            data = step.transform(data, frame)
+            following = step.next
+        elif step.choose is not None:
+            following, data = step.choose(data, frame)
+        if following is None:
+            if checks_size:
+                _check_size(frame, data)
+            return data
+        step = following
+    frame.step, frame.data, frame.visit = step, data, TICK
+    return UNFINISHED
 
 
 async def interpret(frame: Frame) -> Json:

@@ -31,6 +31,8 @@ BROKEN = "broken"
 """`error`: the machine failed."""
 ABORTED = "aborted"
 """The machine was cancelled because a sibling failed."""
+NOTED = "noted"
+"""`event, details`: what a state itself has to tell; an event of AWS's by its name."""
 
 _LENGTHS = {
     STRETCH: 12,
@@ -41,6 +43,7 @@ _LENGTHS = {
     EXITED: 10,
     BROKEN: 6,
     ABORTED: 5,
+    NOTED: 7,
 }
 
 

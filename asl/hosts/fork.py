@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.interpreter import interpret
+from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
 from asl.states.host import ABSENT, Fan, Frame, Joined
 
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Fork"]
 
-
-def _too_many_failed() -> StateError:
-    return StateError(
-        "States.ExceedToleratedFailureThreshold",
-        "The specified tolerated failure threshold was exceeded",
-    )
+BREATH = 1024
+"""Pure children between two calls of `host.tick`: so many of them stay cancellable."""
 
 
 class Fork:
@@ -37,12 +33,13 @@ class Fork:
         self.at = at
         self.now = now
         self.fan = fan
-        self.values: list[Json] = [ABSENT] * fan.length
+        self.length = inf if fan.length is None else fan.length
+        self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
         self.next = 0
         self.failed = 0
         self.failure: BaseException | None = None
-        self.frames: list[Frame | None] = [None] * fan.length
-        """The children that have begun and not failed."""
+        self.running: dict[int, Frame] = {}
+        """The children that have begun and not ended."""
         self.tasks: list[asyncio.Task[None]] = []
         """The further workers, ended ones too."""
         self.begun = 0
@@ -102,21 +99,36 @@ class Fork:
     async def _work(self, further: bool = False) -> None:
         """Run children until there is none left."""
         self.begun += further
-        at, fan, now, values, frames = self.at, self.fan, self.now, self.values, self.frames
+        at, fan, now, running = self.at, self.fan, self.now, self.running
         try:
-            while self.failure is None and self.next < fan.length:
+            while self.failure is None and self.next < self.length:
                 index = self.next
-                self.next = index + 1
+                if fan.pure and not index % BREATH:
+                    await at.host.tick(at)
                 at.now = now()  # where the child's own time begins
-                frame = frames[index] = fan.child(index)
+                frame = fan.child(index)
+                if frame is None:
+                    self.length = index
+                    return
+                self.next = index + 1
+                running[index] = frame
                 try:
-                    values[index] = await interpret(frame)  # type: ignore[arg-type]  # the engine made it
+                    value = at_once(frame) if fan.pure else UNFINISHED  # type: ignore[arg-type]
+                    if value is UNFINISHED:
+                        value = await interpret(frame)  # type: ignore[arg-type]  # the engine made it
                 except StateError as error:
-                    frames[index] = None
+                    del running[index]
                     self.failed += 1
-                    if fan.tolerated is None or self.failed > fan.tolerated:
-                        self._fail(error if fan.tolerated is None else _too_many_failed())
+                    failure = fan.failed(frame, error)
+                    if failure is not None:
+                        self._fail(failure)
                         return
+                else:
+                    del running[index]
+                    if fan.ended is None:
+                        self.values[index] = value
+                    else:
+                        fan.ended(frame, value)
         except BaseException as error:
             # Of a task of its own it is handed to the forking coroutine, whatever it is: nobody
             # else awaits that task. A cancellation has come from there.
@@ -138,7 +150,9 @@ class Fork:
         loop = get_running_loop()
         if self.first is None:
             self.first = current_task(loop)
-        if self.fan.length - self.next > (0 if self.next else 1) and self.fan.limit != 1:
+        if self.fan.pure or self.fan.limit == 1:
+            return
+        if self.length - self.next > (0 if self.next else 1):
             self.spreading = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -146,7 +160,7 @@ class Fork:
         if self.failure is not None:
             return
         present = len(self.tasks) - self.ended + 1
-        most = min(self.fan.limit or inf, present + self.fan.length - self.next)
+        most = min(self.fan.limit or inf, present + self.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
             self.tasks.append(loop.create_task(self._work(further=True), name="asl-worker"))
         if len(self.tasks) - self.ended + 1 < most:
@@ -158,9 +172,9 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        for frame, value in zip(self.frames, self.values, strict=True):
-            if frame is not None and value is ABSENT:
-                frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
+        for frame in self.running.values():
+            frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
+            self.fan.aborted(frame)
         for task in self.tasks:
             task.cancel()
         if self.first is not None:

@@ -6,10 +6,11 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
-from types import coroutine
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, handed_over, received
 from asl.engine.agent import Agent, Call, Find
@@ -25,6 +26,7 @@ from asl.states.host import (
     Raised,
     Target,
 )
+from asl.states.objects import Bucket, ObjectFault
 
 if TYPE_CHECKING:
     import asyncio
@@ -81,13 +83,21 @@ class LocalHost:
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
 
-    def __init__(self, find: Find, clock: Clock, limit: int, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        find: Find,
+        clock: Clock,
+        limit: int,
+        deadline: float | None = None,
+        buckets: Mapping[str, Bucket] = MappingProxyType({}),
+    ) -> None:
         self.find = find
         self.clock = clock
         self.now = clock.now
         self.limit = limit
         """Bytes that an agent's answer may have."""
         self.deadline = deadline
+        self.buckets = buckets
 
     # Life
 
@@ -155,6 +165,16 @@ class LocalHost:
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
             at.now = self.now()
+
+    def bucket(self, name: str) -> Bucket:
+        """Return the bucket that the user has mapped."""
+        if name not in self.buckets:
+            hint = did_you_mean(name, self.buckets)
+            raise ObjectFault(
+                f"no bucket {name!r} is mapped{f' ({hint})' if hint else ''}: run with "
+                f"buckets={{{name!r}: FOLDER}}, or --bucket {name}=FOLDER on the command line"
+            )
+        return self.buckets[name]
 
     async def invoke(
         self, at: Frame, target: Target, payload: Json, options: Options | None = None

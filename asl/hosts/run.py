@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from os import urandom
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
@@ -19,6 +20,7 @@ from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost
 from asl.program import Program
 from asl.states.host import Expired, Record
+from asl.states.objects import Bucket
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -38,6 +40,7 @@ async def execute(
     express: bool = False,
     foreign: bool = False,
     prices: Mapping[str, Decimal] | None = None,
+    buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
     in_event_loop: bool = False,
 ) -> Result:
@@ -45,7 +48,8 @@ async def execute(
 
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
-    *prices* gives the price of one input token by model. *listener* gets every event as it happens.
+    *prices* gives the price of one input token by model, *buckets* holds what a distributed Map may
+    read and write. *listener* gets every event as it happens.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed.
     """
@@ -63,7 +67,7 @@ async def execute(
         expander = Expander(execution)
         execution.emit = _told(history, expander, listener)
         listener(expander.start())
-    host = LocalHost(find, clock, limit, execution.deadline)
+    host = LocalHost(find, clock, limit, execution.deadline, buckets)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})

@@ -6,15 +6,17 @@ virtual clock, on disk or inside another engine.
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step
+from asl.states.objects import Bucket
 
 __all__ = [
     "ABSENT",
+    "Entry",
     "Expired",
     "Fan",
     "Frame",
@@ -24,6 +26,7 @@ __all__ = [
     "Options",
     "Raised",
     "Record",
+    "Run",
     "Target",
 ]
 
@@ -92,34 +95,71 @@ class Options:
         return f"state '{self.state}': no {what} within {seconds:g} s"
 
 
+class Entry(NamedTuple):
+    """One member of an object over which a Map runs."""
+
+    key: str
+    value: Json
+
+
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
-    __slots__ = ("child", "length", "limit", "tolerated")
+    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "pure")
 
     def __init__(
         self,
-        length: int,
-        child: Callable[[int], "Frame"],
+        length: int | None,
+        child: Callable[[int], "Frame | None"],
         limit: int = 0,
-        tolerated: float | None = None,
+        *,
+        failed: Callable[["Frame", StateError], StateError | None] = lambda frame, error: error,
+        ended: Callable[["Frame", Json], object] | None = None,
+        aborted: Callable[["Frame"], object] = lambda frame: None,
+        pure: bool = False,
     ) -> None:
         self.length = length
+        """How many there are; None where that shows only when `child` returns None."""
         self.child = child
+        """Makes the children in their order. What it raises is the failure of the whole."""
         self.limit = limit
         """How many may be in flight at once; 0 for no limit."""
-        self.tolerated = tolerated
-        """How many may fail without failing the whole; None: none, and its own error counts."""
+        self.failed = failed
+        """Takes the failure of a child; returns that of the whole, None where it is tolerated."""
+        self.ended = ended
+        """Takes a child's output as soon as it is there; None: the fork keeps them all."""
+        self.aborted = aborted
+        """Takes a child that is given up because the whole has failed."""
+        self.pure = pure
+        """Whether the children reach no world and no history: they run one after the other."""
 
 
 class Joined:
-    """What a fan came to: values in order, `ABSENT` for each tolerated failure."""
+    """What a fan came to: values in order, `ABSENT` for each tolerated failure.
+
+    They are not there where the fan took them itself.
+    """
 
     __slots__ = ("failed", "values")
 
     def __init__(self, values: list[Json], failed: int) -> None:
         self.values = values
         self.failed = failed
+
+
+class Run(Protocol):
+    """One run of a distributed Map: its name, and the executions that are its children."""
+
+    arn: str
+    id: str
+
+    def selected(self, index: int, item: Json, source: str) -> "Frame":
+        """Return the state's own machine as `ItemSelector` sees it with an item."""
+        ...
+
+    def child(self, index: int, data: Json, item: Json, source: str) -> "Frame":
+        """Return the frame of a child execution; that of a pure machine is used again."""
+        ...
 
 
 class Frame(ExpressionFrame, Protocol):
@@ -130,6 +170,11 @@ class Frame(ExpressionFrame, Protocol):
     data: Json
     visit: int
     item: Json
+    index: int
+
+    def describe(self) -> dict[str, Json]:
+        """Return what AWS tells of the machine's execution, apart from what it came to."""
+        ...
 
     @property
     def execution_id(self) -> str:
@@ -153,6 +198,14 @@ class Frame(ExpressionFrame, Protocol):
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks."""
+        ...
+
+    def run(self, machine: Machine, label: str, express: bool, pure: bool) -> Run:
+        """Begin a run of a distributed Map whose children run *machine*."""
+        ...
+
+    def note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event of the present state into the history, in AWS's words."""
         ...
 
     def account(self, state: str, result: Json) -> None:
@@ -184,6 +237,10 @@ class Host(Protocol):
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan*; the first failure beyond the tolerated ones is raised."""
+        ...
+
+    def bucket(self, name: str) -> Bucket:
+        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
         ...
 
     async def tick(self, at: Frame) -> None:

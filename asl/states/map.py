@@ -6,23 +6,41 @@ from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.frame import Evaluate, identity
-from asl.expr.frame import Frame as ExpressionFrame
-from asl.program import Machine, Step
+from asl.expr.frame import Evaluate, constant
+from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, Node, StateType
+from asl.states.distributed import compile_distributed, is_distributed
 from asl.states.host import ABSENT, Fan, Frame
+from asl.states.iteration import compile_items, compile_tolerance, too_many_failed
 from asl.states.numbers import number
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
     """Compile a Map: the result is the array of the iterations' outputs, in item order."""
-    effective_input, items_of = compiler.input(), _items(compiler)
+    processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
+    machine = compiler.machine(processor)
+    distributed = is_distributed(compiler.state, processor)
+    step.length = _length(compiler, distributed)
+    compile_work = compile_distributed if distributed else _inline
+    step.work = compile_work(compiler, machine)
+    step.finish = compiler.finish()
+
+
+def _length(compiler: Compiler, distributed: bool) -> Evaluate:
+    """Compile how many items a Map begins with; none where they are yet to be read (recorded)."""
+    if "ItemReader" in compiler.state:
+        return constant(0)
+    effective_input = compiler.input()
+    items_of = compile_items(compiler, objects=distributed)
+    return lambda data, frame: len(items_of(effective_input(data, frame), frame))
+
+
+def _inline(compiler: Compiler, machine: Machine) -> Work:
+    effective_input, items_of = compiler.input(), compile_items(compiler)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
     # AWS takes a limit that is written as text, too (recorded).
     limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
-    tolerated = _tolerance(compiler)
-    processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
-    machine = compiler.machine(processor)
+    tolerance = compile_tolerance(compiler)
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
@@ -31,16 +49,15 @@ def compile_map(compiler: Compiler, step: Step) -> None:
             len(items),
             _children(frame, machine, items, selector, effective),
             0 if limit is None else int(limit(effective, frame)),
-            tolerated(effective, frame, len(items)),
         )
+        if tolerance is not None:
+            fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
         joined = await frame.host.fork(frame, fan)
         if not joined.failed:
             return joined.values
         return [value for value in joined.values if value is not ABSENT]
 
-    step.length = lambda data, frame: len(items_of(effective_input(data, frame), frame))
-    step.work = work
-    step.finish = compiler.finish()
+    return work
 
 
 def _children(
@@ -57,41 +74,16 @@ def _children(
     return child
 
 
-def _items(compiler: Compiler) -> Evaluate:
-    path: Evaluate = identity
-    text = "$"
-    if "ItemsPath" in compiler.state:
-        path, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
-    elif "ItemsPath.$" in compiler.state:
-        text = compiler.state["ItemsPath.$"]
-        path = compiler.expression("ItemsPath.$", text)
+def _tolerating(allowed: float) -> Callable[[Frame, StateError], StateError | None]:
+    """Return what counts failed children and fails with too many of them."""
+    failures = 0
 
-    def items(data: Json, frame: ExpressionFrame) -> Json:
-        value = path(data, frame)
-        if type(value) is not list:
-            raise StateError("States.Runtime", f'Reference path "{text}" must point to array.')
-        return value
+    def failed(frame: Frame, error: StateError) -> StateError | None:
+        nonlocal failures
+        failures += 1
+        return too_many_failed() if failures > allowed else None
 
-    return items
-
-
-def _tolerance(compiler: Compiler) -> Callable[[Json, Frame, int], float | None]:
-    """Return `(effective input, frame, items) -> failures that do not fail the Map`."""
-    count = number(compiler, "ToleratedFailureCount", 0)
-    percentage = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False)
-    if count is None and percentage is None:
-        return lambda data, frame, length: None
-
-    def tolerated(data: Json, frame: Frame, length: int) -> float:
-        # A failure is too many once it exceeds either bound; an absent bound does not bind.
-        bounds = []
-        if count is not None:
-            bounds.append(count(data, frame))
-        if percentage is not None:
-            bounds.append(length * percentage(data, frame) / 100)
-        return min(bounds)
-
-    return tolerated
+    return failed
 
 
 def check_map(node: Node) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from asl.agents.registry import Registry
+from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.patterns import matches
 from asl.core.profile import AWS
@@ -20,10 +21,6 @@ from asl.hosts.run import execute
 RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"
 NOT_YET = {
     "jsonata",
-    "distributed-map",
-    "item-reader",
-    "item-batcher",
-    "result-writer",
     "callback",
     "activity",
     "test-state",
@@ -126,5 +123,6 @@ def replay(case: Any) -> Result:
         clock,
         name=case.get("name"),
         express=case["type"] == "EXPRESS",
+        buckets=bound(case.get("s3")),
     )
     return drive(work, clock)

@@ -1,0 +1,92 @@
+"""What inline and distributed Maps have in common: their items, and which failures they bear."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from asl.core.errors import EvaluationFailed, StateError
+from asl.core.values import Json, excerpt
+from asl.expr.frame import Evaluate, identity
+from asl.expr.frame import Frame as ExpressionFrame
+from asl.states.base import Compiler
+from asl.states.host import Frame
+from asl.states.numbers import number
+
+__all__ = ["Tolerance", "compile_items", "compile_tolerance", "too_many_failed"]
+
+Tolerance: TypeAlias = Callable[[float], float]
+"""How many of so many items may fail; of infinitely many while nobody knows how many there are."""
+
+
+def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:
+    """Compile `ItemsPath` or `Items`: effective input to an array, or one of *objects*.
+
+    Raises StateError("States.Runtime"), in JSONata EvaluationFailed, for anything else.
+    """
+    if compiler.jsonata:
+        return _queried(compiler, objects)
+    evaluate: Evaluate = identity
+    text = "$"
+    if "ItemsPath" in compiler.state:
+        evaluate, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
+    elif "ItemsPath.$" in compiler.state:
+        text = compiler.state["ItemsPath.$"]
+        evaluate = compiler.expression("ItemsPath.$", text)
+
+    def items(data: Json, frame: ExpressionFrame) -> Json:
+        value = evaluate(data, frame)
+        if _iterable(value, objects):
+            return value
+        raise StateError("States.Runtime", f'Reference path "{text}" must point to array.')
+
+    return items
+
+
+def _queried(compiler: Compiler, objects: bool) -> Evaluate:
+    evaluate = compiler.template("Items") or identity
+    typed = compiler.computed("Items", "array")
+
+    def items(data: Json, frame: ExpressionFrame) -> Json:
+        value = evaluate(data, frame)
+        if _iterable(value, objects):
+            return value
+        if typed is not None:
+            return typed(data, frame)  # it says that this is no array
+        raise EvaluationFailed(f"Map state input must be an array but was: {excerpt(value)}")
+
+    return items
+
+
+def _iterable(value: Json, objects: bool) -> bool:
+    return type(value) is list or (objects and type(value) is dict)
+
+
+def compile_tolerance(compiler: Compiler) -> Callable[[Json, Frame], Tolerance] | None:
+    """Compile `ToleratedFailureCount`, `ToleratedFailurePercentage`; None where neither is given.
+
+    One failure is too many once it exceeds either bound; an absent bound does not bind.
+    """
+    numerals = compiler.profile.aws
+    count = number(compiler, "ToleratedFailureCount", 0, numerals=numerals)
+    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=numerals)
+    if count is None and share is None:
+        return None
+
+    def tolerance(data: Json, frame: Frame) -> Tolerance:
+        most = float("inf") if count is None else count(data, frame)
+        part = None if share is None else share(data, frame)
+
+        def allowed(items: float) -> float:
+            # Infinitely many times nothing is no number at all.
+            return most if part is None or items == float("inf") else min(most, items * part / 100)
+
+        return allowed
+
+    return tolerance
+
+
+def too_many_failed() -> StateError:
+    """Return the error of a Map in which more iterations failed than it bears."""
+    return StateError(
+        "States.ExceedToleratedFailureThreshold",
+        "The specified tolerated failure threshold was exceeded",
+    )

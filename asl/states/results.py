@@ -1,0 +1,233 @@
+"""What becomes of the results of a distributed Map: kept, or written (`ResultWriter`).
+
+Written results stand in files of one status each, in the order in which the children ended, and in
+a manifest that lists the files; it is written last, so where it stands the files are complete.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+import orjson
+
+from asl.core.errors import StateError
+from asl.core.values import Json, compact
+from asl.states.host import Frame, Run
+from asl.states.objects import Bucket, ObjectFault
+
+__all__ = ["Kept", "Results", "Shaped", "Written"]
+
+LARGEST = 5_000_000_000
+"""Bytes after which a result file is followed by another one."""
+LARGE = 1 << 16
+"""Bytes that are gathered before they are written."""
+
+_ARRAY = (b"[", b",\n", b"]\n")
+_LINES = (b"", b"\n", b"\n")
+"""What stands in a file before, between and after the values."""
+
+
+class Results(Protocol):
+    """Takes what becomes of the children."""
+
+    def ended(self, child: Frame, output: Json) -> object:
+        """Take the output of a child."""
+        ...
+
+    def failed(self, child: Frame, error: StateError) -> object:
+        """Take the failure of a child."""
+        ...
+
+    def aborted(self, child: Frame) -> object:
+        """Take a child that was given up."""
+        ...
+
+    def value(self) -> Json:
+        """Return the result of the Map."""
+        ...
+
+    def close(self) -> None:
+        """Complete what is written; called when all children have ended, whatever happened."""
+        ...
+
+
+def _succeeded(child: Frame, output: Json) -> dict[str, Json]:
+    return {
+        **child.describe(),
+        "Output": compact(output),
+        "OutputDetails": {"Included": True},
+        "RedriveStatus": "NOT_REDRIVABLE",
+        "RedriveStatusReason": "Execution is SUCCEEDED and cannot be redriven",
+        "Status": "SUCCEEDED",
+    }
+
+
+def _unsuccessful(child: Frame, error: StateError | None) -> dict[str, Json]:
+    """Return the record of a child that failed, or was aborted where there is no error."""
+    record = {**child.describe(), "RedriveStatus": "REDRIVABLE"}
+    if error is None:
+        return {**record, "Status": "ABORTED"}
+    if error.name is not None:
+        record["Error"] = error.name
+    if error.cause is not None:
+        record["Cause"] = error.cause
+    return {**record, "Status": "TIMED_OUT" if error.name == "States.Timeout" else "FAILED"}
+
+
+_TRANSFORMED: Mapping[str, Callable[[Frame, Json], Iterable[Json]]] = {
+    "NONE": lambda child, output: (_succeeded(child, output),),
+    "COMPACT": lambda child, output: (output,),
+    "FLATTEN": lambda child, output: output if type(output) is list else (output,),
+}
+"""What stands in the results for a child that succeeded, by `Transformation`."""
+
+
+class Kept:
+    """Results that are the result of the Map, in the order of the items; failures are left out."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Json] = {}
+
+    def ended(self, child: Frame, output: Json) -> None:
+        self.values[child.index] = output
+
+    def failed(self, child: Frame, error: StateError) -> None:
+        """It is not in the result (Specification 6.3)."""
+
+    def aborted(self, child: Frame) -> None:
+        """Nobody sees the result of a Map that has failed."""
+
+    def value(self) -> Json:
+        return [self.values[index] for index in sorted(self.values)]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Shaped(Kept):
+    """Results in the form that a `WriterConfig` asks for; failed children are there as records."""
+
+    def __init__(self, config: Mapping[str, Json]) -> None:
+        super().__init__()
+        self.lines = config.get("OutputType") == "JSONL"
+        self.transformed = _TRANSFORMED[config.get("Transformation", "COMPACT")]
+
+    def ended(self, child: Frame, output: Json) -> None:
+        self.values[child.index] = self.transformed(child, output)
+
+    def failed(self, child: Frame, error: StateError) -> None:
+        self.values[child.index] = (_unsuccessful(child, error),)
+
+    def value(self) -> Json:
+        shaped = [value for index in sorted(self.values) for value in self.values[index]]
+        return "".join(f"{compact(value)}\n" for value in shaped) if self.lines else shaped
+
+
+class Written:
+    """Results in files of a bucket; raises StateError("States.ResultWriterFailed")."""
+
+    def __init__(
+        self, run: Run, bucket: Bucket, name: str, prefix: str, config: Mapping[str, Json]
+    ) -> None:
+        self.run = run
+        self.bucket = bucket
+        self.name = name
+        self.folder = f"{prefix}{'' if prefix.endswith('/') or not prefix else '/'}{run.id}/"
+        self.transformed = _TRANSFORMED[config.get("Transformation", "NONE")]
+        lines = config.get("OutputType") == "JSONL"
+        self.succeeded = _Files(bucket, f"{self.folder}SUCCEEDED", lines)
+        self.unsuccessful = _Files(bucket, f"{self.folder}FAILED", lines)
+        self.given_up: list[Json] = []
+
+    def ended(self, child: Frame, output: Json) -> None:
+        for value in self.transformed(child, output):
+            self.succeeded.put(value)
+
+    def failed(self, child: Frame, error: StateError) -> None:
+        self.unsuccessful.put(_unsuccessful(child, error))
+
+    def aborted(self, child: Frame) -> None:
+        # Nothing that can fail may happen while others are being stopped.
+        self.given_up.append(_unsuccessful(child, None))
+
+    def value(self) -> Json:
+        return {
+            "MapRunArn": self.run.arn,
+            "ResultWriterDetails": {"Bucket": self.name, "Key": f"{self.folder}manifest.json"},
+        }
+
+    def close(self) -> None:
+        for record in self.given_up:
+            self.unsuccessful.put(record)
+        manifest = {
+            "DestinationBucket": self.name,
+            "MapRunArn": self.run.arn,
+            "ResultFiles": {
+                "FAILED": self.unsuccessful.close(),
+                "PENDING": [],
+                "SUCCEEDED": self.succeeded.close(),
+            },
+        }
+        with _writing(), self.bucket.create(f"{self.folder}manifest.json") as file:
+            file.write(compact(manifest).encode())
+
+
+class _Files:
+    """The files of one status, one after the other: an array or lines in each."""
+
+    def __init__(self, bucket: Bucket, name: str, lines: bool) -> None:
+        self.bucket = bucket
+        self.name = name
+        self.extension = "jsonl" if lines else "json"
+        self.before, self.between, self.after = _LINES if lines else _ARRAY
+        self.file: BinaryIO | None = None
+        self.size = 0
+        self.parts: list[bytes] = []
+        self.gathered = 0
+        self.done: list[Json] = []
+
+    def put(self, value: Json) -> None:
+        """Add one value."""
+        try:
+            text = orjson.dumps(value)
+        except orjson.JSONEncodeError:  # integers beyond 64 bits
+            text = compact(value).encode()
+        self.parts.append(text)
+        self.gathered += len(text)
+        if self.gathered > LARGE:
+            self._write()
+
+    def close(self) -> list[Json]:
+        """Complete the last file; return what the manifest says of all of them."""
+        if self.parts:
+            self._write()
+        self._end()
+        return self.done
+
+    def _write(self) -> None:
+        with _writing():
+            if self.size > LARGEST:
+                self._end()
+            mark = self.between
+            if self.file is None:
+                self.file, mark = self.bucket.create(self._key()), self.before
+            self.size += self.file.write(mark + self.between.join(self.parts))
+        self.parts, self.gathered = [], 0
+
+    def _end(self) -> None:
+        if self.file is not None:
+            with _writing(), self.file:
+                self.size += self.file.write(self.after)
+            self.done.append({"Key": self._key(), "Size": self.size})
+            self.file, self.size = None, 0
+
+    def _key(self) -> str:
+        return f"{self.name}_{len(self.done)}.{self.extension}"
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except (ObjectFault, OSError) as error:
+        raise StateError("States.ResultWriterFailed", str(error)) from error
