@@ -53,6 +53,7 @@ __all__ = [
     "compile",
     "load",
     "run",
+    "variable_references",
 ]
 
 _LAZY = {
@@ -117,6 +118,19 @@ def check(
         resources=resources,
         express=express,
     )
+
+
+def variable_references(document: Document | What) -> dict[str, list[str]]:
+    """Return the variables that each state reads, by its name: AWS's `variableReferences`.
+
+    States that read none are left out; names are sorted and have no dollar. Raises InvalidDocument
+    for what cannot be read; a document with other errors is taken as far as it goes.
+    """
+    from asl.checks.variables import references
+    from asl.checks.workflow import taken_apart
+    from asl.core.profile import DEFAULT
+
+    return references(taken_apart(_document(document).value, DEFAULT))
 
 
 def compile(

@@ -1,20 +1,22 @@
-"""Variables: V-VAR-01 to V-VAR-03 (Specification 3.7)."""
+"""Variables: V-VAR-01 to V-VAR-03, and which states read which (Specification 3.7)."""
 
 import re
 from collections.abc import Iterator, Mapping
 
-from asl.checks.expressions import expressions_of, read
-from asl.checks.workflow import Scope, Workflow, objects
-from asl.core.diagnostics import Finding, escape
+from asl.checks import expressions, queries
+from asl.checks.workflow import Scope, Workflow, objects, text
+from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import paths_in
+from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 
-__all__ = ["check"]
+__all__ = ["check", "references"]
 
 RESERVED = "states"
+RESERVED_NAME = "RESERVED_VARIABLE_NAME"
 _NAME = re.compile(r"[^\W\d]\w{0,79}")
 
 Assigned = Mapping[str, list[str]]
@@ -32,9 +34,24 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _name(name, pointer)
             yield from _hiding(name, pointer, above.get(name, []))
         assigned[scope.pointer] = own
+    known: dict[str, Known] = {}
+    for scope in workflow.scopes:
+        known[scope.pointer] = _known(scope, known)
         for node in scope.nodes:
-            if node.query_language == "JSONPath":
-                yield from _reads(workflow, node, own, above)
+            yield from _reads(workflow, scope, node, known[scope.pointer][node.name], assigned)
+
+
+def references(workflow: Workflow) -> dict[str, list[str]]:
+    """Return the names of the variables that each state reads, by its name, in order of names."""
+    read = {
+        node.name: sorted({name for name, _, _ in _read(workflow, node)})
+        for node in workflow.nodes()
+    }
+    return {state: names for state, names in read.items() if names}
+
+
+# --------------------------------------------------------------------------------------------
+# Assigning
 
 
 def _above(scope: Scope, assigned: Mapping[str, Assigned]) -> Assigned:
@@ -80,32 +97,154 @@ def _keys(node: Node, holder: Mapping[str, Json], pointer: str) -> Iterator[tupl
 
 def _name(name: str, pointer: str) -> Iterator[Finding]:
     if name == RESERVED:
-        yield Finding("V-VAR-01", f"the name {name!r} is reserved", pointer, at_key=True)
+        wording = Wording("Cannot assign to reserved variable '$states'.", code=RESERVED_NAME)
+        message = f"the name {name!r} is reserved"
+        yield Finding("V-VAR-01", message, pointer, at_key=True, aws=wording)
+    elif len(name) > 80:
+        message = "the name of a variable has at most 80 characters"
+        yield Finding("V-VAR-01", message, pointer, at_key=True)
     elif not _NAME.fullmatch(name):
-        if len(name) > 80:
-            message, hint = "the name of a variable has at most 80 characters", None
-        else:
-            message = f"{name!r} is no name of a variable"
-            hint = "a letter or _ comes first, then letters, digits and _"
-            if name.startswith("$"):
-                hint = f"the name is written without the dollar: {name.lstrip('$.')!r}"
-        yield Finding("V-VAR-01", message, pointer, hint, at_key=True)
+        hint = "a letter or _ comes first, then letters, digits and _"
+        if name.startswith("$"):
+            hint = f"the name is written without the dollar: {name.lstrip('$.')!r}"
+        words = f"Invalid variable name '{name}': the variable name contains invalid characters."
+        message = f"{name!r} is no name of a variable"
+        yield Finding("V-VAR-01", message, pointer, hint, at_key=True, aws=Wording(words))
 
 
-def _reads(workflow: Workflow, node: Node, own: Assigned, above: Assigned) -> Iterator[Finding]:
-    for expression in expressions_of(node):
-        if workflow.open(expression.text):
+# --------------------------------------------------------------------------------------------
+# Which variables a state may find assigned
+
+Known = Mapping[str, frozenset[str] | None]
+"""State name -> the variables that may have been assigned when it begins; None if never reached."""
+
+
+def _known(scope: Scope, known: Mapping[str, Known]) -> Known:
+    """Follow the transitions from the start and gather what is assigned on the way."""
+    found: dict[str, frozenset[str] | None] = {node.name: None for node in scope.nodes}
+    nodes = {node.name: node for node in scope.nodes}
+    start = text(scope.value, "StartAt")
+    todo = [(start, _outside(scope, known))] if start in nodes else []
+    while todo:
+        name, names = todo.pop()
+        before = found[name]
+        if before is not None and names <= before:
+            continue
+        found[name] = now = names | (before or frozenset())
+        todo += [
+            (target, now | assigned) for target, assigned in _ways(nodes[name]) if target in nodes
+        ]
+    return found
+
+
+def _outside(scope: Scope, known: Mapping[str, Known]) -> frozenset[str]:
+    if scope.outer is None or scope.holder is None or scope.isolated:
+        return frozenset()
+    return known[scope.outer.pointer][scope.holder] or frozenset()
+
+
+def _ways(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield every state that may follow, with the variables that are assigned on that way."""
+    holders = [(node.value, "Next"), (node.value, "Default")]
+    holders += [
+        (entry, "Next") for f in ("Choices", "Catch") for _, entry in objects(node.value, f)
+    ]
+    for holder, field in holders:
+        target = text(holder, field)
+        if target is not None:
+            yield target, frozenset(name for name, _ in _keys(node, holder, ""))
+
+
+# --------------------------------------------------------------------------------------------
+# Reading
+
+
+def _read(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+    """Yield `(name, pointer, offset)` of every variable that a state reads."""
+    if node.query_language == "JSONata":
+        yield from _in_queries(workflow, node)
+    else:
+        yield from _in_paths(workflow, node)
+
+
+def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+    for each in expressions.expressions_of(node):
+        if workflow.open(each.text):
             continue
         try:
-            paths = list(paths_in(read(expression)))
+            paths = list(paths_in(expressions.read(each)))
         except ExpressionFault:
             continue  # reported with the expressions
         for name in dict.fromkeys(path.variable for path in paths):
-            if name is not None and name not in own and name not in above:
-                near = workflow.suggestions.near(name, [*own, *above])
-                yield Finding(
-                    "V-VAR-03",
-                    f"no state assigns the variable {name!r}",
-                    expression.pointer,
-                    near or f"write $.{name} for a field of the data",
-                )
+            if name is not None:
+                yield name, each.pointer, None
+
+
+def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+    for each in queries.queries_of(node):
+        source = expression(each.text)
+        query = None if source is None or workflow.open(source) else queries.read(workflow, source)
+        if query is None or isinstance(query, ExpressionFault):
+            continue
+        lead = each.text.index(query.source, 2)
+        first = {reference.name: reference.offset for reference in reversed(query.references)}
+        for name in sorted(query.variables, key=first.__getitem__):
+            yield name, each.pointer, lead + first[name]
+
+
+def _reads(
+    workflow: Workflow,
+    scope: Scope,
+    node: Node,
+    known: frozenset[str] | None,
+    assigned: Mapping[str, Assigned],
+) -> Iterator[Finding]:
+    own, above = assigned[scope.pointer], _above(scope, assigned)
+    if known is None:  # an unreachable state is a fault of its own
+        known = frozenset((*own, *above))
+    for name, pointer, offset in _read(workflow, node):
+        if name not in known:
+            yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
+
+
+def _unassigned(
+    workflow: Workflow,
+    scope: Scope,
+    node: Node,
+    name: str,
+    pointer: str,
+    offset: int | None,
+    assigned: Mapping[str, Assigned],
+) -> Finding:
+    own, above = assigned[scope.pointer], _above(scope, assigned)
+    elsewhere = own.get(name) or above.get(name)
+    related: tuple[tuple[str, str], ...] = ()
+    message = f"no state assigns the variable {name!r}"
+    if elsewhere is not None:
+        message = f"no state that comes before {node.name!r} assigns the variable {name!r}"
+        related = ((elsewhere[0], "it is assigned here"),)
+        hint = None
+        if elsewhere[0].startswith(f"{node.pointer}/"):
+            hint = "what a state assigns is there from the next state on"
+    else:
+        others = [pointer for each in assigned.values() for pointer in each.get(name, ())]
+        hint = _hint(workflow, node, name, [*own, *above])
+        if others:
+            related = ((others[0], "another machine has one of this name"),)
+            hint = "a machine sees the variables of those around it, but for a distributed Map"
+    return Finding(
+        "V-VAR-03",
+        message,
+        pointer,
+        hint,
+        related=related,
+        inside=offset,
+    )
+
+
+def _hint(workflow: Workflow, node: Node, name: str, known: list[str]) -> str | None:
+    if node.query_language == "JSONata":
+        near = workflow.suggestions.near(name, [RESERVED, *known])
+        return near or f"write $states.input.{name} for a field of the input"
+    near = workflow.suggestions.near(name, known)
+    return near or f"write $.{name} for a field of the data"

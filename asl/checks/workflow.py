@@ -5,11 +5,13 @@ left out of the walk; the schemas report it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asl.core.diagnostics import did_you_mean, escape
+from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.expr.jsonata import Query
 from asl.states.base import Node
 
 __all__ = ["Scope", "Suggestions", "Workflow", "entries", "objects", "taken_apart", "text"]
@@ -28,6 +30,8 @@ class Scope:
     names: frozenset[str]
     """The names of all states, also of those that are no objects."""
     outer: "Scope | None" = None
+    holder: str | None = None
+    """The name of the state of the outer machine that this one is part of."""
     isolated: bool = False
     """Whether variables of the outer machines are out of reach: a distributed Map."""
 
@@ -46,6 +50,8 @@ class Workflow:
     agents: Collection[str] | None = None
     resources: Collection[str] | None = None
     express: bool = False
+    queries: dict[str, Query | ExpressionFault] = field(default_factory=dict)
+    """The JSONata expressions read so far, by their text."""
 
     @property
     def template(self) -> bool:
@@ -97,7 +103,7 @@ def taken_apart(
     machines: tuple[Scope, ...] = ()
     if type(value) is dict:
         language = _language(value, "JSONPath")
-        machines = tuple(_scopes(value, "", profile, None, language, False))
+        machines = tuple(_scopes(value, "", profile, None, None, language, False))
     names = frozenset[str]().union(*(scope.names for scope in machines))
     return Workflow(value, profile, machines, names, Suggestions(), agents, resources, express)
 
@@ -107,6 +113,7 @@ def _scopes(
     pointer: str,
     profile: Profile,
     outer: Scope | None,
+    holder: str | None,
     language: str,
     isolated: bool,
 ) -> Iterator[Scope]:
@@ -124,12 +131,13 @@ def _scopes(
         for name, state in (states.items() if type(states) is dict else ())
         if type(state) is dict
     )
-    scope = Scope(value, pointer, nodes, names, outer, isolated)
+    scope = Scope(value, pointer, nodes, names, outer, holder, isolated)
     yield scope
     for node in nodes:
         for place, machine in _machines(node):
             inner = _language(machine, language)
-            yield from _scopes(machine, place, profile, scope, inner, _distributed(machine))
+            isolated = _distributed(machine)
+            yield from _scopes(machine, place, profile, scope, node.name, inner, isolated)
 
 
 def _language(holder: Mapping[str, Json], otherwise: str) -> str:
@@ -138,10 +146,10 @@ def _language(holder: Mapping[str, Json], otherwise: str) -> str:
 
 
 def _machines(node: Node) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    for field in ("ItemProcessor", "Iterator"):
-        machine = node.value.get(field)
+    for name in ("ItemProcessor", "Iterator"):
+        machine = node.value.get(name)
         if type(machine) is dict:
-            yield node.at(field), machine
+            yield node.at(name), machine
     for index, branch in objects(node.value, "Branches"):
         yield node.at("Branches", index), branch
 

@@ -47,7 +47,8 @@ class Finding:
 
     `pointer` is a JSON Pointer; `at_key` puts the place on the member's key instead of its value;
     `related` holds `(pointer, message)` pairs; `severity` overrides that of the code; `aws` says
-    what AWS calls it, for the profile that asks.
+    what AWS calls it, for the profile that asks; `inside` counts the characters of a string before
+    the fault in it.
     """
 
     code: str
@@ -58,6 +59,7 @@ class Finding:
     severity: Severity | None = None
     at_key: bool = False
     aws: Wording | None = None
+    inside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +183,14 @@ def place(
             finding.code, Severity(lookup(finding.code).severity)
         )
         if severity is not None:
-            offset = document.offset(finding.pointer, finding.at_key)
+            offset = document.offset(finding.pointer, finding.at_key, finding.inside)
             placed.append((offset, _diagnostic(document, finding, severity)))
     placed.sort(key=lambda each: (each[0], each[1].code))
     return Report(tuple(diagnostic for _, diagnostic in placed), document)
 
 
 def _diagnostic(document: Document, finding: Finding, severity: Severity) -> Diagnostic:
-    at = document.locate(finding.pointer, finding.at_key)
+    at = document.locate(finding.pointer, finding.at_key, finding.inside)
     related = []
     for pointer, message in finding.related:
         other = document.locate(pointer, at_key=True)
@@ -225,6 +227,17 @@ def parted(pointer: str) -> tuple[str, str]:
     """The JSON Pointer of a value's holder, and the name of the value in it."""
     holder, _, token = pointer.rpartition("/")
     return holder, token.replace("~1", "/").replace("~0", "~")
+
+
+def resolved(value: Json, pointer: str) -> Json:
+    """The value at a JSON Pointer, None where there is none."""
+    for token in pointer.split("/")[1:]:
+        step = token.replace("~1", "/").replace("~0", "~")
+        if type(value) is list:
+            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
+        else:
+            value = value.get(step) if type(value) is dict else None
+    return value
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -9,9 +9,18 @@ from typing import Any, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Related, Report, Severity, did_you_mean
+from asl.core.diagnostics import Diagnostic, Related, Report, Severity, did_you_mean, resolved
 from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
-from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Place, Source, Span, spans_of
+from asl.core.source import (
+    DEFAULT_LIMITS,
+    Fault,
+    Limits,
+    Place,
+    Source,
+    Span,
+    character,
+    spans_of,
+)
 from asl.core.values import SURROGATE, Json, detached, type_name
 
 _FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
@@ -36,11 +45,19 @@ class Document:
     dialect: str = "asl"
     _spans: list[Span] = field(default_factory=list, repr=False)
 
-    def offset(self, pointer: str, at_key: bool = False) -> int:
+    def offset(self, pointer: str, at_key: bool = False, inside: int | None = None) -> int:
         """Where the value (or its key) at a JSON Pointer begins: characters, counted from 0.
 
+        With *inside*, where that character of the string at the pointer stands, if it can be told.
         Without text it is the number of the value in the order of appearance.
         """
+        start = self._span().find(pointer, at_key)
+        if inside is None or self.source.text is None:
+            return start
+        value = resolved(self.value, pointer)
+        return character(self.source.text, start, value, inside) if type(value) is str else start
+
+    def _span(self) -> Span:
         if not self._spans:
             if self.source.text is None:
                 self._spans.append(spans_of(self.value))
@@ -50,13 +67,16 @@ class Document:
                 self._spans.append(yaml_text.loads(self.source.text, DEFAULT_LIMITS)[1])
             else:
                 self._spans.append(json_text.scan(self.source.text, DEFAULT_LIMITS)[0])
-        return self._spans[0].find(pointer, at_key)
+        return self._spans[0]
 
-    def locate(self, pointer: str, at_key: bool = False) -> Place:
-        """The place of the value (or of its key) at a JSON Pointer, or of its nearest ancestor."""
+    def locate(self, pointer: str, at_key: bool = False, inside: int | None = None) -> Place:
+        """The place of the value (or of its key) at a JSON Pointer, or of its nearest ancestor.
+
+        With *inside* the place of that character of the string there.
+        """
         if self.source.text is None:
             return Place()
-        return self.source.place(self.offset(pointer, at_key))
+        return self.source.place(self.offset(pointer, at_key, inside))
 
 
 def read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from asl.core.values import Json
@@ -100,6 +101,35 @@ class Span:
                 break
             span = member
         return span.key_at if at_key and span.key_at is not None else span.at
+
+
+_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][\dA-Fa-f]{2}\\u[dD][c-fC-F][\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\.|.", re.DOTALL
+)
+"""One character of a string in double quotes, as it is written."""
+
+
+def character(text: str, start: int, value: str, index: int) -> int:
+    """Where a character of a string stands whose text begins at an offset.
+
+    Where that cannot be told, as in a folded text of YAML, it is the beginning of the string.
+    """
+    if text.startswith('"', start):
+        offset = start + 1
+        for _ in range(index):
+            written = _CHARACTER.match(text, offset)
+            if written is None:
+                return start
+            offset = written.end()
+        return offset
+    *before, last = value[:index].split("\n")
+    lines, offset = value.split("\n"), start
+    for line in lines[: len(before) + 1]:
+        offset = text.find(line, offset)
+        if offset < 0:
+            return start
+        offset += len(line)
+    return offset - len(lines[len(before)]) + len(last)
 
 
 def spans_of(value: Json) -> Span:

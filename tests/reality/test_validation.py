@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from asl import variable_references
 from asl.checks import check
 from asl.checks.aws import unreadable
 from asl.core.diagnostics import Report
@@ -56,7 +57,10 @@ def test_a_recorded_verdict_is_ours(case: Json) -> None:
         assert answer["diagnostics"] == expected["diagnostics"]
     if "message" in expected:
         # The message of a refused creation names all of them in one text.
-        assert ", ".join(map(created, answer["diagnostics"])) == expected["message"]
+        errors = [each for each in answer["diagnostics"] if each["severity"] == "ERROR"]
+        assert ", ".join(map(created, errors)) == expected["message"]
+    if "variable_references" in expected:
+        assert variable_references(case["definition"]) == expected["variable_references"]
 
 
 def created(diagnostic: Json) -> str:

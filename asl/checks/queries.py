@@ -1,0 +1,249 @@
+"""Every expression of the JSONata states: that it can be read and suits its place.
+
+V-JSONATA-*. Specification 3.6.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from asl.checks.workflow import Workflow, objects
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording, escape
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.jsonata import DELIMITERS, Query, expression, parse
+from asl.states.base import Node
+
+__all__ = ["Written", "check", "queries_of", "read"]
+
+ALWAYS = frozenset({"input", "context"})
+RESULT = ALWAYS | {"result"}
+ERROR = ALWAYS | {"errorOutput"}
+"""The members of `$states`, by place."""
+
+WITHOUT_RESULT = ("Pass", "Wait", "Choice", "Succeed", "Fail")
+
+TEMPLATES = ("Arguments", "ItemSelector", "Credentials")
+"""The fields in which strings are evaluated at any depth, before there is a result."""
+
+AFTERWARDS = ("Output", "Assign")
+
+TYPED = {
+    "TimeoutSeconds": "number",
+    "HeartbeatSeconds": "number",
+    "Seconds": "number",
+    "Timestamp": "string",
+    "MaxConcurrency": "number",
+    "ToleratedFailureCount": "number",
+    "ToleratedFailurePercentage": "number",
+    "Items": "array",
+    "Error": "string",
+    "Cause": "string",
+}
+"""The fields that are computed as a whole -> the type that must come out."""
+
+NESTED = (
+    ("ItemReader", "Arguments", None),
+    ("ItemReader", "ReaderConfig/MaxItems", "number"),
+    ("ItemBatcher", "MaxItemsPerBatch", "number"),
+    ("ItemBatcher", "MaxInputBytesPerBatch", "number"),
+    ("ItemBatcher", "BatchInput", None),
+    ("ResultWriter", "Arguments", None),
+)
+"""`(holder, field, type)` of the fields below another; without a type they are templates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A string that is evaluated when it stands between the delimiters.
+
+    `wanted` is the JSON type that must come out, `members` are those of `$states` that exist here.
+    """
+
+    pointer: str
+    text: str
+    members: frozenset[str]
+    wanted: str | None = None
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the expressions of every JSONata state."""
+    for node in workflow.nodes():
+        if node.query_language == "JSONata":
+            for written in queries_of(node):
+                if not workflow.open(written.text):
+                    yield from _judged(workflow, written)
+
+
+# --------------------------------------------------------------------------------------------
+# Where expressions stand
+
+
+def queries_of(node: Node) -> Iterator[Written]:
+    """Yield every string of a JSONata state that may be an expression."""
+    state = node.value
+    after = ALWAYS if state.get("Type") in WITHOUT_RESULT else RESULT
+    for field in TEMPLATES:
+        yield from _strings(state.get(field), node.at(field), ALWAYS)
+    for field in AFTERWARDS:
+        yield from _strings(state.get(field), node.at(field), after)
+    for field, wanted in TYPED.items():
+        yield from _strings(state.get(field), node.at(field), ALWAYS, wanted)
+    for index, rule in objects(state, "Choices"):
+        place = node.at("Choices", index, "Condition")
+        yield from _strings(rule.get("Condition"), place, ALWAYS, "boolean")
+    for entries, members in (("Choices", ALWAYS), ("Catch", ERROR)):
+        for index, entry in objects(state, entries):
+            for field in AFTERWARDS:
+                yield from _strings(entry.get(field), node.at(entries, index, field), members)
+    for holder, field, kind in NESTED:
+        steps = field.split("/")
+        value = _below(state.get(holder), steps)
+        yield from _strings(value, node.at(holder, *steps), ALWAYS, kind)
+
+
+def _below(value: Json, steps: list[str]) -> Json:
+    for step in steps:
+        value = value.get(step) if type(value) is dict else None
+    return value
+
+
+def _strings(
+    value: Json, pointer: str, members: frozenset[str], wanted: str | None = None
+) -> Iterator[Written]:
+    if type(value) is str:
+        yield Written(pointer, value, members, wanted)
+    elif type(value) is dict:
+        for key, part in value.items():
+            yield from _strings(part, f"{pointer}/{escape(key)}", members)
+    elif type(value) is list:
+        for index, part in enumerate(value):
+            yield from _strings(part, f"{pointer}/{index}", members)
+
+
+# --------------------------------------------------------------------------------------------
+# Judging one expression
+
+
+def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
+    """Return an expression parsed, or why it cannot be; each text is parsed once."""
+    known = workflow.queries.get(source)
+    if known is None:
+        try:
+            known = parse(source)
+        except ExpressionFault as fault:
+            known = fault
+        workflow.queries[source] = known
+    return known
+
+
+def _judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
+    source = expression(written.text)
+    if source is None:
+        if written.wanted is None or written.wanted == "string":
+            yield from _delimiters(written)
+        return
+    lead = written.text.index(source, len(DELIMITERS[0]))
+    query = read(workflow, source)
+    if isinstance(query, ExpressionFault):
+        # AWS gives the words of JSONata without its code (recorded).
+        words = Wording(query.message.partition(": ")[2])
+        place = lead + query.offset
+        yield Finding(
+            query.code, query.message, written.pointer, query.hint, aws=words, inside=place
+        )
+        return
+    yield from _context(written, query, lead)
+    yield from _references(workflow, written, query, lead)
+    yield from _constant(written, query)
+
+
+def _delimiters(written: Written) -> Iterator[Finding]:
+    opening, closing = DELIMITERS
+    opened, closed = written.text.startswith(opening), written.text.endswith(closing)
+    if opened is not closed:
+        missing, where = (closing, "end") if opened else (opening, "begin")
+        yield Finding(
+            "V-JSONATA-02",
+            f"the string does not {where} with {missing!r}, so it is no expression",
+            written.pointer,
+            "an expression is written '{% ... %}', without blanks before or after",
+            aws=Wording(aws.DELIMITERS),
+        )
+
+
+def _context(written: Written, query: Query, lead: int) -> Iterator[Finding]:
+    from asl.expr.jsonata.context import context_reads
+
+    for name, offset in dict(reversed([*context_reads(query)])).items():
+        root = name == "$$"
+        yield Finding(
+            "V-JSONATA-03",
+            f"{name!r} stands for nothing here: there is no document around an expression",
+            written.pointer,
+            "the input is $states.input"
+            if name.startswith("$")
+            else f"write $states.input.{name} for a field of the input, ${name} for a variable",
+            aws=Wording(
+                f"Reference to '{name}' {'is' if root else 'at the top level is'} not supported."
+            ),
+            inside=lead + offset,
+        )
+
+
+def _references(workflow: Workflow, written: Written, query: Query, lead: int) -> Iterator[Finding]:
+    for reference in query.references:
+        if reference.name == "states":
+            member = reference.member
+            if member is not None and member not in written.members:
+                yield _no_member(workflow, written, member, lead + reference.offset)
+        elif reference.called and reference.name not in _functions():
+            yield _no_function(workflow, written, reference.name, lead + reference.offset)
+
+
+def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:
+    reasons = {
+        "result": "only 'Output' and 'Assign' of a state that does work have a result",
+        "errorOutput": "only 'Output' and 'Assign' of a catcher have an error",
+    }
+    near = workflow.suggestions.near(member, written.members)
+    return Finding(
+        "V-JSONATA-04",
+        f"$states has no member {member!r} here",
+        written.pointer,
+        reasons.get(member) or near or f"one of {', '.join(sorted(written.members))}",
+        aws=Wording(f"Field '$states.{member}' does not exist."),
+        inside=offset,
+    )
+
+
+def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
+    hint = workflow.suggestions.near(name, _functions())
+    if name == "eval":
+        hint = "$parse reads JSON text"
+    return Finding(
+        "V-JSONATA-05",
+        f"there is no function ${name}",
+        written.pointer,
+        hint,
+        inside=offset,
+    )
+
+
+def _functions() -> frozenset[str]:
+    from asl.expr.jsonata.library import BUILT_IN
+
+    return BUILT_IN
+
+
+def _constant(written: Written, query: Query) -> Iterator[Finding]:
+    from asl.expr.jsonata.context import constant
+
+    found = constant(query)
+    if written.wanted is not None and found is not None and found != written.wanted:
+        yield Finding(
+            "V-JSONATA-06",
+            f"the value must be of type {written.wanted}, and this is always of type {found}",
+            written.pointer,
+            inside=written.text.index(query.source) if query.source else None,
+        )
