@@ -379,6 +379,6 @@ def test_variables_that_an_expression_binds_are_its_own() -> None:
 
 
 def test_references_are_listed_by_state() -> None:
-    """The form of AWS's `variableReferences`: sorted, without dollars, states that read none left out."""
+    """As AWS's `variableReferences`: sorted, without dollars, no states that read none."""
     document = chain(SETTING, READING, {"Type": "Pass", "Output": {"b": ["{% $b + $a %}"]}})
     assert variable_references(document) == {"S1": ["v"], "S2": ["a", "b"]}
