@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, is_number
 from asl.program import Program
 from asl.states.host import Record
+
+if TYPE_CHECKING:
+    from asl.engine.history import Follower
 
 __all__ = ["Execution", "Usage"]
 
@@ -38,6 +42,8 @@ class Execution:
     """
 
     usage = Usage()
+    recorded = True
+    """Whether there is a history, so that a cause can name an event of it."""
     prices: Mapping[str, Decimal] = MappingProxyType({})
 
     def __init__(
@@ -46,19 +52,27 @@ class Execution:
         data: Json,
         name: str,
         started: float,
-        emit: Callable[[Record], object],
+        history: list[Any],
         express: bool = False,
     ) -> None:
         self.program = program
         self.input = data
         self._name = name
         self.started = started
-        self.emit = emit
+        self.history = history
+        self.emit: Callable[[Record], object] = history.extend
         self.express = express
         self.workflow = program.name
         """The workflow's part of the ids."""
         self.max_transitions = program.profile.max_transitions
         self.checks_size = program.profile.checks_every_state
+
+    @cached_property
+    def follower(self) -> "Follower":
+        """Reads the history while it grows."""
+        from asl.engine.history import Follower
+
+        return Follower(self)
 
     @property
     def name(self) -> str:

@@ -14,12 +14,13 @@ from asl.core.values import Json, excerpt, fits
 from asl.engine import records as kinds
 from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
+from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.times import format_timestamp
 from asl.program import Step
 from asl.states.host import ABSENT, Options, Raised, Record
 
-__all__ = ["Event", "Expander", "found_by_engine", "visited"]
+__all__ = ["Event", "Expander", "Follower", "found_by_engine", "visited"]
 
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
@@ -413,6 +414,32 @@ _EXPAND: dict[str, Any] = {
     kinds.ABORTED: Expander._aborted,
     kinds.NOTED: Expander._noted,
 }
+
+
+class Follower:
+    """Reads a history that still grows."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.expander = Expander(execution)
+        self.read = 0
+        """How much of the flat history has been read."""
+
+    def news(self) -> Iterator[Event]:
+        """Yield the events since the last call, from the first one on."""
+        if not self.expander.count:
+            yield self.expander.start()
+        history = self.execution.history
+        unread = each_record(history, self.read)
+        self.read = len(history)
+        for record in unread:
+            yield from self.expander.feed(record)
+
+    def cause(self, error: StateError, frame: Frame) -> str | None:
+        """Return the cause as a catcher sees it: with the place of an error that we found."""
+        for _ in self.news():
+            pass
+        return self.expander.cause(error, frame, frame.visit, frame.step.name)
 
 
 def found_by_engine(error: StateError) -> bool:

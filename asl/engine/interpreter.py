@@ -8,6 +8,7 @@ loop and no randomness of its own, so that any host can drive it.
 from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
 from asl.engine.frame import Frame
+from asl.engine.history import found_by_engine
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
 from asl.states.host import ABSENT
@@ -139,7 +140,7 @@ async def _recovered(
         return None
     for catcher in step.catchers:
         if catcher.matches(failure):
-            error_output = {"Error": failure.name or "", "Cause": failure.cause or ""}
+            error_output = {"Error": failure.name or "", "Cause": _cause(frame, failure) or ""}
             output = catcher.output(data, error_output, frame)
             emit((CAUGHT, frame.now, frame, visit, step, failure, catcher.next))
             emit(
@@ -148,6 +149,13 @@ async def _recovered(
             )  # fmt: skip
             return output, catcher.next
     raise failure
+
+
+def _cause(frame: Frame, failure: StateError) -> str | None:
+    """Return a cause as AWS gives it: one of ours names the state and the event of its entry."""
+    if not (frame.execution.recorded and found_by_engine(failure)):
+        return failure.cause
+    return frame.execution.follower.cause(failure, frame)
 
 
 def _check_size(frame: Frame, value: Json) -> None:

@@ -16,8 +16,11 @@ __all__ = ["MapRun"]
 class ChildExecution(Execution):
     """The execution of one iteration. What it uses counts for its parent, too."""
 
+    recorded = False
+
     def __init__(self, parent: Execution, run: "MapRun", data: Json, started: float) -> None:
-        super().__init__(parent.program, data, "", started, _unrecorded, run.express)
+        super().__init__(parent.program, data, "", started, [], run.express)
+        self.emit = _unrecorded
         self.parent = parent
         self.prices = parent.prices
         self.workflow = run.workflow

@@ -47,9 +47,8 @@ _LENGTHS = {
 }
 
 
-def each_record(flat: Sequence[Any]) -> Iterator[Record]:
-    """Yield the records that lie end to end in *flat*."""
-    at = 0
+def each_record(flat: Sequence[Any], at: int = 0) -> Iterator[Record]:
+    """Yield the records that lie end to end in *flat*, from the position *at* on."""
     while at < len(flat):
         end = at + _LENGTHS[flat[at]]
         yield tuple(flat[at:end])

@@ -13,7 +13,7 @@ from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
-from asl.engine.history import Event, Expander
+from asl.engine.history import Event
 from asl.engine.interpreter import interpret
 from asl.engine.result import Result
 from asl.hosts.clock import Clock
@@ -57,16 +57,12 @@ async def execute(
         data = detached(data)
     limit = program.profile.max_payload
     history: list[Any] = []
-    execution = Execution(
-        program, data, name or urandom(16).hex(), clock.now(), history.extend, express
-    )
+    execution = Execution(program, data, name or urandom(16).hex(), clock.now(), history, express)
     if prices:
         execution.prices = prices
-    expander = None
     if listener is not None:
-        expander = Expander(execution)
-        execution.emit = _told(history, expander, listener)
-        listener(expander.start())
+        execution.emit = _told(execution, listener)
+        execution.emit(())
     host = LocalHost(find, clock, limit, execution.deadline, buckets)
     if in_event_loop:
         host.enter_event_loop()
@@ -90,14 +86,14 @@ async def execute(
         status = "TIMED_OUT"
     finally:
         # The history refers to the frames, those to the execution: it must let go of the history.
-        execution.emit = _ended
+        execution.emit, execution.history = _ended, []
         if host.holds:
             await host.close()
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
     result = Result(execution, history, status, clock.now(), output, failure)
-    if listener is not None and expander is not None:
-        listener(expander.end(result.status, result.ended, result.end_details()))
+    if listener is not None:
+        listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result
 
 
@@ -105,10 +101,12 @@ def _ended(record: Record) -> None:
     """Take no record any more."""
 
 
-def _told(history: list[Any], expander: Expander, listener: Listener) -> Callable[[Record], None]:
+def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
+    history, follower = execution.history, execution.follower
+
     def emit(record: Record) -> None:
         history.extend(record)
-        for event in expander.feed(record):
+        for event in follower.news():
             listener(event)
 
     return emit
