@@ -19,6 +19,7 @@ from asl.core.errors import AslError, DocumentNotFound, InvalidDocument, NotJson
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from asl.agents.registry import Registry
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document, What
     from asl.core.profile import Profile
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock, VirtualClock, WallClock
+    from asl.hosts.services import Services
+    from asl.hosts.tokens import TaskTokens
     from asl.program import Program
     from asl.states.objects import Bucket
 
@@ -46,6 +49,7 @@ __all__ = [
     "Result",
     "Severity",
     "StateError",
+    "TaskTokens",
     "VirtualClock",
     "WallClock",
     "arun",
@@ -65,6 +69,7 @@ _LAZY = {
     "Report": "asl.core.diagnostics",
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
+    "TaskTokens": "asl.hosts.tokens",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",
 }
@@ -160,6 +165,8 @@ def run(
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
     mocks: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
     profile: str | Profile | None = None,
     clock: str | Clock = "wall",
     name: str | None = None,
@@ -173,11 +180,13 @@ def run(
 
     `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
-    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. An absent input
-    is `{}`. `name` names the execution, `express` makes it an express one. `clock` is `"wall"`,
-    `"virtual"` or a clock object. `prices` gives the price of one input token by model, for
-    `States.EstimateCost`. `buckets` maps the buckets of distributed Maps to folders, to URLs of
-    object stores or to dictionaries. `listener` gets every event.
+    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tokens` is the
+    desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
+    `startExecution` may start, by name or ARN. An absent input is `{}`. `name` names the execution,
+    `express` makes it an express one. `clock` is `"wall"`, `"virtual"` or a clock object. `prices`
+    gives the price of one input token by model, for `States.EstimateCost`. `buckets` maps the
+    buckets of distributed Maps to folders, to URLs of object stores or to dictionaries. `listener`
+    gets every event.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
@@ -187,7 +196,8 @@ def run(
 
     program = _program(workflow, profile, ignore_blocks)
     _check_name(name)
-    registry = _registry(agents, resources, mocks)
+    services = _services(tokens, workflows, program.profile, ignore_blocks)
+    registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     _refuse_running_loop()
     return drive(
@@ -202,6 +212,7 @@ def run(
             prices=_prices(prices),
             buckets=_buckets(buckets),
             listener=listener,
+            services=services,
         ),
         chosen,
     )
@@ -214,6 +225,8 @@ async def arun(
     agents: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
     mocks: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
     profile: str | Profile | None = None,
     clock: str | Clock = "wall",
     name: str | None = None,
@@ -233,7 +246,8 @@ async def arun(
 
     program = _program(workflow, profile, ignore_blocks)
     _check_name(name)
-    registry = _registry(agents, resources, mocks)
+    services = _services(tokens, workflows, program.profile, ignore_blocks)
+    registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = execute(
@@ -248,6 +262,7 @@ async def arun(
         buckets=_buckets(buckets),
         listener=listener,
         in_event_loop=in_event_loop,
+        services=services,
     )
     if in_event_loop:
         return await work
@@ -324,14 +339,48 @@ def _clock(clock: str | Clock) -> Clock:
     return clock
 
 
+def _services(
+    tokens: TaskTokens | None,
+    workflows: Mapping[str, Program | Document | What] | None,
+    profile: Profile,
+    ignore_blocks: bool,
+) -> Services:
+    """Gather what a run offers to its states; what they may start is compiled as the run's own."""
+    from asl.hosts.services import Services
+    from asl.program import Program
+
+    if tokens is not None:
+        from asl.hosts.tokens import TaskTokens
+
+        if not isinstance(tokens, TaskTokens):
+            raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
+    if workflows is None:
+        return Services(tokens)
+    if not isinstance(workflows, Mapping):
+        raise AslError(f"workflows are a mapping from names to documents, not {workflows!r}")
+    return Services(
+        tokens,
+        {
+            name: workflow
+            if isinstance(workflow, Program)
+            else compile(workflow, profile=profile, ignore_blocks=ignore_blocks)
+            for name, workflow in workflows.items()
+        },
+    )
+
+
 def _registry(
     agents: Mapping[str, Any] | None,
     resources: Mapping[str, Any] | None,
     mocks: Mapping[str, Any] | None,
-) -> Any:
+    services: Services,
+) -> Registry:
     from asl.agents.registry import Registry
 
-    return Registry(agents, resources, mocks)
+    registry = Registry(agents, resources, mocks, services.agent)
+    if services.workflows is not None:
+        services.find = registry.without_mocks().find
+    return registry
 
 
 def _name_of(document: Document) -> str:

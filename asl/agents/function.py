@@ -20,12 +20,13 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 class FunctionAgent:
     """A function; a plain one may block, so it runs off the event loop."""
 
-    __slots__ = ("answer", "blocking", "direct", "needs_loop", "real")
+    __slots__ = ("answer", "blocking", "direct", "needs_loop", "real", "takes_call")
 
     holds = False
 
     def __init__(self, function: Callable[..., Any], *, takes_call: bool, plain: bool) -> None:
         self.answer = function if takes_call else _without_call(function)
+        self.takes_call = takes_call
         self.blocking = self.real = plain
         self.needs_loop = not plain
         self.direct = None if plain or takes_call else function

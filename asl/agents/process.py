@@ -37,6 +37,7 @@ class ProcessAgent:
     needs_loop = True
     real = True
     direct = None
+    takes_call = False
     holds = True
 
     def __init__(

@@ -4,6 +4,7 @@ Whatever a user binds to a name becomes an agent here: a callable, `module:funct
 an agent object. `resources` takes patterns in which `*` stands for any run of characters.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -12,7 +13,7 @@ from asl.agents.function import function_agent, named_function
 from asl.agents.scripted import ScriptedAgent
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError, StateError
-from asl.engine.agent import Agent
+from asl.engine.agent import Agent, Messenger
 from asl.expr.glob import compile_glob
 from asl.states.host import Target
 
@@ -24,7 +25,9 @@ Bindings = Mapping[str, Any]
 class Registry:
     """Resolves targets for one execution.
 
-    `mocks` go by the name of the Task state and win over everything else.
+    `mocks` go by the name of the Task state and win over everything else. A resource is looked for
+    by its whole name, without its integration pattern or alias, and in the patterns; the pattern
+    with the most literal characters wins. *services* offers what nobody is bound to by name.
     """
 
     def __init__(
@@ -32,37 +35,70 @@ class Registry:
         agents: Bindings | None = None,
         resources: Bindings | None = None,
         mocks: Bindings | None = None,
+        services: Callable[[Target], Agent | None] | None = None,
     ) -> None:
         self.find = cache(self._resolved)
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
         self.agents = _bound(agents)
         self.mocks = _bound(mocks)
         self.resources = _bound(resources)
+        self.services = services
+        patterns = [name for name in self.resources if "*" in name]
+        patterns.sort(key=lambda pattern: pattern.count("*") - len(pattern))
         self.patterns: list[tuple[Callable[[str], bool], Agent]] = [
-            (compile_glob(pattern), agent)
-            for pattern, agent in self.resources.items()
-            if "*" in pattern
+            (compile_glob(pattern), self.resources[pattern]) for pattern in patterns
         ]
+
+    def without_mocks(self) -> "Registry":
+        """Return the same without mocks: other workflows have states of the same names."""
+        return Registry(self.agents, self.resources, None, self.services)
 
     def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks:
             return self.mocks[target.state]
+        if target.kind == "agent":
+            agent = self.agents.get(target.name)
+        else:
+            agent = self._resource(target)
+            if agent is not None and target.pattern == ".waitForTaskToken":
+                agent = Messenger(agent)
+        if agent is None:
+            raise StateError("States.AgentNotFound", self._unknown(target))
+        return agent
+
+    def _resource(self, target: Target) -> Agent | None:
+        names = (target.name, target.base)
+        for name in names:
+            if name in self.resources:
+                return self.resources[name]
+        offered = None if self.services is None else self.services(target)
+        if offered is not None:
+            return offered
+        for matches, agent in self.patterns:
+            if any(map(matches, names)):
+                return agent
+        return None
+
+    def _unknown(self, target: Target) -> str:
+        kind = "agent" if target.kind == "agent" else "handler for resource"
         table = self.agents if target.kind == "agent" else self.resources
-        agent = table.get(target.name)
-        if agent is not None:
-            return agent
-        if target.kind == "resource":
-            for matches, pattern_agent in self.patterns:
-                if matches(target.name):
-                    return pattern_agent
-        raise StateError("States.AgentNotFound", _unknown(target, table))
+        text = f"state '{target.state}': no {kind} {target.name!r} is registered"
+        hint = did_you_mean(target.name, table) or _advice(target)
+        return f"{text} ({hint})" if hint else text
 
 
-def _unknown(target: Target, table: Bindings) -> str:
-    kind = "agent" if target.kind == "agent" else "handler for resource"
-    hint = did_you_mean(target.name, table)
-    text = f"state '{target.state}': no {kind} {target.name!r} is registered"
-    return f"{text} ({hint})" if hint else text
+def _advice(target: Target) -> str | None:
+    """Say what to bind to a resource."""
+    if target.kind == "agent":
+        return None
+    if target.is_activity:
+        return (
+            f"bind its worker: resources={{{target.name!r}: ...}}, or give a desk where workers "
+            "ask for tasks: tokens=asl.TaskTokens()"
+        )
+    if re.fullmatch(r"arn:[^:]*:states:[^:]*:[^:]*:(states|aws-sdk:sfn):start\w+", target.base):
+        return "name the workflows that it may start: workflows={NAME: document}"
+    return f"bind a function: resources={{{target.base!r}: ...}}, where * stands for any text"
 
 
 def _bound(bindings: Bindings | None) -> dict[str, Agent]:

@@ -38,6 +38,7 @@ class ScriptedAgent:
     needs_loop = False
     real = False
     direct = None
+    takes_call = False
     holds = False
 
     def __init__(self, script: Mapping[str, Json]) -> None:

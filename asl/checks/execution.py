@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from asl.checks.workflow import Workflow, text
+from asl.checks.workflow import Workflow
 from asl.core.diagnostics import Finding, Severity
 from asl.states import KNOWN_TYPES, STATE_TYPES
 from asl.states.base import Node
@@ -88,8 +88,6 @@ def _of_state(node: Node) -> Iterator[Finding]:
             yield Finding("EXEC-02", f"{field!r} is not executed yet", node.at(field), at_key=True)
     if kind == "Map":
         yield from _of_map(node)
-    if kind == "Task":
-        yield from _of_task(node)
 
 
 def _has_effect(block: str, node: Node) -> bool:
@@ -106,14 +104,3 @@ def _of_map(node: Node) -> Iterator[Finding]:
     if type(config) is dict and config.get("InputType") == "PARQUET":
         place = node.at("ItemReader", "ReaderConfig", "InputType")
         yield Finding("EXEC-04", "files in PARQUET are not read yet", place)
-
-
-def _of_task(node: Node) -> Iterator[Finding]:
-    resource = text(node.value, "Resource")
-    if resource is None:
-        return
-    if resource.endswith(".waitForTaskToken"):
-        message = "a task that waits for a callback is not executed yet"
-        yield Finding("EXEC-06", message, node.at("Resource"))
-    elif resource.startswith("arn:") and ":activity:" in resource:
-        yield Finding("EXEC-06", "activities are not executed yet", node.at("Resource"))

@@ -92,6 +92,7 @@ class _Recorded:
         self.blocking = agent.blocking
         self.needs_loop = agent.needs_loop
         self.real = agent.real
+        self.takes_call = agent.takes_call
 
     def answer(self, payload: Json, call: Call | None) -> Json:
         """Let the agent answer."""

@@ -11,8 +11,9 @@ from typing import NoReturn
 
 import orjson
 
+from asl.core.errors import NotJson
 from asl.core.source import MAX_FAULTS, Fault, Limits, Span
-from asl.core.values import MAX_DIGITS, SURROGATE, Json
+from asl.core.values import MAX_DIGITS, SURROGATE, Json, detached
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
@@ -39,6 +40,15 @@ def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
     if openers + text.count(",") >= limits.max_values:  # never fewer than the values but one
         return value, scan(text, limits)[1]
     return value, []
+
+
+def read_data(text: str) -> Json:
+    """The value of a JSON text that is data, not a document; ValueError says what is wrong."""
+    orjson.loads(text)  # is strict about NaN, and about depth
+    try:
+        return detached(json.loads(text))
+    except NotJson as fault:
+        raise ValueError(str(fault)) from None
 
 
 def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:

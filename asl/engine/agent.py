@@ -6,19 +6,51 @@ from typing import Any, Protocol
 from asl.core.values import Json
 from asl.states.host import Frame, Options, Target
 
-__all__ = ["Agent", "Call", "Find"]
+__all__ = ["Agent", "Call", "Find", "Messenger", "Tokens"]
+
+
+class Tokens(Protocol):
+    """The desk at which the answers to task tokens are given, by the names that AWS's API has."""
+
+    def send_task_success(self, taskToken: str, output: Json) -> object:  # noqa: N803
+        """Answer the task of a token."""
+        ...
+
+    def send_task_failure(
+        self,
+        taskToken: str,  # noqa: N803
+        error: str | None = None,
+        cause: str | None = None,
+    ) -> object:
+        """Fail the task of a token."""
+        ...
+
+    def send_task_heartbeat(self, taskToken: str) -> object:  # noqa: N803
+        """Say that the work on the task of a token goes on."""
+        ...
 
 
 class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
-    __slots__ = ("_at", "_beat", "_sleep", "cancelled", "deadline", "progress", "state_name")
+    __slots__ = (
+        "_beat",
+        "_options",
+        "_sleep",
+        "_tokens",
+        "at",
+        "cancelled",
+        "deadline",
+        "progress",
+        "target",
+    )
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
-        self._at = at
+        self.at = at
+        """The machine that calls."""
+        self.target = target
+        self._options = options
         self._beat: Callable[[], object] | None = None
-        self._sleep: Callable[[float], Awaitable[None]] | None = None
-        self.state_name = target.state
         self.deadline = (
             None if options is None or options.timeout is None else at.now + options.timeout
         )
@@ -29,19 +61,49 @@ class Call:
         """What was last reported: percentage and message."""
 
     @property
+    def state_name(self) -> str:
+        """The name of the state that calls."""
+        return self.target.state
+
+    @property
+    def resource(self) -> str | None:
+        """The `Resource` of the state as it is written, None for an agent."""
+        return self.target.name if self.target.kind == "resource" else None
+
+    @property
+    def credentials(self) -> Json:
+        """What the state's `Credentials` came to, None without them."""
+        return None if self._options is None else self._options.credentials
+
+    @property
+    def limited(self) -> bool:
+        """Whether the state has a timeout or a heartbeat."""
+        return self._options is not None and self._options.limited
+
+    @property
+    def token(self) -> str:
+        """The task token of this attempt: that of `$$.Task.Token`."""
+        return self.at.token
+
+    @property
+    def tokens(self) -> Tokens:
+        """The desk of the run, where task tokens are answered."""
+        return self._tokens()
+
+    @property
     def execution_id(self) -> str:
         """The id of the execution."""
-        return self._at.execution_id
+        return self.at.execution_id
 
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of one visit to a state, and for no other visit."""
-        return f"{self._at.execution_id}:{self._at.key}"
+        return f"{self.at.execution_id}:{self.at.key}"
 
     @property
     def attempt(self) -> int:
         """1 for the first attempt of the visit, 2 for its first retry."""
-        return self._at.retries + 1
+        return self.at.retries + 1
 
     def heartbeat(self) -> None:
         """Say that the agent is alive: the heartbeat countdown starts anew."""
@@ -55,14 +117,18 @@ class Call:
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the execution's own clock, virtual or real."""
-        if self._sleep is not None:
-            await self._sleep(seconds)
+        await self._sleep(seconds)
 
     def attach(
-        self, *, sleep: Callable[[float], Awaitable[None]], beat: Callable[[], object] | None = None
+        self,
+        *,
+        sleep: Callable[[float], Awaitable[None]],
+        tokens: Callable[[], Tokens],
+        beat: Callable[[], object] | None = None,
     ) -> None:
         """Connect the call to the host that performs it."""
         self._sleep = sleep
+        self._tokens = tokens
         self._beat = beat
 
 
@@ -72,14 +138,15 @@ class Agent(Protocol):
     A host calls `answer` of a `blocking` agent off the event loop, and awaits that of any other,
     on an event loop if it `needs_loop`. `real` says that the answer comes from outside (a thread,
     a process, the network), so that a virtual clock must not run ahead of it. One that `holds`
-    something is closed. One that is just awaited, and does not look at the call, says so by
-    `direct`: the same answer without the detour.
+    something is closed. `takes_call` says that the call is shown to foreign code. One that is just
+    awaited, and does not look at the call, says so by `direct`: the same answer without the detour.
     """
 
     blocking: bool
     needs_loop: bool
     real: bool
     holds: bool
+    takes_call: bool
 
     @property
     def direct(self) -> Callable[[Json], Awaitable[Json]] | None:
@@ -93,6 +160,24 @@ class Agent(Protocol):
     async def close(self) -> None:
         """Release what the agent holds; called once at the end of the execution."""
         ...
+
+
+class Messenger:
+    """A handler that only passes a request on: the answer comes by the task token of the call.
+
+    It is the handler in every way; a host that knows the difference drops what it answers.
+    """
+
+    def __init__(self, handler: Agent) -> None:
+        self.handler = handler
+        self.blocking = handler.blocking
+        self.needs_loop = handler.needs_loop
+        self.real = handler.real
+        self.holds = handler.holds
+        self.takes_call = handler.takes_call
+        self.direct = handler.direct
+        self.answer = handler.answer
+        self.close = handler.close
 
 
 Find = Callable[[Target], Agent]

@@ -14,7 +14,7 @@ from asl.states.host import Record
 if TYPE_CHECKING:
     from asl.engine.history import Follower
 
-__all__ = ["Execution", "Usage"]
+__all__ = ["ARN", "Execution", "Usage", "execution_id"]
 
 REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
@@ -45,6 +45,8 @@ class Execution:
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     prices: Mapping[str, Decimal] = MappingProxyType({})
+    home = ARN
+    """What the ids begin with: partition, region and account."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Execution:
         self.emit: Callable[[Record], object] = history.extend
         self.express = express
         self.workflow = program.name
-        """The workflow's part of the ids."""
+        """The workflow's name, and its part of the ids."""
         self.max_transitions = program.profile.max_transitions
         self.checks_size = program.profile.checks_every_state
 
@@ -82,13 +84,12 @@ class Execution:
     @property
     def id(self) -> str:
         """The id of the execution, in the form of AWS's."""
-        kind, tail = ("express", f":{self.name}") if self.express else ("execution", "")
-        return f"{ARN}:{kind}:{self.workflow}:{self.name}{tail}"
+        return execution_id(self.workflow_id, self.name, self.express)
 
     @property
     def workflow_id(self) -> str:
         """The id of the workflow, in the form of AWS's."""
-        return f"{ARN}:stateMachine:{self.workflow}"
+        return f"{self.home}:stateMachine:{self.workflow}"
 
     @property
     def deadline(self) -> float | None:
@@ -122,6 +123,14 @@ class Execution:
         model = result.get("model")
         if type(model) is str:
             _add(self.by_model, model, cost, tokens)
+
+
+def execution_id(workflow_id: str, name: str, express: bool) -> str:
+    """Return the id of an execution, in the form of AWS's."""
+    prefix, _, workflow = workflow_id.rpartition(":stateMachine:")
+    if express:
+        return f"{prefix}:express:{workflow}:{name}:{name}"
+    return f"{prefix}:execution:{workflow}:{name}"
 
 
 def _tokens(result: Mapping[str, Json]) -> int:

@@ -134,6 +134,11 @@ class Frame:
         return f"{self.path}/{self.step.name}@{self.visit}"
 
     @property
+    def token(self) -> str:
+        """The task token of the attempt under way, the same when the execution is repeated."""
+        return digest(self.execution.id, self.key, self.retries)
+
+    @property
     def usage(self) -> Usage:
         """Totals of the whole execution; as they were then, in a frame that replays."""
         return self._usage or self.execution.usage
@@ -204,10 +209,9 @@ def _state_machine(frame: Frame, at: StateView) -> Json:
 
 
 def _task(frame: Frame, at: StateView) -> Json:
-    """The task token: one for each attempt, the same when the execution is repeated."""
     if not at.effect:
         raise KeyError("Task")
-    return {"Token": digest(frame.execution.id, frame.key, frame.retries)}
+    return {"Token": frame.token}
 
 
 def digest(*parts: object) -> str:

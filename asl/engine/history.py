@@ -254,8 +254,10 @@ class Expander:
             details |= {
                 name: int(limit) for name, limit in zip(names, limits, strict=True) if limit
             }
+        if options is not None and options.credentials is not None:
+            details["taskCredentials"] = _credentials(options.credentials)
         yield self._of_task(time, frame, step, "Scheduled", details)
-        if self.aws:
+        if self.aws and manner.started:
             yield self._of_task(time, frame, step, "Started", {})
 
     def _manner(self, step: Step) -> TaskEvents:
@@ -269,11 +271,9 @@ class Expander:
             frame, time, step, f"{manner.prefix}{what}", {**manner.always, **details}
         )
 
-    def _task_ended(
-        self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
+    def _advanced(
+        self, time: float, frame: Frame, visit: int, step: Step, what: str, details: dict[str, Json]
     ) -> Iterator[Event]:
-        if self._manner(step).submitted:
-            yield self._of_task(time, frame, step, "Submitted", {})
         yield self._of_task(time, frame, step, what, details)
 
     def _failed(
@@ -289,10 +289,10 @@ class Expander:
         self, time: float, frame: Frame, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
         if self.aws and answer is not ABSENT:  # it is what becomes of its result that failed
-            yield from self._task_ended(time, frame, step, "Succeeded", {"output": answer})
+            yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
         elif id(frame) in self.handed_over or not (self.aws or isinstance(error, EvaluationFailed)):
             what = "TimedOut" if error.name == "States.Timeout" else "Failed"
-            yield from self._task_ended(time, frame, step, what, error_details(error))
+            yield self._of_task(time, frame, step, what, error_details(error))
 
     def _fork_failed(self, time: float, frame: Frame, step: Step, error: StateError) -> Event:
         details = {} if self.aws else error_details(error)
@@ -355,7 +355,7 @@ class Expander:
                 details: dict[str, Json] = {} if self.aws else {"name": step.name}
                 yield self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
             elif step.type == "Task":
-                yield from self._task_ended(time, frame, step, "Succeeded", {"output": answer})
+                yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
         yield self._exited(frame, time, step, output, _changes(before, after))
         if following is None:
             yield from self._iteration(frame, time, "Succeeded")
@@ -405,6 +405,7 @@ class Expander:
 
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
+    kinds.ADVANCED: Expander._advanced,
     kinds.FAILED: Expander._failed,
     kinds.RETRIED: Expander._retried,
     kinds.AGAIN: Expander._begun,
@@ -440,6 +441,13 @@ class Follower:
         for _ in self.news():
             pass
         return self.expander.cause(error, frame, frame.visit, frame.step.name)
+
+
+def _credentials(value: Json) -> Json:
+    """Name the role of a task as AWS's history does."""
+    if type(value) is not dict:
+        return value
+    return {"roleArn" if key == "RoleArn" else key: item for key, item in value.items()}
 
 
 def found_by_engine(error: StateError) -> bool:

@@ -11,7 +11,7 @@ from asl.engine.frame import Frame
 from asl.engine.history import found_by_engine
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
-from asl.states.host import ABSENT
+from asl.states.host import ABSENT, Reported
 
 __all__ = ["UNFINISHED", "at_once", "interpret"]
 
@@ -140,8 +140,7 @@ async def _recovered(
         return None
     for catcher in step.catchers:
         if catcher.matches(failure):
-            error_output = {"Error": failure.name or "", "Cause": _cause(frame, failure) or ""}
-            output = catcher.output(data, error_output, frame)
+            output = catcher.output(data, _error_output(frame, failure), frame)
             emit((CAUGHT, frame.now, frame, visit, step, failure, catcher.next))
             emit(
                 (EXITED, frame.now, frame, visit, step, ABSENT, output, variables,
@@ -149,6 +148,13 @@ async def _recovered(
             )  # fmt: skip
             return output, catcher.next
     raise failure
+
+
+def _error_output(frame: Frame, failure: StateError) -> Json:
+    """Return what a catcher gets; AWS leaves null what a task token's failure lacks (recorded)."""
+    if isinstance(failure, Reported) and frame.execution.program.profile.aws:
+        return {"Error": failure.name, "Cause": failure.cause}
+    return {"Error": failure.name or "", "Cause": _cause(frame, failure) or ""}
 
 
 def _cause(frame: Frame, failure: StateError) -> str | None:

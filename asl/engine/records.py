@@ -17,6 +17,8 @@ from asl.states.host import Record
 STRETCH = "stretch"
 """`first step, data, variables, usage, length, data now, variables now`: pure states that ran in
 one go, none at all perhaps, up to the end or to a state that reaches the world and begins now."""
+ADVANCED = "advanced"
+"""`what, details`: a request was taken; `Submitted` to a service, or `Started` by a worker."""
 FAILED = "failed"
 """`error, raw result or ABSENT`: one attempt failed, before its result or after."""
 RETRIED = "retried"
@@ -36,6 +38,7 @@ NOTED = "noted"
 
 _LENGTHS = {
     STRETCH: 12,
+    ADVANCED: 7,
     FAILED: 7,
     RETRIED: 8,
     AGAIN: 9,

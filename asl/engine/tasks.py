@@ -14,7 +14,6 @@ __all__ = ["NATIVE", "TaskEvents", "task_events"]
 _FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
 _ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
 _INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
-_WAITED_FOR = (".sync", ".sync:2", ".waitForTaskToken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,8 @@ class TaskEvents:
     """The details of every event."""
     scheduled: dict[str, Json] = field(default_factory=dict)
     """Further details of the first event."""
-    submitted: bool = False
-    """Whether the call is answered before the task has ended."""
+    started: bool = True
+    """Whether the call begins as soon as it is scheduled."""
 
 
 NATIVE = TaskEvents()
@@ -41,7 +40,8 @@ def task_events(resource: str, region: str) -> TaskEvents:
     if _FUNCTION.fullmatch(resource):
         return TaskEvents("LambdaFunction", "input", scheduled={"resource": resource})
     if _ACTIVITY.fullmatch(resource):
-        return TaskEvents("Activity", "input", scheduled={"resource": resource})
+        scheduled: dict[str, Json] = {"resource": resource}
+        return TaskEvents("Activity", "input", scheduled=scheduled, started=False)
     integration = _INTEGRATION.fullmatch(resource)
     if integration is None:
         return TaskEvents(always={"resource": resource})
@@ -49,5 +49,4 @@ def task_events(resource: str, region: str) -> TaskEvents:
     return TaskEvents(
         always={"resourceType": service, "resource": action},
         scheduled={"region": region},
-        submitted=action.endswith(_WAITED_FOR),
     )

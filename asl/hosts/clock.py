@@ -2,7 +2,8 @@
 
 The virtual clock is an event loop of its own. When nothing is ready and nothing real (a thread, a
 process) is under way, its selector advances the time instead of waiting, so a year of Waits takes
-milliseconds. While something real is under way, virtual time runs as fast as real time.
+milliseconds. While something real is under way, virtual time runs as fast as real time. Where
+something is awaited from others, time stands still for as long as there is patience with them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Clock(Protocol):
 
     real_work: int
     """How many calls are under way outside the event loop."""
+    outside: dict[object, float]
+    """What is awaited from others than this run: the real seconds that they still have for it."""
 
     def now(self) -> float:
         """Return the present."""
@@ -46,6 +49,7 @@ class WallClock:
 
     def __init__(self) -> None:
         self.real_work = 0
+        self.outside: dict[object, float] = {}
 
     now = staticmethod(time.time)
 
@@ -65,6 +69,7 @@ class VirtualClock:
         self.start = start
         self.elapsed = 0.0
         self.real_work = 0
+        self.outside: dict[object, float] = {}
 
     def now(self) -> float:
         """Return the virtual present in epoch seconds."""
@@ -88,9 +93,12 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
                 ready: list[Any] = super().select(timeout)
                 clock.elapsed += time.monotonic() - begun
                 return ready
-            ready = super().select(0)
+            patience = max(clock.outside.values(), default=0.0)
+            ready = super().select(patience)
             if ready:
                 return ready
+            for awaited in clock.outside:
+                clock.outside[awaited] = 0.0
             if timeout is None:
                 raise AslError(
                     "nothing can happen any more on the virtual clock: an agent waits for "

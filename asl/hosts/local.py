@@ -7,15 +7,18 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from functools import cached_property
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, handed_over, received
-from asl.engine.agent import Agent, Call, Find
+from asl.engine.agent import Agent, Call, Find, Messenger
+from asl.engine.records import ADVANCED
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
+from asl.program import Program
 from asl.states.host import (
     Expired,
     Fan,
@@ -24,12 +27,18 @@ from asl.states.host import (
     Joined,
     Options,
     Raised,
+    Reported,
+    Request,
     Target,
 )
 from asl.states.objects import Bucket, ObjectFault
 
 if TYPE_CHECKING:
     import asyncio
+
+    from asl.engine.result import Result
+    from asl.hosts.services import Services
+    from asl.hosts.tokens import TaskTokens
 
 __all__ = ["LocalHost", "drive"]
 
@@ -82,22 +91,38 @@ class LocalHost:
     holds = False
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
+    depth = 0
+    """How many executions have started one another down to this one."""
+    _run: LocalHost | None = None
+    _own_tokens: TaskTokens | None = None
 
     def __init__(
         self,
+        program: Program,
         find: Find,
         clock: Clock,
-        limit: int,
         deadline: float | None = None,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
+        services: Services | None = None,
+        parent: LocalHost | None = None,
     ) -> None:
+        self.program = program
         self.find = find
         self.clock = clock
         self.now = clock.now
-        self.limit = limit
+        self.limit = program.profile.max_payload
         """Bytes that an agent's answer may have."""
         self.deadline = deadline
         self.buckets = buckets
+        self.services = services
+        """What the run offers to its states beside agents."""
+        if parent is not None:
+            self._run, self.depth = parent.run, parent.depth + 1
+
+    @property
+    def run(self) -> LocalHost:
+        """The host of the execution with which the run began."""
+        return self._run or self
 
     # Life
 
@@ -121,16 +146,77 @@ class LocalHost:
         self.expired = True
         task.cancel()
 
-    async def close(self) -> None:
-        """End what agents still hold: processes, connections, threads."""
+    # Executions that states start
+
+    @cached_property
+    def started(self) -> set[str]:
+        """The ids of all executions that the run has started."""
+        return set()
+
+    @cached_property
+    def left(self) -> set[asyncio.Task[Result]]:
+        """Executions that nobody waits for."""
+        return set()
+
+    def start(
+        self, program: Program, data: Json, services: Services, **identity: Any
+    ) -> asyncio.Task[Result]:
+        """Start another execution, on this event loop and this clock; it ends with its task."""
+        from asl.hosts.run import execute
+
+        work = execute(
+            program,
+            data,
+            services.find,
+            self.clock,
+            in_event_loop=True,
+            services=services,
+            parent=self,
+            **identity,
+        )
+        return _running_loop().create_task(work, name="asl-execution")
+
+    def leave(self, execution: asyncio.Task[Result]) -> None:
+        """Let an execution run on; the run ends when it has ended, too."""
+        run = self.run
+        run.left.add(execution)
+        run.holds = True
+        execution.add_done_callback(run._forget)
+
+    def _forget(self, execution: asyncio.Task[Result]) -> None:
+        if not execution.cancelled() and execution.exception() is None:
+            self.left.discard(execution)
+
+    async def _settle(self, cut: bool) -> None:
+        """Wait for the executions that were left, and for those that they leave."""
+        from asyncio import FIRST_COMPLETED, wait
+
+        left = self.left
+        try:
+            while left and not cut:
+                done, _ = await wait(left, return_when=FIRST_COMPLETED)
+                for execution in done:
+                    execution.result()
+        finally:
+            for execution in left:
+                execution.cancel()
+            if left:
+                await wait(left)
+
+    async def close(self, cut: bool) -> None:
+        """Wait for the executions that were left, or *cut* them short; end what agents hold."""
         if self._timer is not None:
             self._timer.cancel()
-        self.clock.real_work += 1
         try:
-            for agent in self._closing:
-                await agent.close()
+            if "left" in self.__dict__:
+                await self._settle(cut)
         finally:
-            self.clock.real_work -= 1
+            self.clock.real_work += 1
+            try:
+                for agent in self._closing:
+                    await agent.close()
+            finally:
+                self.clock.real_work -= 1
 
     # Effects
 
@@ -176,14 +262,70 @@ class LocalHost:
             )
         return self.buckets[name]
 
+    async def receive(self, at: Frame, request: Request) -> Json:
+        """Hand a request over and wait for its answer.
+
+        What answers at once (a mock, the worker of an activity, a handler that does the waiting of
+        a `.sync` itself) has taken the request when it is called.
+        """
+        from asl.hosts.services import Service
+
+        target = request.target
+        agent = self.find(target)
+        if isinstance(agent, Messenger):
+            from asl.hosts.callbacks import Callback
+
+            self._keep(agent.handler)
+            agent = Callback(self, agent.handler)
+        elif not isinstance(agent, Service):
+            self.advance(at, "Started" if target.is_activity else "Submitted", {})
+        return await self.invoke(at, target, request.payload, request.options, agent)
+
+    def advance(self, at: Frame, what: str, details: dict[str, Json]) -> None:
+        """Record that a request was taken."""
+        at.emit((ADVANCED, self.now(), at, at.visit, at.step, what, details))
+
+    def desk(self) -> TaskTokens:
+        """Return the desk of the run's task tokens."""
+        if self.services is not None and self.services.tokens is not None:
+            return self.services.tokens
+        run = self.run
+        if run._own_tokens is None:
+            from asl.hosts.tokens import TaskTokens
+
+            run._own_tokens = TaskTokens()
+        return run._own_tokens
+
+    def answerable(self, handler: Agent) -> bool:
+        """Whether there is anybody who could answer a token, or an end to the waiting."""
+        given = self.services is not None and self.services.tokens is not None
+        return given or handler.takes_call or self.deadline is not None or self._answers()
+
+    def _answers(self) -> bool:
+        """Whether a state of this run answers tokens."""
+        programs = [self.run.program, *(self.services.programs() if self.services else ())]
+        return any(
+            ":aws-sdk:sfn:sendTask" in (step.resource or "")
+            for program in programs
+            for machine in program.machines.values()
+            for step in machine.steps.values()
+        )
+
     async def invoke(
-        self, at: Frame, target: Target, payload: Json, options: Options | None = None
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None = None,
+        agent: Agent | None = None,
     ) -> Json:
         """Call an agent; whatever it raises becomes an error of the state.
 
         What the agent gets and what it returns are copies: neither side can change the other's.
+        *agent* is the one to call, otherwise it is found.
         """
-        agent = self.find(target)
+        if agent is None:
+            agent = self.find(target)
         try:
             own = handed_over(payload, self.limit, target.label)
         except NotJson as error:  # only its depth can be wrong: it was made of JSON
@@ -198,6 +340,8 @@ class LocalHost:
         except (StateError, NotJson) as error:
             raise _named(error, target) from error
         except (Exception, SystemExit) as error:
+            if not _is_foreign(agent):
+                raise
             # The agent is foreign code: anything it raises is its failure.
             raise Raised("States.TaskFailed", _described(error)) from error
         except BaseException as error:
@@ -223,18 +367,25 @@ class LocalHost:
         return task is not None and not task.cancelling()
 
     async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
-        if agent.holds and agent not in self._closing:
-            self._closing += (agent,)
-            self.holds = True
+        if agent.holds:
+            self._keep(agent)
         try:
-            if options is not None:
+            if options is not None and options.limited:
                 return await self._in_time(agent, payload, call, options)
-            call.attach(sleep=self._sleep)
-            return await self._reach(agent, payload, call)
+            call.attach(sleep=self._sleep, tokens=self.desk)
+            return await self.reach(agent, payload, call)
         finally:
             call.cancelled = True
 
-    async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+    def _keep(self, agent: Agent) -> None:
+        """Remember what has to be closed."""
+        run = self.run
+        if agent.holds and agent not in run._closing:
+            run._closing += (agent,)
+            run.holds = True
+
+    async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+        """Have an agent answer, in the way that it needs."""
         if agent.blocking:
             if not (self.in_event_loop or self.forks or self.deadline):
                 return agent.answer(payload, call)
@@ -255,9 +406,10 @@ class LocalHost:
 
         from asl.hosts.threads import run_in_thread
 
-        if self._threads is None:
-            self._threads = Semaphore(MAX_THREADS)
-        async with self._threads:
+        run = self.run
+        if run._threads is None:
+            run._threads = Semaphore(MAX_THREADS)
+        async with run._threads:
             self.clock.real_work += 1
             try:
                 return await run_in_thread(loop, agent.answer, payload, call)
@@ -270,16 +422,22 @@ class LocalHost:
         from asyncio import timeout
 
         waiting = True
+        # The heartbeat of an activity begins with its worker (AWS).
+        beats_now = options.heartbeat if _is_foreign(agent) else None
         try:
-            async with timeout(options.timeout) as whole, timeout(options.heartbeat) as pulse:
+            async with timeout(options.timeout) as whole, timeout(beats_now) as pulse:
 
                 def renew() -> None:
                     if waiting and options.heartbeat is not None and not pulse.expired():
                         pulse.reschedule(loop.time() + options.heartbeat)
 
-                call.attach(sleep=self._sleep, beat=lambda: loop.call_soon_threadsafe(renew))
+                call.attach(
+                    sleep=self._sleep,
+                    tokens=self.desk,
+                    beat=lambda: loop.call_soon_threadsafe(renew),
+                )
                 try:
-                    return await self._reach(agent, payload, call)
+                    return await self.reach(agent, payload, call)
                 finally:
                     waiting = False
         except TimeoutError:
@@ -289,6 +447,12 @@ class LocalHost:
             if pulse.expired():
                 raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
             raise
+
+
+def _is_foreign(agent: Agent) -> bool:
+    from asl.hosts.services import Service
+
+    return not isinstance(agent, Service)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
@@ -309,10 +473,12 @@ def _named(error: StateError | NotJson, target: Target) -> StateError:
     """Give an agent's error a name and a cause that are texts of a bearable length."""
     if isinstance(error, NotJson):
         return Raised("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
-    if error.name is None:
-        return Raised("States.TaskFailed", _text(error.cause))
     if isinstance(error, HeartbeatMissed):
         return error
+    if target.by_token and error.name != "States.Timeout":
+        return Reported(_text(error.name), _text(error.cause))
+    if error.name is None:
+        return Raised("States.TaskFailed", _text(error.cause))
     return Raised(_text(error.name), _text(error.cause))
 
 

@@ -25,6 +25,8 @@ from asl.states.objects import Bucket
 if TYPE_CHECKING:
     from asyncio import Task
 
+    from asl.hosts.services import Services
+
 __all__ = ["Listener", "execute"]
 
 Listener = Callable[[Event], None]
@@ -43,6 +45,9 @@ async def execute(
     buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
     in_event_loop: bool = False,
+    services: Services | None = None,
+    parent: LocalHost | None = None,
+    workflow_id: str | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -51,7 +56,8 @@ async def execute(
     *prices* gives the price of one input token by model, *buckets* holds what a distributed Map may
     read and write. *listener* gets every event as it happens.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
-    for when it is needed.
+    for when it is needed. *services* are what the run offers to its states; *parent* is the host of
+    the execution that starts this one, *workflow_id* the id by which it asks for the workflow.
     """
     if foreign:
         data = detached(data)
@@ -60,14 +66,16 @@ async def execute(
     execution = Execution(program, data, name or urandom(16).hex(), clock.now(), history, express)
     if prices:
         execution.prices = prices
+    if workflow_id is not None:
+        execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
     if listener is not None:
         execution.emit = _told(execution, listener)
         execution.emit(())
-    host = LocalHost(find, clock, limit, execution.deadline, buckets)
+    host = LocalHost(program, find, clock, execution.deadline, buckets, services, parent)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
-    status, output, failure = "SUCCEEDED", None, None
+    status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         output = await interpret(frame)
         if foreign and not fits(output, limit):
@@ -81,17 +89,19 @@ async def execute(
         status = "TIMED_OUT"
     except BaseException:
         if not host.expired:
+            cut = True
             raise
         _uncancel()
         status = "TIMED_OUT"
     finally:
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
+        ended = clock.now()
         if host.holds:
-            await host.close()
+            await host.close(cut)
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
-    result = Result(execution, history, status, clock.now(), output, failure)
+    result = Result(execution, history, status, ended, output, failure)
     if listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result

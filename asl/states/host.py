@@ -26,6 +26,8 @@ __all__ = [
     "Options",
     "Raised",
     "Record",
+    "Reported",
+    "Request",
     "Run",
     "Target",
 ]
@@ -41,6 +43,10 @@ class Raised(StateError):
     """An error that the document or an agent raised by name: its cause is passed on untouched."""
 
 
+class Reported(Raised):
+    """A failure that came by task token; it may lack its name and its cause."""
+
+
 class HeartbeatMissed(StateError):
     """A missed heartbeat: reported as `States.Timeout`, matched by both names (register C-12)."""
 
@@ -53,18 +59,39 @@ class Expired(BaseException):
 
 
 _INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
+_ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
+_QUALIFIED = re.compile(r"(arn:[^:]*:lambda:[^:]*:[^:]*:function:[^:]+):[^:]+")
+_PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
 
 
 class Target:
     """Whom a state calls; one per state, made when the program is compiled."""
 
-    __slots__ = ("kind", "name", "state")
+    __slots__ = ("base", "kind", "name", "pattern", "state")
 
     def __init__(self, kind: str, name: str, state: str) -> None:
         self.kind = kind
         """`agent` or `resource`."""
         self.name = name
         self.state = state
+        self.pattern = ""
+        """The pattern of an integration: `.sync`, `.sync:2`, `.waitForTaskToken` or none."""
+        self.base = name
+        """The name without its integration pattern, or the function without its alias."""
+        if kind == "resource":
+            self.pattern = next((each for each in _PATTERNS if name.endswith(each)), "")
+            function = _QUALIFIED.fullmatch(name)
+            self.base = function[1] if function else name.removesuffix(self.pattern)
+
+    @property
+    def is_activity(self) -> bool:
+        """Whether workers ask for its tasks by themselves."""
+        return self.kind == "resource" and _ACTIVITY.fullmatch(self.name) is not None
+
+    @property
+    def by_token(self) -> bool:
+        """Whether its answer comes by task token."""
+        return self.pattern == ".waitForTaskToken" or self.is_activity
 
     @property
     def label(self) -> str:
@@ -74,19 +101,30 @@ class Target:
 
 
 class Options:
-    """The limits of one call, in seconds from the agent's start.
+    """What comes with one call beside its payload: limits, in seconds from the agent's start.
 
     *state* is the name for the cause of a timeout, None where a timeout has no cause.
+    *credentials* are whatever the state's `Credentials` came to, None without them.
     """
 
-    __slots__ = ("heartbeat", "state", "timeout")
+    __slots__ = ("credentials", "heartbeat", "state", "timeout")
 
     def __init__(
-        self, timeout: float | None, heartbeat: float | None, state: str | None = None
+        self,
+        timeout: float | None,
+        heartbeat: float | None,
+        state: str | None = None,
+        credentials: Json = None,
     ) -> None:
         self.timeout = timeout
         self.heartbeat = heartbeat
         self.state = state
+        self.credentials = credentials
+
+    @property
+    def limited(self) -> bool:
+        """Whether the call has a limit at all."""
+        return self.timeout is not None or self.heartbeat is not None
 
     def cause(self, what: str, seconds: float | None) -> str | None:
         """Return the cause of a timeout: *what* did not come within *seconds*."""
@@ -100,6 +138,19 @@ class Entry(NamedTuple):
 
     key: str
     value: Json
+class Request:
+    """What is asked of somebody who answers later: by task token, or from within a job.
+
+    *payload* goes to whom *target* names. The answer belongs to the token of the present attempt
+    (`Frame.token`), so that a store can keep the request and the machine need not wait in memory.
+    """
+
+    __slots__ = ("options", "payload", "target")
+
+    def __init__(self, target: Target, payload: Json, options: Options | None = None) -> None:
+        self.target = target
+        self.payload = payload
+        self.options = options
 
 
 class Fan:
@@ -192,6 +243,11 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     @property
+    def token(self) -> str:
+        """The task token of the attempt under way: no other attempt has the same."""
+        ...
+
+    @property
     def retries(self) -> int:
         """How often the present visit has been retried, all retriers together."""
         ...
@@ -229,6 +285,10 @@ class Host(Protocol):
         self, at: Frame, target: Target, payload: Json, options: Options | None = None
     ) -> Json:
         """Call an agent or a resource handler and return its raw result."""
+        ...
+
+    async def receive(self, at: Frame, request: Request) -> Json:
+        """Hand a request over, record that it was taken, and return the answer when it comes."""
         ...
 
     async def sleep_until(self, at: Frame, when: float) -> None:

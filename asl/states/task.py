@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json, is_integer, type_name
-from asl.program import Step
+from asl.expr.frame import Evaluate
+from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.host import Frame, Options, Target
+from asl.states.host import Frame, Options, Request, Target
 from asl.states.numbers import number
 
 MAX_SECONDS = 99_999_999
@@ -36,21 +37,11 @@ AGENT_BLOCKS = (
 
 def compile_task(compiler: Compiler, step: Step) -> None:
     """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
-    effective_input, target, options = compiler.input(), _target(compiler), _options(compiler)
+    target, effective_input = _target(compiler), compiler.input()
     payload = step.payload = compiler.payload()
     step.resource = compiler.state.get("Resource")
-    if options is None:
-        step.work = lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
-    else:
-        of_effective = options
-
-        def limits(data: Json, frame: Frame) -> Options:
-            return of_effective(effective_input(data, frame), frame)
-
-        step.limits = limits
-        step.work = lambda data, frame: frame.host.invoke(
-            frame, target, payload(data, frame), limits(data, frame)
-        )
+    limits = step.limits = _options(compiler, effective_input)
+    step.work = _work(target, payload, limits)
     step.finish = compiler.finish()
 
 
@@ -59,17 +50,43 @@ def _target(compiler: Compiler) -> Target:
     return Target(kind, compiler.state[kind.capitalize()], compiler.name)
 
 
-def _options(compiler: Compiler) -> Callable[[Json, Frame], Options] | None:
+_Options = Callable[[Json, Frame], Options]
+
+
+def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
     timeout = number(compiler, "TimeoutSeconds", 1, MAX_SECONDS)
     heartbeat = number(compiler, "HeartbeatSeconds", 1, MAX_SECONDS)
-    if timeout is None and heartbeat is None:
+    credentials = compiler.template("Credentials") if "Resource" in compiler.state else None
+    if timeout is None and heartbeat is None and credentials is None:
         return None
     # AWS gives a timed-out task no cause (recorded).
     state = None if compiler.profile.aws else compiler.name
-    return lambda data, frame: Options(
-        None if timeout is None else timeout(data, frame),
-        None if heartbeat is None else heartbeat(data, frame),
-        state,
+
+    def options(raw: Json, frame: Frame) -> Options:
+        data = effective_input(raw, frame)
+        return Options(
+            None if timeout is None else timeout(data, frame),
+            None if heartbeat is None else heartbeat(data, frame),
+            state,
+            None if credentials is None else credentials(data, frame),
+        )
+
+    return options
+
+
+def _work(target: Target, payload: Evaluate, options: _Options | None) -> Work:
+    if target.pattern or target.is_activity:
+        return lambda data, frame: frame.host.receive(
+            frame,
+            Request(
+                target, payload(data, frame), None if options is None else options(data, frame)
+            ),
+        )
+    if options is None:
+        return lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
+    limits = options
+    return lambda data, frame: frame.host.invoke(
+        frame, target, payload(data, frame), limits(data, frame)
     )
 
 

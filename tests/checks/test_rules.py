@@ -397,10 +397,6 @@ OTHERS: list[Case] = [
     ("EXEC-04", reading(InputType="PARQUET"), f"{S}/ItemReader/ReaderConfig/InputType",
      reading(InputType="JSONL")),
     ("EXEC-05", {**passing(), "Parameters": {}}, "/Parameters", passing()),
-    ("EXEC-06", calling("arn:aws:states:::sqs:sendMessage.waitForTaskToken"), f"{S}/Resource",
-     calling("arn:aws:states:::sqs:sendMessage")),
-    ("EXEC-06", calling("arn:aws:states:us-east-1:1:activity:a"), f"{S}/Resource",
-     calling("arn:aws:states:us-east-1:1:act:a")),
 ]  # fmt: skip
 
 CASES = [*TOP, *COMMON, *ERRORS, *TASKS, *CHOICES, *MAPS, *OTHERS]

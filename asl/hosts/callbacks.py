@@ -1,0 +1,117 @@
+"""Answers by task token: the wait of a state, the tasks of activities, and states that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, received
+from asl.engine.agent import Agent, Call
+from asl.hosts.services import Service, host_of, refusal
+from asl.hosts.tokens import TokenError
+from asl.states.host import Raised
+from asl.states.task import MAX_SECONDS
+
+if TYPE_CHECKING:
+    from asl.hosts.local import LocalHost
+    from asl.hosts.tokens import Wait
+
+__all__ = ["Answer", "Callback", "Polled"]
+
+
+class Callback:
+    """A handler that passes a request on, then the wait for the answer to its token."""
+
+    blocking = False
+    needs_loop = True
+    real = False
+    holds = False
+    direct = None
+    takes_call = False
+
+    def __init__(self, host: LocalHost, handler: Agent) -> None:
+        self.host = host
+        self.handler = handler
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the handler, drop what it answers, and return the answer to the token."""
+        assert call is not None
+        host = self.host
+        with host.desk().waiting(call, host.clock) as wait:
+            taken = await host.reach(self.handler, payload, call)
+            host.advance(call.at, "Submitted", _shown(taken, host.limit))
+            if not (wait.answer.done() or call.limited or host.answerable(self.handler)):
+                raise Raised("States.Timeout", _unanswered(call))
+            return await _answered(wait, call)
+
+    async def close(self) -> None:
+        """The host closes the handler."""
+
+
+class Polled(Service):
+    """An activity whose workers ask for its tasks at the desk."""
+
+    def __init__(self, activity: str) -> None:
+        self.activity = activity
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Offer the task to the workers and return what the one who takes it answers."""
+        assert call is not None
+        caller, host = call, host_of(call)
+
+        def begun(worker: str | None) -> None:
+            caller.heartbeat()
+            host.advance(caller.at, "Started", {} if worker is None else {"workerName": worker})
+
+        with host.desk().waiting(call, host.clock) as wait:
+            host.desk().offer(self.activity, wait, payload, begun)
+            return await _answered(wait, call)
+
+
+class Answer(Service):
+    """The `sendTask...` calls of AWS's SDK: a state that answers another's token."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Answer at the desk of the run."""
+        assert call is not None
+        desk = host_of(call).desk()
+        given: Mapping[str, Json] = payload if type(payload) is dict else {}
+        token = given.get("TaskToken", "")
+        try:
+            if self.action == "sendTaskSuccess":
+                return desk.send_task_success(token, given.get("Output", ""))
+            if self.action == "sendTaskFailure":
+                return desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
+            return desk.send_task_heartbeat(token)
+        except TokenError as error:
+            raise refusal(call, "Sfn", type(error).__name__, str(error)) from error
+
+
+async def _answered(wait: Wait, call: Call) -> Json:
+    from asyncio import timeout
+
+    try:
+        async with timeout(MAX_SECONDS):
+            return await wait.answer
+    except TimeoutError:
+        raise Raised("States.Timeout", _unanswered(call)) from None
+
+
+def _unanswered(call: Call) -> str:
+    return (
+        f"state '{call.state_name}': nobody answers the task token {call.token}. Answer it by "
+        "send_task_success or send_task_failure of a desk (asl.TaskTokens, given as tokens=...) or "
+        "of the handler's call.tokens, mock the state, or give it TimeoutSeconds"
+    )
+
+
+def _shown(taken: Json, limit: int) -> dict[str, Json]:
+    """Return what history shows of a handler's own answer, which nobody else reads."""
+    try:
+        return {"output": received(taken, limit, "")}
+    except (NotJson, StateError):
+        return {}

@@ -1,0 +1,189 @@
+"""Executions that a state starts: `startExecution` in all of its forms (AWS, recorded)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asl.core.json_text import read_data
+from asl.core.values import Json, compact
+from asl.engine.agent import Call
+from asl.engine.execution import ARN, execution_id
+from asl.engine.result import Result
+from asl.expr.times import format_timestamp
+from asl.hosts.services import Service, Services, host_of, refusal, uuid_of
+from asl.program import Program
+from asl.states.host import Raised, Target
+
+if TYPE_CHECKING:
+    from asl.hosts.local import LocalHost
+
+__all__ = ["Start"]
+
+MAX_NESTED = 32
+"""How deep executions may start one another."""
+MAX_STARTED = 100_000
+"""How many executions one run may start, all together."""
+
+_WORKFLOW = re.compile(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::([^:]+))?")
+_NAME = re.compile(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """An execution that is to be started."""
+
+    program: Program
+    workflow_id: str
+    qualifier: str | None
+    """The version or alias that it was named with."""
+    name: str
+    id: str
+    data: Json
+    text: str
+    """The input as JSON text."""
+
+
+class Start(Service):
+    """Starts executions of the workflows that the run knows, on its clock."""
+
+    def __init__(self, services: Services, target: Target) -> None:
+        self.services = services
+        self.pattern = target.pattern
+        self.sdk = ":aws-sdk:" in target.name
+        self.express = target.base.endswith("startSyncExecution")
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Start an execution, and wait for its end where the form says so."""
+        assert call is not None
+        host = host_of(call)
+        child = self._child(payload, call)
+        self._admit(host, child, call)
+        work = host.start(
+            child.program,
+            child.data,
+            self.services,
+            name=child.name,
+            express=self.express,
+            workflow_id=child.workflow_id,
+        )
+        started = {"ExecutionArn": child.id, "StartDate": self._date(host.now())}
+        if self.express:
+            result = await work
+            return self._described(child, result)
+        if self.pattern not in (".sync", ".sync:2"):
+            host.leave(work)
+            return started
+        host.advance(call.at, "Submitted", {"output": started})
+        result = await work
+        if not result.ok:
+            raise Raised("States.TaskFailed", compact(self._described(child, result)))
+        return self._described(child, result)
+
+    def _child(self, payload: Json, call: Call) -> _Child:
+        given: Mapping[str, Json] = payload if type(payload) is dict else {}
+        arn, name = given.get("StateMachineArn"), given.get("Name")
+        if type(arn) is not str:
+            raise self._refused(call, "Validation", _missing("stateMachineArn"))
+        program, workflow_id, qualifier = self._workflow(arn, call)
+        if name is None:
+            name = uuid_of(call, "execution")
+        elif type(name) is not str or not _NAME.fullmatch(name):
+            raise self._refused(call, "InvalidName", f"Invalid Name: '{name}'")
+        data, text = self._input(given.get("Input"), call)
+        id = execution_id(workflow_id, name, self.express)
+        return _Child(program, workflow_id, qualifier, name, id, data, text)
+
+    def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
+        """Find the workflow that an ARN names: by all of it, without its qualifier, by its name."""
+        workflows = self.services.workflows or {}
+        form = _WORKFLOW.fullmatch(arn)
+        if form is None:
+            if arn in workflows:
+                return workflows[arn], f"{ARN}:stateMachine:{arn}", None
+            raise self._refused(call, "InvalidArn", f"Invalid Arn: '{arn}'")
+        for key in (arn, form[1], form[2]):
+            if key in workflows:
+                return workflows[key], form[1], form[3]
+        raise self._refused(
+            call, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'"
+        )
+
+    def _input(self, value: Json, call: Call) -> tuple[Json, str]:
+        """Return the input and its JSON text; a text is JSON text already."""
+        if value is None:
+            value = {}
+        if type(value) is not str:
+            return value, compact(value)
+        try:
+            return read_data(value), value
+        except ValueError as fault:
+            message = f"Invalid State Machine Execution Input: '{fault}'"
+            raise self._refused(call, "InvalidExecutionInput", message) from None
+
+    def _admit(self, host: LocalHost, child: _Child, call: Call) -> None:
+        """Refuse a name that is taken, and executions without end."""
+        run = host.run
+        if host.depth >= MAX_NESTED or len(run.started) >= MAX_STARTED:
+            raise self._refused(
+                call,
+                "ExecutionLimitExceeded",
+                f"executions start one another more than {MAX_NESTED} deep, or more than "
+                f"{MAX_STARTED} were started in one run",
+            )
+        if child.id in run.started:
+            raise self._refused(
+                call, "ExecutionAlreadyExists", f"Execution Already Exists: '{child.id}'"
+            )
+        run.started.add(child.id)
+
+    def _refused(self, call: Call, code: str, message: str) -> Raised:
+        return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)
+
+    def _described(self, child: _Child, result: Result) -> dict[str, Json]:
+        """Return what AWS's DescribeExecution says of an execution that has ended."""
+        parsed = self.pattern == ".sync:2" and result.ok
+        found: dict[str, Json] = {
+            "ExecutionArn": child.id,
+            "Input": child.data if parsed else child.text,
+            "InputDetails": {"Included": True},
+            "Name": child.name,
+            "StartDate": self._date(result.execution.started),
+            "StateMachineArn": child.workflow_id,
+            "Status": result.status,
+            "StopDate": self._date(result.ended),
+        }
+        if result.ok:
+            found["Output"] = result.output if parsed else compact(result.output)
+            found["OutputDetails"] = {"Included": True}
+        elif result.status == "FAILED":
+            found |= {key.capitalize(): text for key, text in result.end_details().items()}
+        if not self.express:
+            found |= _redrive(result)
+            if child.qualifier is not None:
+                kind = "Version" if child.qualifier.isdecimal() else "Alias"
+                found[f"StateMachine{kind}Arn"] = f"{child.workflow_id}:{child.qualifier}"
+        return dict(sorted(found.items()))
+
+    def _date(self, time: float) -> Json:
+        """Write an instant: as text in AWS's SDK, else in milliseconds."""
+        return format_timestamp(time) if self.sdk else round(time * 1000)
+
+
+def _redrive(result: Result) -> dict[str, Json]:
+    if not result.ok:
+        return {"RedriveCount": 0, "RedriveStatus": "REDRIVABLE"}
+    return {
+        "RedriveCount": 0,
+        "RedriveStatus": "NOT_REDRIVABLE",
+        "RedriveStatusReason": "Execution is SUCCEEDED and cannot be redriven",
+    }
+
+
+def _missing(field: str) -> str:
+    return (
+        f"1 validation error detected: Value null at '{field}' failed to satisfy constraint: "
+        "Member must not be null"
+    )
