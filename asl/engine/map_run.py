@@ -5,7 +5,7 @@ records behind: what becomes of it, its parent is told and nobody else.
 """
 
 from asl.core.values import Json
-from asl.engine.execution import ARN, Execution
+from asl.engine.execution import Execution
 from asl.engine.frame import Frame, digest
 from asl.program import Machine
 from asl.states.host import Record
@@ -23,7 +23,7 @@ class ChildExecution(Execution):
         self.emit = _unrecorded
         self.parent = parent
         self.prices = parent.prices
-        self.workflow = run.workflow
+        self.home, self.workflow = parent.home, run.workflow
         self.run = run.id
         self.index = 0
 
@@ -48,7 +48,7 @@ class MapRun:
         self.pure = pure
         self.workflow = f"{at.execution.workflow}/{label}"
         self.id = _uuid(digest(at.execution.id, at.key, at.retries))
-        self.arn = f"{ARN}:mapRun:{self.workflow}:{self.id}"
+        self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
         self.view = at.child(0, machine, None, None).before_start()
         self.spare: tuple[Frame, ChildExecution] | None = None
         """The last child, where its frame may be used again."""
