@@ -138,6 +138,8 @@ class Entry(NamedTuple):
 
     key: str
     value: Json
+
+
 class Request:
     """What is asked of somebody who answers later: by task token, or from within a job.
 
