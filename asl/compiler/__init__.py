@@ -55,7 +55,8 @@ def _machine(
             step.retriers = tuple(
                 compile_retrier(entry, profile) for entry in state.get("Retry", ())
             )
-            step.catchers = tuple(compiler.catcher(entry) for entry in state.get("Catch", ()))
+            count = len(state.get("Catch", ()))
+            step.catchers = tuple(compiler.within("Catch", i).catcher() for i in range(count))
     return machine
 
 

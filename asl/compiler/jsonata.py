@@ -4,8 +4,6 @@ An expression reads `$states`, so that is the data which every closure here is c
 object with `input`, and `result` or `errorOutput` where there is one.
 """
 
-from collections.abc import Mapping
-
 from asl.compiler.handlers import compile_matcher
 from asl.compiler.state import StateCompiler
 from asl.core.profile import Missing
@@ -23,12 +21,14 @@ class JsonataCompiler(StateCompiler):
 
     jsonata = True
 
-    def _query(self, field: str, template: Json) -> Evaluate:
-        """Compile a template; the closure takes `$states`."""
-        return queries.compile_template(template, self._site(self.place + field))
+    def _query(self, field: str) -> Evaluate | None:
+        """Compile the template in *field*; the closure takes `$states`."""
+        if field not in self.state:
+            return None
+        return queries.compile_template(self.state[field], self._site(field))
 
     def _site(self, field: str) -> queries.Site:
-        return queries.Site(field, self.name, self.effect, self.token)
+        return queries.Site(self.place + field, self.name, self.effect, self.token)
 
     def input(self) -> Evaluate:
         return identity
@@ -37,15 +37,14 @@ class JsonataCompiler(StateCompiler):
         return self.template("Arguments") or identity
 
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        if field not in self.state:
-            return None
-        return _on_input(self._query(field, self.state[field]))
+        query = self._query(field)
+        return None if query is None else _on_input(query)
 
     def computed(self, field: str, kind: str) -> Evaluate | None:
         value = self.state.get(field)
         if type(value) is not str or queries.expression(value) is None:
             return None
-        return _on_input(queries.compile_typed(value, self._site(self.place + field), kind))
+        return _on_input(queries.compile_typed(value, self._site(field), kind))
 
     def reference(self, field: str) -> Evaluate:
         raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
@@ -53,37 +52,34 @@ class JsonataCompiler(StateCompiler):
     def expression(self, field: str, text: str) -> Evaluate:
         raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
 
-    def condition(self, rule: Mapping[str, Json]) -> Predicate:
-        written = rule["Condition"]
+    def condition(self) -> Predicate:
+        written = self.state["Condition"]
         if type(written) is bool:
             return lambda data, frame: written
         return _on_input(queries.compile_typed(written, self._site("Condition"), "boolean"))
 
     def finish(self) -> Finish | None:
-        if not self.effect:
-            return self.leave(self.state)
-        return self._finish(self.state, "result")
+        return self._finish("result") if self.effect else self.leave()
 
-    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
-        return self._finish(holder, None)
+    def leave(self) -> Finish | None:
+        return self._finish(None)
 
     def constant_result(self, result: Json) -> Evaluate | None:
         return None
 
-    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
-        output = self._finish(entry, "errorOutput")
+    def catcher(self) -> Catcher:
+        output = self._finish("errorOutput")
         return Catcher(
-            compile_matcher(entry["ErrorEquals"], self.profile),
+            compile_matcher(self.state["ErrorEquals"], self.profile),
             output or (lambda raw, error_output, frame: error_output),
-            self.steps[entry["Next"]],
+            self.steps[self.state["Next"]],
         )
 
-    def _finish(self, holder: Mapping[str, Json], member: str | None) -> Finish | None:
+    def _finish(self, member: str | None) -> Finish | None:
         """Compile `Assign` and `Output`; *member* is the name of the result in `$states`."""
-        if "Assign" not in holder and "Output" not in holder:
+        assign, output = self._query("Assign"), self._query("Output")
+        if assign is None and output is None:
             return None
-        assign = self._query("Assign", holder["Assign"]) if "Assign" in holder else None
-        output = self._query("Output", holder["Output"]) if "Output" in holder else None
 
         def finish(raw: Json, result: Json, frame: Frame) -> Json:
             states = {"input": raw}

@@ -38,9 +38,9 @@ class JsonPathCompiler(StateCompiler):
     def computed(self, field: str, kind: str) -> Evaluate | None:
         return None
 
-    def condition(self, rule: Mapping[str, Json]) -> Predicate:
+    def condition(self) -> Predicate:
         operand = Operand(self._variable, self._computed_variable, self._compared)
-        return compile_rule(rule, operand)
+        return compile_rule(self.state, operand)
 
     def _path(self, field: str, text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
         use = Use(field, self.name, missing, self.effect, self.token)
@@ -73,7 +73,7 @@ class JsonPathCompiler(StateCompiler):
     # Input
 
     def input(self) -> Evaluate:
-        return self._filter("InputPath") or identity
+        return self._filter(self.state, "InputPath") or identity
 
     def payload(self) -> Evaluate:
         effective, parameters = self.input(), self.template("Parameters")
@@ -84,10 +84,10 @@ class JsonPathCompiler(StateCompiler):
         template = parameters
         return lambda data, frame: template(effective(data, frame), frame)
 
-    def _filter(self, field: str) -> Evaluate | None:
-        if field not in self.state:
+    def _filter(self, holder: Mapping[str, Json], field: str) -> Evaluate | None:
+        if field not in holder:
             return None
-        text = self.state[field]
+        text = holder[field]
         return constant({}) if text is None else self._path(field, text)
 
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
@@ -106,12 +106,13 @@ class JsonPathCompiler(StateCompiler):
         return _finish(
             self.template("ResultSelector"),
             _result_path(self.state),
-            self._assign(self.state),
-            self._filter("OutputPath"),
+            self.template("Assign"),
+            self._filter(self.state, "OutputPath"),
         )
 
-    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
-        return _finish(None, None, self._assign(holder), self._filter("OutputPath"))
+    def leave(self) -> Finish | None:
+        # A choice rule has an Assign of its own; the OutputPath is its state's.
+        return _finish(None, None, self.template("Assign"), self._filter(self.whole, "OutputPath"))
 
     def constant_result(self, result: Json) -> Evaluate | None:
         shaping = {"ResultSelector", "Assign", "OutputPath"}
@@ -119,18 +120,13 @@ class JsonPathCompiler(StateCompiler):
             return None
         return compile_constant_at(parse_path(self.state["ResultPath"]), result)
 
-    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
-        output = _finish(None, _result_path(entry), self._assign(entry), None)
+    def catcher(self) -> Catcher:
+        output = _finish(None, _result_path(self.state), self.template("Assign"), None)
         return Catcher(
-            compile_matcher(entry["ErrorEquals"], self.profile),
+            compile_matcher(self.state["ErrorEquals"], self.profile),
             output or (lambda raw, error_output, frame: error_output),
-            self.steps[entry["Next"]],
+            self.steps[self.state["Next"]],
         )
-
-    def _assign(self, holder: Mapping[str, Json]) -> Evaluate | None:
-        if "Assign" not in holder:
-            return None
-        return self._template(holder["Assign"], self.profile.template)
 
 
 def _some(nodes: Evaluate, text: str) -> Evaluate:

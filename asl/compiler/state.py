@@ -43,6 +43,8 @@ class StateCompiler(ABC):
         self.steps = steps
         self.profile = profile
         self.compile_machine = compile_machine
+        self.whole = state
+        """The whole state, where `state` is an object below it."""
         self.place = ""
         """The way from the state to the object that is being compiled: `ItemReader/`."""
 
@@ -50,12 +52,18 @@ class StateCompiler(ABC):
         """Return the state *name* of the same machine."""
         return self.steps[name]
 
-    def within(self, *fields: str) -> Self:
+    def within(self, *steps: str | int) -> Self:
         """Return a compiler of the object below the state, empty where there is none."""
         inner = copy(self)
-        for field in fields:
-            inner.state = inner.state.get(field, {})
-            inner.place += f"{field}/"
+        found: Json = self.state
+        for step in steps:
+            if type(step) is int:
+                found = found[step]
+                inner.place = f"{inner.place[:-1]}[{step}]/"
+            else:
+                found = found.get(step, {})
+                inner.place += f"{step}/"
+        inner.state = found
         return inner
 
     def machine(self, *steps: str | int) -> Machine:
@@ -92,15 +100,15 @@ class StateCompiler(ABC):
         """Compile a path of any kind or an intrinsic call that stands in *field*."""
 
     @abstractmethod
-    def condition(self, rule: Mapping[str, Json]) -> Predicate:
-        """Compile what decides whether a choice rule holds."""
+    def condition(self) -> Predicate:
+        """Compile what decides whether a choice rule holds; the rule is the object at hand."""
 
     @abstractmethod
     def finish(self) -> Finish | None:
         """Compile the way of a result to the output, None for no change."""
 
     @abstractmethod
-    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
+    def leave(self) -> Finish | None:
         """Compile the way out of a state without a result of its own, None for no change."""
 
     @abstractmethod
@@ -108,5 +116,5 @@ class StateCompiler(ABC):
         """Compile a state that only places a literal, None for any other."""
 
     @abstractmethod
-    def catcher(self, entry: Mapping[str, Json]) -> Catcher:
-        """Compile one entry of `Catch`."""
+    def catcher(self) -> Catcher:
+        """Compile an entry of `Catch`, which is the object at hand."""

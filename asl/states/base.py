@@ -76,18 +76,18 @@ class Compiler(Protocol):
         """Compile a path of any kind or an intrinsic call that stands in *field*."""
         ...
 
-    def condition(self, rule: Mapping[str, Json]) -> Predicate:
-        """Compile what decides whether a choice rule holds."""
+    def condition(self) -> Predicate:
+        """Compile what decides whether a choice rule holds; ask `within` the rule."""
         ...
 
     def finish(self) -> Finish | None:
         """Compile the way of a result to the output and the variables; None for no change."""
         ...
 
-    def leave(self, holder: Mapping[str, Json]) -> Finish | None:
-        """Compile the way out of a state that has no result; None for no change.
+    def leave(self) -> Finish | None:
+        """Compile the way out of a state that has no result, or of a choice rule.
 
-        *holder* is what has the `Assign` (and `Output`): the state or one of its rules.
+        None for no change.
         """
         ...
 
@@ -95,8 +95,8 @@ class Compiler(Protocol):
         """Compile a state that only places a literal by its `ResultPath`, None for any other."""
         ...
 
-    def within(self, *fields: str) -> "Compiler":
-        """Return a compiler of the object at *fields* below the state, empty where absent."""
+    def within(self, *steps: str | int) -> "Compiler":
+        """Return a compiler of the object at *steps* below the state, empty where absent."""
         ...
 
     def machine(self, *steps: str | int) -> Machine:

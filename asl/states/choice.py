@@ -16,7 +16,8 @@ from asl.states.base import Compiler, Node, StateType
 
 def compile_choice(compiler: Compiler, step: Step) -> None:
     """Compile a Choice into one pure closure that yields the next step and the output."""
-    rules = [_rule(compiler, rule) for rule in compiler.state["Choices"]]
+    count = len(compiler.state["Choices"])
+    rules = [_rule(compiler.within("Choices", index)) for index in range(count)]
     default = _default(compiler)
     shapes = "InputPath" in compiler.state
     if shapes or any(leave for *_, leave in (*rules, *([default] if default else ()))):
@@ -29,14 +30,14 @@ _Target = tuple[Step, Finish | None]
 _Rule = tuple[Predicate, Step, Finish | None]
 
 
-def _rule(compiler: Compiler, rule: Mapping[str, Json]) -> _Rule:
-    return compiler.condition(rule), compiler.step(rule["Next"]), compiler.leave(rule)
+def _rule(compiler: Compiler) -> _Rule:
+    return compiler.condition(), compiler.step(compiler.state["Next"]), compiler.leave()
 
 
 def _default(compiler: Compiler) -> _Target | None:
     if "Default" not in compiler.state:
         return None
-    return compiler.step(compiler.state["Default"]), compiler.leave(compiler.state)
+    return compiler.step(compiler.state["Default"]), compiler.leave()
 
 
 def _chosen(

@@ -9,7 +9,7 @@ from asl.states.base import Compiler, Node, StateType
 
 def compile_succeed(compiler: Compiler, step: Step) -> None:
     """Compile a Succeed: `OutputPath(InputPath(raw input))`, or `Output`."""
-    effective, leave = compiler.input(), compiler.leave(compiler.state)
+    effective, leave = compiler.input(), compiler.leave()
     if leave is None:
         step.transform = effective
     else:

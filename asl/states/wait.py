@@ -27,7 +27,7 @@ def compile_wait(compiler: Compiler, step: Step) -> None:
             raise StateError("States.Runtime", "Wait state delay is too long.")
         return frame.host.sleep_until(frame, wake)
 
-    leave = compiler.leave(compiler.state)
+    leave = compiler.leave()
     step.work = work
     step.finish = lambda data, result, frame: (
         effective_input(data, frame)
