@@ -81,6 +81,8 @@ class Expander:
         """The id of the event with which the latest fork of a machine began, by its frame."""
         self.handed_over: set[int] = set()
         """The frames whose attempt under way has got as far as its call."""
+        self.origins: dict[int, tuple[Frame, int, str]] = {}
+        """The frame, the visit and the state in which each error came up."""
         self.explained: StateError | None = None
         """The latest error that an event of its own has told of."""
         self.fatal = False
@@ -279,6 +281,7 @@ class Expander:
     def _failed(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
+        self.origins.setdefault(id(error), (frame, visit, step.name))
         if step.type == "Task":
             yield from self._attempt_failed(time, frame, step, error, answer)
         elif step.type in FORKS and not self.aws:
@@ -364,6 +367,8 @@ class Expander:
     def _broken(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
+        if step is not None:
+            self.origins.setdefault(id(error), (frame, visit, step.name))
         self.fatal = self.aws and _is_fatal(error)
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
@@ -436,11 +441,11 @@ class Follower:
         for record in unread:
             yield from self.expander.feed(record)
 
-    def cause(self, error: StateError, frame: Frame) -> str | None:
+    def cause(self, error: StateError) -> str | None:
         """Return the cause as a catcher sees it: with the place of an error that we found."""
         for _ in self.news():
             pass
-        return self.expander.cause(error, frame, frame.visit, frame.step.name)
+        return self.expander.cause(error, *self.expander.origins[id(error)])
 
 
 def _credentials(value: Json) -> Json:

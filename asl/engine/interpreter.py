@@ -161,7 +161,7 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
     """Return a cause as AWS gives it: one of ours names the state and the event of its entry."""
     if not (frame.execution.recorded and found_by_engine(failure)):
         return failure.cause
-    return frame.execution.follower.cause(failure, frame)
+    return frame.execution.follower.cause(failure)
 
 
 def _check_size(frame: Frame, value: Json) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from asl.core.errors import EvaluationFailed, StateError
@@ -9,11 +10,14 @@ from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
 from asl.states.base import Compiler
 
-__all__ = ["NO_BOUND", "Number", "number"]
+__all__ = ["MAX_SECONDS", "NO_BOUND", "Number", "number"]
 
 Number = Callable[[Json, Frame], float]
 """`(effective input, frame) -> number`; raises StateError("States.Runtime"), or
 EvaluationFailed for the value of an expression."""
+
+MAX_SECONDS = 99_999_999
+"""Seconds that a definition, or an expression in it, may say."""
 
 NO_BOUND = 2**53
 """What counts as no bound at all, and a float still holds."""
@@ -36,11 +40,11 @@ def number(
     that is asked for; beyond `NO_BOUND` it counts as that. *numerals* takes it written as text.
     What does not fit is told in AWS's words (recorded).
     """
+    wanted = _Wanted(field, least, most, whole)
     if field in compiler.state:
         computed = compiler.computed(field, "number")
         if computed is not None:
-            unfit = partial(EvaluationFailed, location=field)
-            return _bounded(computed, field, "", least, most, whole, unfit)
+            return _bounded(computed, wanted, wanted.unfit_result)
         fixed = compiler.state[field]
         return lambda data, frame: fixed
     if f"{field}Path" not in compiler.state:
@@ -48,40 +52,61 @@ def number(
     path, source = compiler.reference(f"{field}Path"), compiler.state[f"{field}Path"]
     if numerals:
         path = _numeral(path)
-    return _bounded(path, field, source, least, most, whole, partial(StateError, "States.Runtime"))
+    return _bounded(path, wanted, partial(wanted.unfit_reference, source))
 
 
-def _bounded(
-    evaluate: Evaluate,
-    field: str,
-    source: str,
-    least: int,
-    most: int,
-    whole: bool,
-    error: Callable[[str], StateError],
-) -> Number:
-    """Compile a number that *evaluate* gives, for a reference path from *source*."""
-    belongs = is_integer if whole else is_number
-    where = f"The {field}Path field refers to" if source else f"The {field} field has the"
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a field takes, and what is said of a value that it does not take."""
 
+    field: str
+    least: int
+    most: int
+    whole: bool
+
+    def belongs(self, value: Json) -> bool:
+        """Whether the value is a number of the right kind."""
+        return is_integer(value) if self.whole else is_number(value)
+
+    def within(self, value: float) -> bool:
+        """Whether a number of the right kind lies between the bounds."""
+        return self.least <= value and (value <= self.most or self.most == NO_BOUND)
+
+    @property
+    def bounds(self) -> str:
+        if self.most != NO_BOUND:
+            return f"must be between {self.least} and {self.most}"
+        return "cannot be negative" if self.least == 0 else f"must be at least {self.least}"
+
+    def unfit_result(self, value: Json) -> StateError:
+        """Return the error for the value of an expression."""
+        cause = (
+            f"{self.field} {self.bounds} but was: {value}"
+            if self.belongs(value)
+            else f"The {self.field} field cannot be parsed as an integer: {value}"
+        )
+        return EvaluationFailed(cause, self.field)
+
+    def unfit_reference(self, source: str, value: Json) -> StateError:
+        """Return the error for what the path *source* leads to."""
+        if self.belongs(value):
+            return StateError("States.Runtime", f"{self.field} {self.bounds}.")
+        shown = value if type(value) is str else excerpt(value, 200)
+        return StateError(
+            "States.Runtime",
+            f'The {self.field}Path field refers to value "{shown[:200]}" '
+            f"which is not a valid {'integer' if self.whole else 'float'}: {source}",
+        )
+
+
+def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateError]) -> Number:
     def given(data: Json, frame: Frame) -> float:
         value = evaluate(data, frame)
-        if not belongs(value):
-            shown = value if type(value) is str else excerpt(value, 200)
-            kind = "integer" if whole else "float"
-            tail = f": {source}" if source else ""
-            raise error(f'{where} value "{shown[:200]}" which is not a valid {kind}{tail}')
-        if value < least or (value > most and most != NO_BOUND):
-            raise error(f"{field} {_range(least, most)}")
-        return float(min(value, most))
+        if not (wanted.belongs(value) and wanted.within(value)):
+            raise unfit(value)
+        return float(min(value, wanted.most))
 
     return given
-
-
-def _range(least: int, most: int) -> str:
-    if most != NO_BOUND:
-        return f"must be between {least} and {most}."
-    return "cannot be negative." if least == 0 else f"must be at least {least}."
 
 
 def _numeral(path: Evaluate) -> Evaluate:

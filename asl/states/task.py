@@ -9,9 +9,8 @@ from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame, Options, Request, Target
-from asl.states.numbers import number
+from asl.states.numbers import MAX_SECONDS, number
 
-MAX_SECONDS = 99_999_999
 AGENT_BLOCKS = (
     "Memory",
     "Context",
@@ -54,8 +53,9 @@ _Options = Callable[[Json, Frame], Options]
 
 
 def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
-    timeout = number(compiler, "TimeoutSeconds", 1, MAX_SECONDS)
-    heartbeat = number(compiler, "HeartbeatSeconds", 1, MAX_SECONDS)
+    least = 0 if compiler.jsonata else 1  # AWS (observed)
+    timeout = number(compiler, "TimeoutSeconds", least, MAX_SECONDS)
+    heartbeat = number(compiler, "HeartbeatSeconds", least, MAX_SECONDS)
     credentials = compiler.template("Credentials") if "Resource" in compiler.state else None
     if timeout is None and heartbeat is None and credentials is None:
         return None

@@ -11,7 +11,7 @@ from asl.expr.times import epoch, instant
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame as StateFrame
-from asl.states.numbers import number
+from asl.states.numbers import MAX_SECONDS, number
 
 MAX_DELAY = 2_147_483_647
 """Seconds that a Wait may last; recorded AWS runs fail beyond it."""
@@ -40,9 +40,9 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     """Return `(effective input, frame) -> wake time` in epoch seconds."""
     state = compiler.state
     if "Seconds" in state:
-        seconds = number(compiler, "Seconds", 0)
+        seconds = number(compiler, "Seconds", 0, MAX_SECONDS)
         assert seconds is not None
-        return lambda data, frame: frame.now + min(seconds(data, frame), 2 * MAX_DELAY)
+        return lambda data, frame: frame.now + seconds(data, frame)
     if "SecondsPath" in state:
         return _seconds_path(_given(compiler, "SecondsPath"), state["SecondsPath"])
     if "Timestamp" in state:
