@@ -11,7 +11,7 @@ from asl.engine.agent import Agent, Call
 from asl.hosts.services import Service, host_of, refusal
 from asl.hosts.tokens import TokenError
 from asl.states.host import Raised
-from asl.states.task import MAX_SECONDS
+from asl.states.numbers import MAX_SECONDS
 
 if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
