@@ -13,7 +13,9 @@ from asl.checks import (
     execution,
     expressions,
     handlers,
+    integrations,
     languages,
+    literals,
     names,
     queries,
     registered,
@@ -51,6 +53,8 @@ RULES: tuple[Rule, ...] = (
     expressions.check,
     queries.check,
     variables.check,
+    integrations.check,
+    literals.check,
     texts.check,
     registered.check,
 )

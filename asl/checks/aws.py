@@ -1,12 +1,13 @@
 """What the `aws` profile alone refuses (Specification 0.3)."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from asl.checks import integrations
 from asl.checks.execution import BLOCKS, COMPOSITION, DOCUMENT_BLOCKS
+from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
-from asl.checks.workflow import Workflow, objects, text
+from asl.checks.workflow import Scope, Workflow, below, objects, text
 from asl.core import aws
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording, parted
 from asl.states import KNOWN_TYPES
@@ -60,15 +61,67 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_FIELDS:
         if field in workflow.value:
             yield _unknown(field, f"/{field}")
-    for node in workflow.nodes():
-        kind = node.value.get("Type")
-        if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
-            message = f"{kind} is no state type of AWS"
-            yield Finding("V-ST-01", message, node.at("Type"))
-        else:
-            yield from _fields(node)
-            if kind == "Task":
-                yield from _task(node, workflow.express)
+    for scope in workflow.scopes:
+        express = workflow.express or _express_child(scope)
+        if "QueryLanguage" in scope.value and parted(scope.pointer)[1] in ITERATED:
+            yield _unknown("QueryLanguage", f"{scope.pointer}/QueryLanguage")
+        for node in scope.nodes:
+            yield from _state(node, express)
+
+
+def _express_child(scope: Scope | None) -> bool:
+    """Whether a machine runs in express executions that a distributed Map starts."""
+    while scope is not None:
+        if scope.isolated:
+            return below(scope.value, "ProcessorConfig").get("ExecutionType") == "EXPRESS"
+        scope = scope.outer
+    return False
+
+
+def _state(node: Node, express: bool) -> Iterator[Finding]:
+    kind = node.value.get("Type")
+    if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
+        message = f"{kind} is no state type of AWS"
+        yield Finding("V-ST-01", message, node.at("Type"))
+        return
+    yield from _fields(node)
+    if kind == "Task":
+        yield from integrations.check_task(node, express)
+    elif kind == "Map":
+        yield from _map(node, express)
+    elif kind == "Pass" and "Result" in node.value and node.query_language == "JSONata":
+        yield other_language("Result", node, node.at("Result"))
+
+
+def _map(node: Node, express: bool) -> Iterator[Finding]:
+    for field in ITERATED:
+        mode = below(node.value, field, "ProcessorConfig").get("Mode")
+        if express and mode == "DISTRIBUTED":
+            message = "an express workflow has no distributed Maps"
+            wording = Wording(
+                "The field 'Mode' with value 'DISTRIBUTED' is not supported inside 'EXPRESS' state "
+                "machines"
+            )
+            place = node.at(field, "ProcessorConfig", "Mode")
+            yield Finding("V-MAP-07", message, place, aws=wording)
+    for steps, fields in NUMBERS:
+        holder = below(node.value, *steps)
+        for field in fields:
+            path = text(holder, field)
+            if path is not None and path.startswith("$$"):
+                message = "AWS reads this from the input or a variable only"
+                wording = Wording(aws.NO_REFERENCE)
+                yield Finding("V-MAP-05", message, node.at(*steps, field), aws=wording)
+
+
+ITERATED = ("ItemProcessor", "Iterator")
+
+NUMBERS = (
+    ((), ("MaxConcurrencyPath", "ToleratedFailureCountPath", "ToleratedFailurePercentagePath")),
+    (("ItemReader", "ReaderConfig"), ("MaxItemsPath",)),
+    (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath")),
+)
+"""`(way to an object below a Map, its fields that hold the path of a number)`."""
 
 
 def _fields(node: Node) -> Iterator[Finding]:
@@ -91,42 +144,3 @@ def _unknown(field: str, pointer: str) -> Finding:
     message = f"AWS knows no field {field!r} here"
     wording = Wording(aws.unsupported(field), at=parted(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)
-
-
-# --------------------------------------------------------------------------------------------
-# Tasks
-
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-
-
-def _task(node: Node, express: bool) -> Iterator[Finding]:
-    if "Agent" in node.value:
-        yield Finding(
-            "V-TASK-01",
-            "AWS knows no agents, only a 'Resource'",
-            node.at("Agent"),
-            at_key=True,
-            aws=Wording(aws.unsupported("Agent"), at=node.pointer),
-        )
-    resource = text(node.value, "Resource")
-    if resource is not None and not _URI.fullmatch(resource):
-        message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
-        yield Finding("V-TASK-02", message, node.at("Resource"), aws=Wording(aws.NO_RESOURCE))
-    if express and resource is not None:
-        yield from _express(node, resource)
-    credentials = node.value.get("Credentials")
-    if type(credentials) is dict and not credentials.keys() & {"RoleArn", "RoleArn.$"}:
-        wording = Wording("The field 'RoleArn' is required but was missing")
-        place = node.at("Credentials")
-        yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
-
-
-def _express(node: Node, resource: str) -> Iterator[Finding]:
-    for suffix in (".sync", ".sync:2", ".waitForTaskToken"):
-        if resource.endswith(suffix):
-            message = f"an express workflow does not support {suffix!r}"
-            pattern = suffix.partition(":")[0]
-            wording = Wording(
-                f"Express state machine does not support '{pattern}' service integration"
-            )
-            yield Finding("V-TASK-02", message, node.at("Resource"), aws=wording)

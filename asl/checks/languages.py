@@ -6,7 +6,7 @@ Specification 2.1, 3.6.
 from collections.abc import Iterator, Mapping
 
 from asl.checks.structure import known_fields
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, below, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, parted
 from asl.core.values import Json
@@ -14,7 +14,7 @@ from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
-__all__ = ["check"]
+__all__ = ["check", "other_language"]
 
 JSONPATH_ONLY = frozenset(
     {
@@ -42,6 +42,13 @@ JSONPATH_ONLY = frozenset(
 JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
 _RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
 _RULE_JSONATA = frozenset({"Condition", "Output"})
+_BLOCKS = (
+    (("ItemReader",), ("Parameters",), ("Arguments",)),
+    (("ItemReader", "ReaderConfig"), ("MaxItemsPath",), ()),
+    (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath"), ()),
+    (("ResultWriter",), ("Parameters",), ("Arguments",)),
+)
+"""`(way to an object, its fields of JSONPath, its fields of JSONata)`."""
 _NUMBERS: Mapping[str, str] = {
     "TimeoutSeconds": "V-TASK-05",
     "HeartbeatSeconds": "V-TASK-05",
@@ -52,32 +59,35 @@ _NUMBERS: Mapping[str, str] = {
     "ToleratedFailurePercentage": "V-MAP-08",
 }
 """Fields whose value may be computed by JSONata, and the rule they break elsewhere."""
+_BLOCK_NUMBERS = (
+    (("ItemReader", "ReaderConfig"), ("MaxItems",)),
+    (("ItemBatcher",), ("MaxItemsPerBatch", "MaxInputBytesPerBatch")),
+)
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield the fields that belong to the other query language."""
+    jsonata = workflow.value.get("QueryLanguage") == "JSONata"
     for node in workflow.nodes():
-        yield from _language(workflow, node)
-        yield from _fields(workflow, node)
+        if jsonata and node.value.get("QueryLanguage") == "JSONPath":
+            yield _language(node)  # AWS says no more of its fields (recorded)
+        else:
+            yield from _fields(workflow, node)
         if node.query_language == "JSONPath":
             yield from _numbers(node)
 
 
-def _language(workflow: Workflow, node: Node) -> Iterator[Finding]:
-    if (
-        workflow.value.get("QueryLanguage") == "JSONata"
-        and node.value.get("QueryLanguage") == "JSONPath"
-    ):
-        yield Finding(
-            "V-ST-08",
-            "the document is written in JSONata, so its states are too",
-            node.at("QueryLanguage"),
-            "leave the top at JSONPath and set JSONata on single states",
-            aws=Wording(
-                "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
-                at=node.pointer,
-            ),
-        )
+def _language(node: Node) -> Finding:
+    return Finding(
+        "V-ST-08",
+        "the document is written in JSONata, so its states are too",
+        node.at("QueryLanguage"),
+        "leave the top at JSONPath and set JSONata on single states",
+        aws=Wording(
+            "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
+            at=node.pointer,
+        ),
+    )
 
 
 def _fields(workflow: Workflow, node: Node) -> Iterator[Finding]:
@@ -89,24 +99,25 @@ def _fields(workflow: Workflow, node: Node) -> Iterator[Finding]:
     for field in node.value:
         label = field == "Output" and workflow.template and kind not in ("Succeed", "Fail")
         if field in known and field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY) and not label:
-            yield _other(field, node, node.at(field))
+            yield other_language(field, node, node.at(field))
     for holder, surplus in (("Choices", _RULE_JSONPATH if jsonata else _RULE_JSONATA),):
         for index, rule in objects(node.value, holder):
             for field in rule:
                 if field in surplus:
-                    yield _other(field, node, node.at(holder, index, field))
+                    yield other_language(field, node, node.at(holder, index, field))
     for index, catcher in objects(node.value, "Catch"):
         field = "ResultPath" if jsonata else "Output"
         if field in catcher:
-            yield _other(field, node, node.at("Catch", index, field))
-    for holder in ("ItemReader", "ResultWriter"):
-        block = node.value.get(holder)
-        field = "Parameters" if jsonata else "Arguments"
-        if type(block) is dict and field in block:
-            yield _other(field, node, node.at(holder, field))
+            yield other_language(field, node, node.at("Catch", index, field))
+    for steps, of_jsonpath, of_jsonata in _BLOCKS:
+        block = below(node.value, *steps)
+        for field in of_jsonpath if jsonata else of_jsonata:
+            if field in block:
+                yield other_language(field, node, node.at(*steps, field))
 
 
-def _other(field: str, node: Node, pointer: str) -> Finding:
+def other_language(field: str, node: Node, pointer: str) -> Finding:
+    """Word that a field belongs to the query language that its state is not written in."""
     other = "JSONPath" if node.query_language == "JSONata" else "JSONata"
     return Finding(
         "V-ST-07",
@@ -128,11 +139,12 @@ def _numbers(node: Node) -> Iterator[Finding]:
             words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
             message = f"{field!r} is computed by JSONata only"
             yield Finding(rule, message, node.at(field), aws=Wording(words))
-    batcher = node.value.get("ItemBatcher")
-    for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch"):
-        if type(batcher) is dict and _is_jsonata(batcher.get(field)):
-            place = node.at("ItemBatcher", field)
-            yield Finding("V-MAP-10", f"{field!r} is computed by JSONata only", place)
+    for steps, fields in _BLOCK_NUMBERS:
+        for field in fields:
+            if _is_jsonata(below(node.value, *steps).get(field)):
+                message = f"{field!r} is computed by JSONata only"
+                wording = Wording(aws.expected("integer"))
+                yield Finding("V-MAP-10", message, node.at(*steps, field), aws=wording)
 
 
 def _is_jsonata(value: Json) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, objects, text
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, type_name
@@ -13,6 +13,7 @@ __all__ = ["check"]
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield faults of names and of what only readers look at."""
     yield from _repeated(workflow)
+    yield from _labels(workflow)
     version = workflow.value.get("Version", "1.0")
     if version != "1.0":
         wording = Wording(aws.one_of(["1.0"]) if type(version) is str else aws.expected("string"))
@@ -40,6 +41,23 @@ def _repeated(workflow: Workflow) -> Iterator[Finding]:
             )
         else:
             first[node.name] = node.pointer
+
+
+def _labels(workflow: Workflow) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for node in workflow.nodes():
+        label = text(node.value, "Label")
+        if label in first:
+            yield Finding(
+                "V-MAP-15",
+                f"there is another Map labelled {label!r}",
+                node.at("Label"),
+                "give each its own, as labels name the map runs",
+                related=((first[label], "the other one is here"),),
+                aws=Wording(f"Duplicate Label name: {label}"),
+            )
+        elif label is not None:
+            first[label] = node.at("Label")
 
 
 def _commented(workflow: Workflow) -> Iterator[tuple[str, Mapping[str, Json]]]:

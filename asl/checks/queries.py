@@ -6,7 +6,7 @@ V-JSONATA-*. Specification 3.6.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, below, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.errors import ExpressionFault
@@ -43,14 +43,14 @@ TYPED = {
 """The fields that are computed as a whole -> the type that must come out."""
 
 NESTED = (
-    ("ItemReader", "Arguments", None),
-    ("ItemReader", "ReaderConfig/MaxItems", "number"),
-    ("ItemBatcher", "MaxItemsPerBatch", "number"),
-    ("ItemBatcher", "MaxInputBytesPerBatch", "number"),
-    ("ItemBatcher", "BatchInput", None),
-    ("ResultWriter", "Arguments", None),
+    (("ItemReader",), "Arguments", None),
+    (("ItemReader", "ReaderConfig"), "MaxItems", "number"),
+    (("ItemBatcher",), "MaxItemsPerBatch", "number"),
+    (("ItemBatcher",), "MaxInputBytesPerBatch", "number"),
+    (("ItemBatcher",), "BatchInput", None),
+    (("ResultWriter",), "Arguments", None),
 )
-"""`(holder, field, type)` of the fields below another; without a type they are templates."""
+"""`(way to an object, field of it, type)`; without a type it is a template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,9 @@ def queries_of(node: Node) -> Iterator[Written]:
         for index, entry in objects(state, entries):
             for field in AFTERWARDS:
                 yield from _strings(entry.get(field), node.at(entries, index, field), members)
-    for holder, field, kind in NESTED:
-        steps = field.split("/")
-        value = _below(state.get(holder), steps)
-        yield from _strings(value, node.at(holder, *steps), ALWAYS, kind)
-
-
-def _below(value: Json, steps: list[str]) -> Json:
-    for step in steps:
-        value = value.get(step) if type(value) is dict else None
-    return value
+    for steps, field, kind in NESTED:
+        value = below(state, *steps).get(field)
+        yield from _strings(value, node.at(*steps, field), ALWAYS, kind)
 
 
 def _strings(

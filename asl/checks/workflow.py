@@ -13,8 +13,9 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.jsonata import Query
 from asl.states.base import Node
+from asl.states.distributed import FIELDS as DISTRIBUTING
 
-__all__ = ["Scope", "Suggestions", "Workflow", "entries", "objects", "taken_apart", "text"]
+__all__ = ["Scope", "Suggestions", "Workflow", "below", "entries", "objects", "taken_apart", "text"]
 
 LANGUAGES = ("JSONPath", "JSONata")
 
@@ -136,7 +137,7 @@ def _scopes(
     for node in nodes:
         for place, machine in _machines(node):
             inner = _language(machine, language)
-            isolated = _distributed(machine)
+            isolated = _distributed(node, machine)
             yield from _scopes(machine, place, profile, scope, node.name, inner, isolated)
 
 
@@ -154,7 +155,9 @@ def _machines(node: Node) -> Iterator[tuple[str, Mapping[str, Json]]]:
         yield node.at("Branches", index), branch
 
 
-def _distributed(machine: Mapping[str, Json]) -> bool:
+def _distributed(node: Node, machine: Mapping[str, Json]) -> bool:
+    if node.value.get("Type") == "Map" and not DISTRIBUTING.isdisjoint(node.value):
+        return True
     config = machine.get("ProcessorConfig")
     return type(config) is dict and config.get("Mode") == "DISTRIBUTED"
 
@@ -166,6 +169,14 @@ def objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mappi
         for index, entry in enumerate(value):
             if type(entry) is dict:
                 yield index, entry
+
+
+def below(holder: Mapping[str, Json], *steps: str) -> Mapping[str, Json]:
+    """Return the object at the end of a way, an empty one where there is none."""
+    value: Json = holder
+    for step in steps:
+        value = value.get(step) if type(value) is dict else None
+    return value if type(value) is dict else {}
 
 
 def entries(holder: Mapping[str, Json], field: str) -> list[str]:

@@ -41,6 +41,15 @@ def calling(resource: str) -> Json:
     return machine(S={"Type": "Task", "Resource": resource, "End": True})
 
 
+def sending(**fields: Json) -> Json:
+    resource = "arn:aws:states:::sqs:sendMessage"
+    return machine(S={"Type": "Task", "Resource": resource, "End": True, **fields})
+
+
+def awaiting(**fields: Json) -> Json:
+    return sending(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken", **fields)
+
+
 def computed(expression: Json) -> Json:
     return passing(Parameters={"x.$": expression})
 
@@ -134,6 +143,18 @@ TOP: list[Case] = [
 ]  # fmt: skip
 
 COMMON: list[Case] = [
+    ("V-ST-11", passing(Parameters={"a": {"b": "$.c"}}), f"{S}/Parameters/a/b",
+     passing(Parameters={"a": {"b.$": "$.c"}})),
+    ("V-ST-11", passing(Assign={"a": "States.UUID()"}), f"{S}/Assign/a",
+     passing(Assign={"a.$": "States.UUID()"})),
+    ("V-ST-11", passing(Parameters={"a": "{% 1 %}"}), f"{S}/Parameters/a",
+     jsonata(Output={"a": "{% 1 %}"})),
+    ("V-ST-11", jsonata(Output="$states.input.a"), f"{S}/Output",
+     jsonata(Output="{% $states.input.a %}")),
+    ("V-ST-11", jsonata(Output={"a.$": "$.a"}), f"{S}/Output/a.$", jsonata(Output={"a.$": "$5"})),
+    ("V-ST-12", choice({"Variable": "$.a", "StringEquals": "$.b"}), f"{S}/Choices/0/StringEquals",
+     choice({"Variable": "$.a", "StringEqualsPath": "$.b"})),
+    ("V-ST-12", failing(Error="$.e"), f"{S}/Error", failing(ErrorPath="$.e")),
     ("V-ST-01", machine(S={"End": True}), S, passing()),
     ("V-ST-01", passing(Type="pass"), f"{S}/Type", passing()),
     ("V-ST-02", machine(S={"Type": "Pass"}), S, passing()),
@@ -278,6 +299,13 @@ TASKS: list[Case] = [
     ("V-TASK-08", machine(S={"Type": "Task", "Resource": "arn:x", "Memory": {}, "End": True}),
      f"{S}/Memory", task(Memory={})),
     ("V-TASK-09", task(Parameters=["a"]), f"{S}/Parameters", task(Parameters={"a": 1})),
+    ("V-TASK-10", awaiting(Parameters={"a": 1}), f"{S}/Resource",
+     awaiting(Parameters={"a": [{"t.$": "$$.Task.Token"}]})),
+    ("V-TASK-10", awaiting(Arguments={"a": 1}, QueryLanguage="JSONata"), f"{S}/Resource",
+     awaiting(Arguments={"a": "{% $states.context.Task.Token %}"}, QueryLanguage="JSONata")),
+    ("V-TASK-10", awaiting(), f"{S}/Resource", awaiting(Parameters={"all.$": "$$"})),
+    ("V-TASK-11", sending(Parameters={"t.$": "$$.Task.Token"}), f"{S}/Parameters/t.$",
+     awaiting(Parameters={"t.$": "$$.Task.Token"})),
 ]  # fmt: skip
 
 CHOICES: list[Case] = [
@@ -347,6 +375,28 @@ MAPS: list[Case] = [
     ("V-MAP-13", machine(S={**without(MAP, "ItemProcessor"), "Iterator": PROCESSOR}),
      f"{S}/Iterator", mapping()),
     ("V-MAP-13", mapping(Parameters={}), f"{S}/Parameters", mapping(ItemSelector={})),
+    ("V-MAP-05", reading(MaxItems=1, MaxItemsPath="$.m"),
+     f"{S}/ItemReader/ReaderConfig/MaxItemsPath", reading(MaxItemsPath="$.m")),
+    ("V-MAP-07",
+     mapping(ItemProcessor={**PROCESSOR, "ProcessorConfig": {"ExecutionType": "EXPRESS"}}),
+     f"{S}/ItemProcessor/ProcessorConfig/ExecutionType", mapping(ItemProcessor=DISTRIBUTED)),
+    ("V-MAP-09", reading(InputType="CSV"), f"{S}/ItemReader/ReaderConfig",
+     reading(InputType="CSV", CSVHeaderLocation="FIRST_ROW")),
+    ("V-MAP-09", reading(InputType="JSON", CSVDelimiter="TAB"),
+     f"{S}/ItemReader/ReaderConfig/CSVDelimiter", reading(InputType="JSON")),
+    ("V-MAP-10", mapping(ItemBatcher={"MaxItemsPerBatch": 1, "MaxItemsPerBatchPath": "$.m"}),
+     f"{S}/ItemBatcher/MaxItemsPerBatchPath",
+     mapping(ItemBatcher={"MaxItemsPerBatchPath": "$.m", "MaxInputBytesPerBatch": 5})),
+    ("V-MAP-10", mapping(ItemBatcher={"MaxItemsPerBatch": "{% 5 %}"}),
+     f"{S}/ItemBatcher/MaxItemsPerBatch",
+     mapping(ItemBatcher={"MaxItemsPerBatch": "{% 5 %}"}, QueryLanguage="JSONata")),
+    ("V-MAP-15", machine(S={"Type": "Pass", "Next": "A"}, A={**MAP, "Label": "L", "Next": "B"},
+                         B={**MAP, "Label": "L"}), "/States/B/Label",
+     machine(A={**MAP, "Label": "L", "Next": "B"}, B={**MAP, "Label": "M"})),
+    ("V-MAP-16", mapping(ResultWriter={}), f"{S}/ResultWriter",
+     mapping(ResultWriter={"WriterConfig": {"OutputType": "JSON", "Transformation": "NONE"}})),
+    ("V-MAP-16", mapping(ResultWriter={"Resource": "arn:x"}), f"{S}/ResultWriter",
+     mapping(ResultWriter={"Resource": "arn:x", "Parameters": {"Bucket": "b"}})),
 ]  # fmt: skip
 
 OTHERS: list[Case] = [
@@ -357,6 +407,8 @@ OTHERS: list[Case] = [
     ("V-PAR-03", parallel({**PROCESSOR, "ProcessorConfig": {}}), f"{S}/Branches/0/ProcessorConfig",
      parallel(PROCESSOR)),
     ("V-PASS-01", passing(Result=1, Parameters={}), f"{S}/Parameters", passing(Result=1)),
+    ("V-PASS-02", passing(Result={"a": ["$.b"]}), f"{S}/Result/a/0", passing(Result={"a": "$5"})),
+    ("V-PASS-02", passing(Result="States.UUID()"), f"{S}/Result", passing(Result="States.UUID")),
     ("V-WAIT-01", waiting(), S, waiting(Seconds=0)),
     ("V-WAIT-01", waiting(Seconds=0, SecondsPath="$.s"), S,
      waiting(SecondsPath="$.s")),

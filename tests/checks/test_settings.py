@@ -23,6 +23,15 @@ def resource(**fields: Json) -> Json:
     return machine(**{"Type": "Task", "Resource": LAMBDA, **fields})
 
 
+PROCESSOR = {"StartAt": "I", "States": {"I": {"Type": "Succeed"}}}
+READER = {"Resource": "arn:aws:states:::s3:getObject"}
+ACTIVITY = "arn:aws:states:us-east-1:1:activity:a"
+
+
+def mapping(**fields: Json) -> Json:
+    return machine(**{"Type": "Map", "ItemsPath": "$", "ItemProcessor": PROCESSOR, **fields})
+
+
 def levels(document: Json, **settings: Any) -> dict[tuple[str, str], Severity]:
     return {(each.code, each.pointer): each.severity for each in check(read(document), **settings)}
 
@@ -158,6 +167,31 @@ AGENT_ONLY: list[tuple[Json, str, str]] = [
      f"{S}/InputPath"),
     ({"StartAt": "S", "States": {"S": {"Type": "Fail", "Cause.$": "$.c"}}}, "V-TOP-09",
      f"{S}/Cause.$"),
+    (resource(Resource="arn:aws:states:::lambda:invoke.sync"), "V-TASK-02", f"{S}/Resource"),
+    (resource(Resource="arn:aws:states:::ecs:runTask.sync:2"), "V-TASK-02", f"{S}/Resource"),
+    (resource(Resource="arn:aws:states:::aws-sdk:s3:getObject.sync"), "V-TASK-02", f"{S}/Resource"),
+    (resource(Resource="arn:aws:states:::glue:startJobRun.waitForTaskToken"), "V-TASK-02",
+     f"{S}/Resource"),
+    (resource(Resource=ACTIVITY, Credentials={"RoleArn": "r"}), "V-TASK-06", f"{S}/Credentials"),
+    (mapping(ItemProcessor={**PROCESSOR, "QueryLanguage": "JSONPath"}), "V-TOP-09",
+     f"{S}/ItemProcessor/QueryLanguage"),
+    (mapping(ItemProcessor={**PROCESSOR,
+                            "ProcessorConfig": {"Mode": "INLINE", "ExecutionType": "STANDARD"}}),
+     "V-MAP-07", f"{S}/ItemProcessor/ProcessorConfig/ExecutionType"),
+    (mapping(MaxConcurrencyPath="$$.Execution.Input.n"), "V-MAP-05", f"{S}/MaxConcurrencyPath"),
+    (mapping(ItemBatcher={"MaxItemsPerBatchPath": "$$.Execution.Input.n"}), "V-MAP-05",
+     f"{S}/ItemBatcher/MaxItemsPerBatchPath"),
+    (mapping(ItemReader={"Resource": "arn:aws:states:::s3:putObject"}), "V-MAP-16",
+     f"{S}/ItemReader/Resource"),
+    (mapping(ResultWriter={"Resource": "arn:aws:states:::s3:get", "Parameters": {}}), "V-MAP-16",
+     f"{S}/ResultWriter/Resource"),
+    (mapping(ResultWriter={}), "V-MAP-16", f"{S}/ResultWriter"),
+    (mapping(ItemReader={**READER, "ReaderConfig": {"InputType": "CSV"}}), "V-MAP-09",
+     f"{S}/ItemReader/ReaderConfig"),
+    (machine(Type="Pass", QueryLanguage="JSONata", Result=1), "V-ST-07", f"{S}/Result"),
+    (machine(Type="Pass", QueryLanguage="JSONata", Output="{% 1"), "V-JSONATA-02", f"{S}/Output"),
+    ({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"},
+                                 "B": {"Type": "Pass", "Next": "A"}}}, "V-TOP-12", "/States"),
 ]  # fmt: skip
 
 
@@ -180,9 +214,37 @@ def test_advice_about_agent_tools_is_not_given_under_aws() -> None:
     assert levels(machine(Type="Map", ItemProcessor=inner), profile=AWS) == {}
 
 
-def test_an_express_workflow_cannot_wait_for_a_job() -> None:
-    """AWS refuses `.sync` and callbacks in express workflows only."""
-    document = resource(Resource="arn:aws:states:::ecs:runTask.sync")
+DISTRIBUTED = {**PROCESSOR, "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}}
+JOB = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "End": True}
+
+EXPRESS: list[tuple[Json, str, str, str]] = [
+    (resource(Resource=JOB["Resource"]), "V-TASK-02", f"{S}/Resource",
+     "Express state machine does not support '.sync' service integration"),
+    (resource(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+              Parameters={"t.$": "$$.Task.Token"}), "V-TASK-02", f"{S}/Resource",
+     "Express state machine does not support '.waitForTaskToken' service integration"),
+    (resource(Resource=ACTIVITY), "V-TASK-02", f"{S}/Resource",
+     "Express state machine does not support Activity ARN"),
+    (mapping(ItemProcessor=DISTRIBUTED), "V-MAP-07", f"{S}/ItemProcessor/ProcessorConfig/Mode",
+     "The field 'Mode' with value 'DISTRIBUTED' is not supported inside 'EXPRESS' state machines"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "rule", "pointer", "words"), EXPRESS)
+def test_an_express_workflow_can_do_less(
+    document: Json, rule: str, pointer: str, words: str
+) -> None:
+    """AWS refuses jobs, callbacks, activities and distributed Maps in express workflows only."""
     assert check(read(document), AWS).ok
-    report = check(read(document), AWS, express=True)
-    assert [(each.code, each.pointer) for each in report] == [("V-TASK-02", f"{S}/Resource")]
+    (found,) = check(read(document), AWS, express=True).errors
+    assert (found.code, found.pointer) == (rule, pointer)
+    assert found.aws is not None
+    assert found.aws.message == words
+
+
+def test_children_of_a_distributed_map_may_be_express() -> None:
+    """Then the same holds for them, whatever the workflow around them is."""
+    for kind, accepted in (("STANDARD", True), ("EXPRESS", False)):
+        config = {"Mode": "DISTRIBUTED", "ExecutionType": kind}
+        processor = {"StartAt": "J", "States": {"J": JOB}, "ProcessorConfig": config}
+        assert check(read(mapping(ItemProcessor=processor)), AWS).ok is accepted

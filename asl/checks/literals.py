@@ -1,0 +1,123 @@
+"""Literal texts that look as if they were meant to be evaluated: V-ST-11, V-ST-12, V-PASS-02.
+
+They stay what they are (Specification 3.4, 3.6); AWS warns of most of them too.
+"""
+
+import re
+from collections.abc import Iterator
+
+from asl.checks import queries
+from asl.checks.workflow import Workflow, objects
+from asl.core.diagnostics import Finding, Wording, escape
+from asl.core.values import Json
+from asl.expr.jsonata import expression
+from asl.expr.rules import OPERATORS
+from asl.expr.templates import SUFFIX
+from asl.states.base import Node
+
+__all__ = ["check"]
+
+_PATH = re.compile(r"\$\$?(?:\.[^\W\d]|\[|$)")
+_CALL = re.compile(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
+_VARIABLE = re.compile(r"\$states\.(?:input|result|context|errorOutput)\b")
+TEMPLATES = ("Parameters", "ResultSelector", "ItemSelector", "Assign")
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the literals that their author may have taken for expressions."""
+    for node in workflow.nodes():
+        found = _in_jsonata(node) if node.query_language == "JSONata" else _in_jsonpath(node)
+        yield from (finding for finding in found if not workflow.open(finding.message))
+
+
+def _looks_dynamic(text: str) -> bool:
+    return bool(_PATH.match(text) or _CALL.fullmatch(text))
+
+
+# --------------------------------------------------------------------------------------------
+# JSONPath
+
+
+def _in_jsonpath(node: Node) -> Iterator[Finding]:
+    for field in TEMPLATES:
+        yield from _template(node.value.get(field), node.at(field))
+    for field in ("Choices", "Catch"):
+        for index, entry in objects(node.value, field):
+            yield from _template(entry.get("Assign"), node.at(field, index, "Assign"))
+    if node.value.get("Type") == "Pass":
+        yield from _result(node)
+    yield from _fields(node)
+
+
+def _template(template: Json, pointer: str) -> Iterator[Finding]:
+    for place, key, text in _literals(template, pointer):
+        if expression(text) is not None:
+            yield Finding(
+                "V-ST-11",
+                "JSONata is evaluated in JSONata states only, so this stays text",
+                place,
+                'set "QueryLanguage": "JSONata" on the state',
+                aws=Wording(code=""),
+            )
+        elif key is not None and _looks_dynamic(text):
+            yield Finding(
+                "V-ST-11",
+                f"{text!r} stays text, as its key does not end in {SUFFIX!r}",
+                place,
+                f'write "{key}{SUFFIX}" for what it stands for',
+            )
+
+
+def _literals(
+    template: Json, pointer: str, key: str | None = None
+) -> Iterator[tuple[str, str | None, str]]:
+    """Yield `(pointer, key, text)` of every text that is not evaluated; no key in arrays."""
+    if type(template) is str:
+        yield pointer, key, template
+    elif type(template) is dict:
+        for name, part in template.items():
+            if not name.endswith(SUFFIX):
+                yield from _literals(part, f"{pointer}/{escape(name)}", name)
+    elif type(template) is list:
+        for index, part in enumerate(template):
+            yield from _literals(part, f"{pointer}/{index}")
+
+
+def _result(node: Node) -> Iterator[Finding]:
+    for place, _, text in _literals(node.value.get("Result"), node.at("Result")):
+        if _looks_dynamic(text):
+            message = f"'Result' is taken as it stands, so {text!r} stays text"
+            yield Finding("V-PASS-02", message, place, "use 'Parameters'")
+
+
+def _fields(node: Node) -> Iterator[Finding]:
+    for field in ("Error", "Cause") if node.value.get("Type") == "Fail" else ():
+        yield from _plain(node.value.get(field), node.at(field), field)
+    for index, rule in objects(node.value, "Choices"):
+        for field, value in rule.items():
+            if field in OPERATORS and f"{field}Path" in OPERATORS:
+                yield from _plain(value, node.at("Choices", index, field), field)
+
+
+def _plain(value: Json, pointer: str, field: str) -> Iterator[Finding]:
+    if type(value) is str and _looks_dynamic(value):
+        message = f"{field!r} is taken as it stands, so {value!r} stays text"
+        yield Finding("V-ST-12", message, pointer, f"use '{field}Path' for what it leads to")
+
+
+# --------------------------------------------------------------------------------------------
+# JSONata
+
+
+def _in_jsonata(node: Node) -> Iterator[Finding]:
+    for written in queries.queries_of(node):
+        if _VARIABLE.match(written.text) or _looks_dynamic(written.text):
+            yield Finding(
+                "V-ST-11",
+                f"{written.text!r} stays text, as it does not stand between {{% and %}}",
+                written.pointer,
+                f'write "{{% {written.text} %}}"'
+                if _VARIABLE.match(written.text)
+                else "JSONPath has no meaning in a JSONata state",
+                aws=Wording(code=""),
+            )
