@@ -2,30 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from asl.core.values import Json
 from asl.expr.frame import Frame
+from asl.expr.jsonata import stacks
 from asl.expr.jsonata.analysis import Reference, references
+from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.results import plain
+from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
+from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Undefined", "parse"]
-
-
-class Undefined:
-    """The type of `UNDEFINED`, what an expression gives that finds nothing."""
-
-    def __repr__(self) -> str:
-        return "undefined"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-UNDEFINED = Undefined()
-
-
-class QueryFault(Exception):
-    """An evaluation failed; the text is AWS's, such as `T1006: Attempted to invoke ...`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +29,46 @@ class Query:
     shadowed: frozenset[str]
     members: frozenset[str] | None
     references: tuple[Reference, ...]
-    _engine: Any
+    _closure: Closure
+    _limits: Limits
 
     def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
         """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
-        from asl.expr.jsonata.library import evaluate
+        scope = Scope(Run(bindings, frame, self._limits), None, {})
+        try:
+            return plain(self._closure(UNDEFINED, scope), scope.run)
+        except RecursionError:
+            raise fault("D1011") from None
 
-        return evaluate(self._engine, bindings, frame)
 
-
-def parse(source: str) -> Query:
+def parse(source: str, limits: Limits = LIMITS) -> Query:
     """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong."""
-    from asl.expr.jsonata.library import BUILT_IN, compile
+    from asl.expr.jsonata import syntax
 
-    engine = compile(source)
-    found = references(engine.ast)
+    try:
+        return _parsed(source, limits)
+    except RecursionError:  # perhaps only because the caller's own stack is deep
+        try:
+            return stacks.elsewhere(lambda: _parsed(source, limits))
+        except RecursionError:
+            raise syntax.too_deep(0) from None
+
+
+def _parsed(source: str, limits: Limits) -> Query:
+    from asl.expr.jsonata.closures import compile
+    from asl.expr.jsonata.functions.table import NATIVES
+    from asl.expr.jsonata.syntax import parse
+
+    tree = parse(source)
+    found = references(tree)
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
-    members = None if None in states else frozenset(each for each in states if each is not None)
     return Query(
-        source, frozenset(free - BUILT_IN), frozenset(free & BUILT_IN), members, found, engine
+        source,
+        frozenset(free - NATIVES.keys()),
+        frozenset(free & NATIVES.keys()),
+        None if None in states else frozenset(each for each in states if each is not None),
+        found,
+        compile(tree, NATIVES),
+        limits,
     )

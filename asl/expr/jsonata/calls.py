@@ -1,0 +1,188 @@
+"""Functions as values: built in, written in the query, partially applied, composed."""
+
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+from typing import Any
+
+from asl.expr.jsonata import stacks
+from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.signatures import Signature, parsed
+from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value
+
+
+class Native(Function):
+    """A built-in function. With `scoped` it is called with the scope before its arguments.
+
+    An undefined first argument makes an undefined result, unless the function is `total`.
+    """
+
+    __slots__ = ("call", "scoped", "signature", "total")
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        call: Callable[..., Value],
+        arity: int,
+        *,
+        scoped: bool = False,
+        total: bool = False,
+    ) -> None:
+        super().__init__(name, arity)
+        self.signature = Signature(parsed(signature))
+        self.call = call
+        self.scoped = scoped
+        self.total = total
+
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        """Check the arguments and call the function."""
+        arguments = self.signature.validate(arguments, item)
+        if not self.total and arguments and arguments[0] is UNDEFINED:
+            return UNDEFINED
+        run = scope.run
+        run.steps -= 1
+        for argument in arguments:
+            if type(argument) is str:
+                run.steps -= len(argument) >> 5
+            elif isinstance(argument, list):
+                run.steps -= len(argument)
+        if run.steps < 0:
+            raise run.exhausted()
+        return self.call(scope, *arguments) if self.scoped else self.call(*arguments)
+
+
+class TailCall:
+    """A call in the last place of a function, which its caller carries out."""
+
+    __slots__ = ("arguments", "function", "item", "name", "scope")
+
+    def __init__(
+        self, name: str, function: Closure, arguments: Items[Closure], item: Value, scope: Scope
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.arguments = arguments
+        self.item = item
+        self.scope = scope
+
+
+HOP = 16
+"""After how many nested calls the stack is looked at."""
+
+
+class Lambda(Function):
+    """A function of the query together with the place where it was made."""
+
+    __slots__ = ("body", "item", "parameters", "scope", "signature", "weight")
+
+    def __init__(
+        self,
+        parameters: Items[str],
+        body: Closure,
+        weight: int,
+        signature: Signature | None,
+        item: Value,
+        scope: Scope,
+    ) -> None:
+        super().__init__("", len(parameters))
+        self.parameters = parameters
+        self.body = body
+        self.weight = weight
+        self.signature = signature
+        self.item = item
+        self.scope = scope
+
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        """Call it and whatever it calls in the last place."""
+        run = scope.run
+        run.depth += 1
+        if run.depth > run.limits.depth:
+            raise fault("D1011")
+        if run.depth % HOP == 0 and stacks.cramped():
+            value = stacks.elsewhere(lambda: self._trampoline(arguments, item, scope))
+        else:
+            value = self._trampoline(arguments, item, scope)
+        run.depth -= 1
+        return value
+
+    def _trampoline(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        value = self._enter(arguments, item)
+        while type(value) is TailCall:
+            call = value
+            function = call.function(call.item, call.scope)
+            if not isinstance(function, Function):
+                raise fault("T1006")
+            arguments = [each(call.item, call.scope) for each in call.arguments]
+            try:
+                if type(function) is not Lambda:
+                    return function.apply(arguments, item, scope)
+                value = function._enter(arguments, item)
+            except QueryFault as error:
+                error.fields.setdefault("token", call.name)
+                raise
+        return value
+
+    def _enter(self, arguments: list[Value], item: Value) -> Value:
+        if self.signature is not None:
+            arguments = self.signature.validate(arguments, item)
+        names = dict.fromkeys(self.parameters, UNDEFINED)
+        names.update(zip(self.parameters, arguments, strict=False))
+        run = self.scope.run
+        run.spend(self.weight)
+        return self.body(self.item, Scope(run, self.scope, names))
+
+    def bound(self, arguments: list[Value]) -> "Lambda":
+        """The function with some parameters given; `HOLE` leaves one open."""
+        open_, names = [], {}
+        for index, name in enumerate(self.parameters):
+            value = arguments[index] if index < len(arguments) else UNDEFINED
+            if value is HOLE:
+                open_.append(name)
+            else:
+                names[name] = value
+        scope = Scope(self.scope.run, self.scope, names)
+        return Lambda(open_, self.body, self.weight, None, self.item, scope)
+
+
+HOLE: Any = object()
+"""The `?` of a partial application."""
+
+
+class Partial(Function):
+    """A built-in function with some arguments given."""
+
+    __slots__ = ("function", "given")
+
+    def __init__(self, function: Function, given: list[Value]) -> None:
+        super().__init__(function.name, sum(value is HOLE for value in given))
+        self.function = function
+        self.given = given
+
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        """Call it with the open arguments filled in."""
+        rest = iter(arguments)
+        filled = [next(rest, UNDEFINED) if value is HOLE else value for value in self.given]
+        return self.function.apply(filled, item, scope)
+
+
+class Chain(Function):
+    """`f ~> g`: first f, then g."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Function, second: Function) -> None:
+        super().__init__("", 1)
+        self.first = first
+        self.second = second
+
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        """Apply both in order."""
+        run = scope.run
+        run.spend(1)
+        run.depth += 1
+        if run.depth > run.limits.depth:
+            raise fault("D1011")
+        value = self.second.apply([self.first.apply(arguments[:1], None, scope)], None, scope)
+        run.depth -= 1
+        return value

@@ -1,0 +1,468 @@
+"""From the syntax tree of a query to closures `(context item, scope) -> value`.
+
+The rules are those of JSONata's reference implementation, node by node. What each part costs is
+counted while it is compiled, so that a loop can pay for its body with one subtraction.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from asl.expr.jsonata import operators, paths
+from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
+from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.signatures import Parameter, Signature
+from asl.expr.jsonata.transforms import Transform
+from asl.expr.jsonata.values import (
+    UNDEFINED,
+    Closure,
+    Constructed,
+    Function,
+    Sequence,
+    Value,
+    boolean,
+    collapsed,
+)
+
+Node = Any
+"""A node of the library's tree."""
+
+
+def compile(tree: Node, natives: dict[str, Native]) -> Closure:
+    """Compile a whole query; its functions are looked up in *natives*."""
+    return _Compiler(frozenset(_bound(tree)), natives).compile(tree)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node of the library's tree."""
+    for name in ("lhs", "rhs", "expression", "procedure", "body", "condition", "then", "_else"):
+        yield getattr(node, name)
+    for name in ("pattern", "update", "delete", "group", "expr"):
+        yield getattr(node, name)
+    for name in ("steps", "expressions", "arguments", "predicate", "stages", "terms"):
+        yield from getattr(node, name) or ()
+    for pair in node.lhs_object or ():
+        yield from pair
+
+
+def _walk(tree: Node) -> Iterator[Node]:
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(child for child in children(node) if child is not None)
+
+
+def _bound(tree: Node) -> Iterator[str]:
+    """Yield the names that a query binds itself, anywhere."""
+    for node in _walk(tree):
+        if node.type == "bind":
+            yield node.lhs.value
+        elif node.type == "lambda":
+            yield from (parameter.value for parameter in node.arguments)
+        elif node.type == "index":
+            yield node.value
+        yield from (name for name in (node.focus, node.index) if type(name) is str)
+
+
+_LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
+"""The nodes whose closures leave it to `compile` to collapse a sequence."""
+
+
+class _Compiler:
+    def __init__(self, bound: frozenset[str], natives: dict[str, Native]) -> None:
+        self.bound = bound
+        self.natives = natives
+        self.weight = 0
+        """How many nodes have been compiled so far."""
+
+    def compile(self, node: Node) -> Closure:
+        """Compile a node with the filters and the grouping that belong to it."""
+        self.weight += 1
+        closure: Closure = getattr(self, "_" + node.type)(node)
+        loose = node.type in _LOOSE
+        for each in node.predicate or ():
+            closure = paths.filtered(closure, self.filter(each))
+            loose = True
+        if node.type != "path" and node.group is not None:
+            closure = paths.grouped(closure, self.pairs(node.group.lhs_object))
+            loose = False
+        if node.keep_array and node.type != "path":
+            return _kept(closure)
+        return _collapsing(closure) if loose else closure
+
+    def weighed(self, node: Node) -> tuple[Closure, int]:
+        """Compile a node; also its weight."""
+        before = self.weight
+        return self.compile(node), self.weight - before
+
+    # Values --------------------------------------------------------------------------------------
+
+    def _string(self, node: Node) -> Closure:
+        return constant(paired(node.value))
+
+    def _number(self, node: Node) -> Closure:
+        return constant(node.value)
+
+    _value = _number
+    _regex = _number
+
+    def _variable(self, node: Node) -> Closure:
+        name = node.value
+        if name == "":
+            return lambda item, scope: item
+        default = self.natives.get(name, UNDEFINED)
+        if name in self.bound:
+            return lambda item, scope: scope.look_up(name, default)
+        return lambda item, scope: scope.run.bindings.get(name, default)
+
+    def _parent(self, node: Node) -> Closure:
+        label = node.slot.label
+        return lambda item, scope: scope.look_up(label)
+
+    def _name(self, node: Node) -> Closure:
+        return paths.named(node.value)
+
+    def _wildcard(self, node: Node) -> Closure:
+        return paths.wildcard
+
+    def _descendant(self, node: Node) -> Closure:
+        return paths.descendants
+
+    # Operators -----------------------------------------------------------------------------------
+
+    def _binary(self, node: Node) -> Closure:
+        operator = node.value
+        if operator in ("and", "or"):
+            return self._logical(node)
+        one, other = self.compile(node.lhs), self.compile(node.rhs)
+        if operator in ("+", "-", "*", "/", "%"):
+            apply = operators.arithmetic(operator)
+            return lambda item, scope: apply(one(item, scope), other(item, scope))
+        if operator in ("<", "<=", ">", ">="):
+            apply = operators.comparison(operator)
+            return lambda item, scope: apply(one(item, scope), other(item, scope))
+        combine = _COMBINING[operator]
+        return lambda item, scope: combine(one(item, scope), other(item, scope), scope.run)
+
+    def _logical(self, node: Node) -> Closure:
+        one, other = self.compile(node.lhs), self.compile(node.rhs)
+        if node.value == "and":
+            return lambda item, scope: (
+                truth(one(item, scope), scope) and truth(other(item, scope), scope)
+            )
+        return lambda item, scope: (
+            truth(one(item, scope), scope) or truth(other(item, scope), scope)
+        )
+
+    def _unary(self, node: Node) -> Closure:
+        if node.value == "[":
+            return self._array(node)
+        if node.value == "{":
+            return paths.object_of(self.pairs(node.lhs_object))
+        operand = self.compile(node.expression)
+        return lambda item, scope: operators.negative(operand(item, scope))
+
+    def _array(self, node: Node) -> Closure:
+        constructs = bool(node.consarray)
+        parts = [(each.value == "[", self.compile(each)) for each in node.expressions]
+
+        def array(item: Value, scope: Scope) -> Value:
+            result: list[Value] = []
+            for nested, part in parts:
+                value = part(item, scope)
+                if nested or not isinstance(value, list):
+                    if value is not UNDEFINED:
+                        result.append(value)
+                else:
+                    result += value
+                    scope.run.spend(len(value))
+            scope.run.steps -= len(parts)
+            return Constructed(result) if constructs else result
+
+        return array
+
+    def _condition(self, node: Node) -> Closure:
+        condition, then = self.compile(node.condition), self.compile(node.then)
+        otherwise = NOTHING if node._else is None else self.compile(node._else)
+        return lambda item, scope: (
+            then(item, scope) if truth(condition(item, scope), scope) else otherwise(item, scope)
+        )
+
+    def _bind(self, node: Node) -> Closure:
+        name, expression = node.lhs.value, self.compile(node.rhs)
+
+        def bind(item: Value, scope: Scope) -> Value:
+            value = scope.names[name] = expression(item, scope)
+            return value
+
+        return bind
+
+    def _block(self, node: Node) -> Closure:
+        parts = [self.compile(each) for each in node.expressions]
+        scoped = any(each.type == "bind" for each in _walk(node))
+        if not parts:
+            return NOTHING
+        if len(parts) == 1 and not scoped:
+            return parts[0]
+        *first, last = parts
+
+        def block(item: Value, scope: Scope) -> Value:
+            inner = Scope(scope.run, scope, {})
+            for part in first:
+                part(item, inner)
+            return last(item, inner)
+
+        return block
+
+    # Paths ---------------------------------------------------------------------------------------
+
+    def _path(self, node: Node) -> Closure:
+        names = _plain_names(node)
+        if names is not None:
+            self.weight += len(names)
+            first = node.steps[0]
+            start = self.compile(first) if first.type == "variable" else None
+            return paths.direct(start, names)
+        steps = [self.step(each) for each in node.steps]
+        return paths.path(
+            steps,
+            keep=bool(node.keep_singleton_array),
+            keep_result=bool(node.keep_array),
+            as_tuples=bool(node.tuple),
+            pairs=None if node.group is None else self.pairs(node.group.lhs_object),
+            absolute=node.steps[0].type == "variable",
+        )
+
+    def step(self, node: Node) -> paths.Step:
+        """Compile a step of a path."""
+        if node.type == "sort":
+            self.weight += 1
+            terms = [
+                paths.Term(*self.weighed(term.expression), bool(term.descending))
+                for term in node.terms
+            ]
+            closure, weight = NOTHING, 1
+        else:
+            terms = None
+            closure, weight = self.weighed(node)
+        return paths.Step(
+            closure,
+            weight,
+            [
+                stage.value if stage.type == "index" else self.filter(stage)
+                for stage in node.stages or ()
+            ],
+            terms,
+            node.focus,
+            node.index,
+            None if node.ancestor is None else node.ancestor.label,
+            bool(node.tuple),
+            bool(node.consarray),
+        )
+
+    def filter(self, node: Node) -> paths.Filter:
+        """Compile a filter of a step."""
+        predicate = node.expr
+        if predicate.type == "number" and predicate.predicate is None:
+            return paths.Filter(NOTHING, 1, predicate.value)
+        return paths.Filter(*self.weighed(predicate), None)
+
+    def pairs(self, pairs: list[list[Node]]) -> list[paths.Pair]:
+        """Compile the keys and values of an object."""
+        return [
+            paths.Pair(self.compile(key), self.compile(value), _constant_key(key))
+            for key, value in pairs
+        ]
+
+    # Functions -----------------------------------------------------------------------------------
+
+    def _lambda(self, node: Node) -> Closure:
+        if node.thunk:
+            procedure = self.compile(node.body.procedure)
+            arguments = [self.compile(each) for each in node.body.arguments]
+            name = _called(node.body.procedure)
+            return lambda item, scope: TailCall(name, procedure, arguments, item, scope)
+        parameters = tuple(each.value for each in node.arguments)
+        signature = None if node.signature is None else _signature(node.signature)
+        body, weight = self.weighed(node.body)
+        return lambda item, scope: Lambda(parameters, body, weight, signature, item, scope)
+
+    def _function(self, node: Node, lead: Closure | None = None) -> Closure:
+        procedure = self.compile(node.procedure)
+        arguments = [self.compile(each) for each in node.arguments]
+        if lead is not None:
+            arguments.insert(0, lead)
+        name = _called(node.procedure)
+        meant = self._meant(node.procedure)
+
+        def call(item: Value, scope: Scope) -> Value:
+            function = procedure(item, scope)
+            if not isinstance(function, Function):
+                if function is UNDEFINED and meant(item, scope):
+                    raise fault("T1005", token=name)
+                for argument in arguments:
+                    argument(item, scope)
+                raise fault("T1006", token=name)
+            values = [argument(item, scope) for argument in arguments]
+            try:
+                return function.apply(values, item, scope)
+            except QueryFault as error:
+                error.fields.setdefault("token", name)
+                raise
+
+        return call
+
+    def _meant(self, procedure: Node) -> Closure:
+        """Whether a function exists that a name without a dollar sign may have meant."""
+        if procedure.type != "path":
+            return NOTHING
+        name = procedure.steps[0].value
+        known = name in self.natives
+        return lambda item, scope: known or scope.look_up(str(name)) is not UNDEFINED
+
+    def _partial(self, node: Node) -> Closure:
+        procedure = self.compile(node.procedure)
+        arguments = [
+            constant(HOLE) if each.type == "operator" and each.value == "?" else self.compile(each)
+            for each in node.arguments
+        ]
+        name = _called(node.procedure)
+        meant = self._meant(node.procedure)
+
+        def partial(item: Value, scope: Scope) -> Value:
+            given = [argument(item, scope) for argument in arguments]
+            function = procedure(item, scope)
+            if isinstance(function, Lambda):
+                return function.bound(given)
+            if isinstance(function, Function):
+                return Partial(function, given)
+            if function is UNDEFINED and meant(item, scope):
+                raise fault("T1007", token=name)
+            raise fault("T1008", token=name)
+
+        return partial
+
+    def _apply(self, node: Node) -> Closure:
+        left = self.compile(node.lhs)
+        if node.rhs.type == "function":
+            self.weight += 1
+            return self._function(node.rhs, left)
+        right = self.compile(node.rhs)
+
+        def apply(item: Value, scope: Scope) -> Value:
+            value, function = left(item, scope), right(item, scope)
+            if not isinstance(function, Function):
+                raise fault("T2006", value=function)
+            if isinstance(value, Function):
+                return Chain(value, function)
+            return function.apply([value], None, scope)
+
+        return apply
+
+    def _transform(self, node: Node) -> Closure:
+        pattern, update = self.compile(node.pattern), self.compile(node.update)
+        delete = None if node.delete is None else self.compile(node.delete)
+        clone = self.natives["clone"]
+        return lambda item, scope: Transform(
+            pattern, update, delete, scope.look_up("clone", clone), scope
+        )
+
+
+def _signature(parsed: Any) -> Signature:
+    """The signature of a function in the query, matched in linear time whatever it says."""
+    import re2
+
+    return Signature(
+        [
+            Parameter(
+                each.type,
+                each.regex,
+                re.compile(each.regex.rstrip("?+")) if each.context else None,
+                each.subtype,
+            )
+            for each in parsed._params
+        ],
+        re2.compile,
+    )
+
+
+_COMBINING: dict[str, Callable[..., Value]] = {
+    "=": operators.equality,
+    "!=": operators.inequality,
+    "in": operators.inclusion,
+    "&": operators.concatenation,
+    "..": operators.interval,
+}
+
+
+def constant(value: Value) -> Closure:
+    """The closure that is always *value*."""
+    return lambda item, scope: value
+
+
+NOTHING = constant(UNDEFINED)
+
+
+def truth(value: Value, scope: Scope) -> bool:
+    """The truth of a value."""
+    if value is True or value is False:
+        return bool(value)
+    if isinstance(value, list):
+        scope.run.spend(len(value))
+    return boolean(value)
+
+
+def paired(text: str) -> str:
+    """A string literal whose halves of surrogate pairs, written `\\ud83d\\ude00`, are joined."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _kept(closure: Closure) -> Closure:
+    """`[]` behind an expression: a sequence of one item stays an array."""
+
+    def keep(item: Value, scope: Scope) -> Value:
+        value = closure(item, scope)
+        if type(value) is Sequence and not value.tuples:
+            value.keep = True
+            return collapsed(value)
+        return value
+
+    return keep
+
+
+def _collapsing(closure: Closure) -> Closure:
+    def collapse(item: Value, scope: Scope) -> Value:
+        value = closure(item, scope)
+        return collapsed(value) if type(value) is Sequence else value
+
+    return collapse
+
+
+def _called(procedure: Node) -> Value:
+    """How a function is called in a message; UNDEFINED if it has no name."""
+    name = procedure.steps[0].value if procedure.type == "path" else procedure.value
+    return UNDEFINED if name is None else name
+
+
+def _constant_key(node: Node) -> str | None:
+    plain = node.type == "string" and node.predicate is None and node.group is None
+    return paired(node.value) if plain else None
+
+
+def _plain_names(node: Node) -> tuple[str, ...] | None:
+    """The names of a path that is nothing but names, after a variable perhaps; else None."""
+    first, *rest = node.steps
+    if node.keep_singleton_array or node.tuple or node.group is not None or node.keep_array:
+        return None
+    for each in node.steps:
+        if each.stages or each.predicate or each.group or each.focus or each.tuple:
+            return None
+        if each.index is not None or each.ancestor is not None or each.keep_array:
+            return None
+    if any(each.type != "name" for each in rest) or first.type not in ("name", "variable"):
+        return None
+    return tuple(str(each.value) for each in (rest if first.type == "variable" else node.steps))

@@ -1,0 +1,76 @@
+"""How a query fails: the codes and words of JSONata's reference implementation.
+
+AWS prints them as they are: `T1006: Attempted to invoke a non-function`.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+LONGEST = 1000
+"""How much of a value a message shows, in characters."""
+
+
+class QueryFault(Exception):
+    """An evaluation failed; the text is AWS's, such as `T1006: Attempted to invoke ...`.
+
+    `fields` holds what the message has in its places; places that are not known where the fault
+    arises, such as the name of the function, are filled in on the way out.
+    """
+
+    def __init__(self, code: str, **fields: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return f"{self.code}: {message(self.code, self.fields)}"
+
+
+def fault(code: str, **fields: Any) -> QueryFault:
+    """The fault with this code; *fields* fill the places of its message."""
+    return QueryFault(code, **fields)
+
+
+OWN = {
+    "D1011": "Stack overflow. Check for non-terminating recursive function",
+    "D1012": "Expression evaluation exceeded {{{limit}}} steps. Check for infinite loop",
+    "D1013": "The expression computed a {{{what}}} that exceeds the limit of {{{limit}}}",
+    "D1014": "The result of the expression has no JSON form: {{{what}}}",
+    "D3150": "{{{message}}}",
+}
+"""What only this implementation says: its limits, and failures of AWS's functions."""
+
+
+@cache
+def _messages() -> dict[str, str]:
+    """The library's table, in the words of the JavaScript original that it was ported from."""
+    from asl.expr.jsonata.library import MESSAGES
+
+    ported = {
+        code: text.replace("Object", "function").replace('"', "'").replace("function_name", "name")
+        for code, text in MESSAGES.items()
+    }
+    return ported | OWN
+
+
+def places(code: str) -> list[str]:
+    """The names of the places in the message of a code, in order."""
+    return re.findall(r"\{\{(\w+)\}\}", _messages().get(code, ""))
+
+
+def message(code: str, fields: dict[str, Any]) -> str:
+    """The words for a code: `{{{x}}}` is a field as it is, `{{x}}` as JSON."""
+    template = _messages().get(code, code)
+    text = re.sub(r"\{\{\{(\w+)\}\}\}", lambda place: str(fields.get(place[1], "")), template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: _shown(fields, place[1]), text)
+
+
+def _shown(fields: dict[str, Any], name: str) -> str:
+    from asl.expr.jsonata.numerals import stringified
+    from asl.expr.jsonata.values import UNDEFINED
+
+    if fields.get(name, UNDEFINED) is UNDEFINED:
+        return "undefined"
+    text = stringified(fields[name], LONGEST)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

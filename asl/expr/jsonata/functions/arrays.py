@@ -1,0 +1,155 @@
+"""Functions on arrays, and those that call a function for their items."""
+
+from collections.abc import Iterable
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.paths import merge_sorted
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.values import (
+    UNDEFINED,
+    Function,
+    Sequence,
+    Value,
+    appended,
+    are_numbers,
+    are_strings,
+    boolean,
+    equal,
+)
+
+
+def count(values: Value = UNDEFINED) -> Value:
+    """`$count(array)`; of nothing it is 0."""
+    return 0 if values is UNDEFINED else len(values)
+
+
+def append(scope: Scope, one: Value, other: Value) -> Value:
+    """`$append(array, array)`."""
+    result = appended(one, other)
+    if isinstance(result, list):
+        scope.run.hold(len(result))
+    return result
+
+
+def reverse(values: list[Value]) -> Value:
+    """`$reverse(array)`."""
+    return values if len(values) <= 1 else values[::-1]
+
+
+def zipped(*arrays: Value) -> Value:
+    """`$zip(array, ...)`: the first items, the second ones, ..., as long as all have one."""
+    if not all(isinstance(array, list) for array in arrays):
+        return []
+    return [list(items) for items in zip(*arrays, strict=False)]
+
+
+def distinct(scope: Scope, values: Value) -> Value:
+    """`$distinct(array)`: the first of equal items."""
+    if not isinstance(values, list) or len(values) <= 1:
+        return values
+    scalars: set[tuple[type, Value]] = set()
+    containers: list[Value] = []
+    found: list[Value] = Sequence() if type(values) is Sequence else []
+    for value in values:
+        if isinstance(value, list | dict | Function):
+            if any(equal(value, known, scope.run.spend) for known in containers):
+                continue
+            scope.run.spend(len(containers))
+            containers.append(value)
+        else:
+            key = (bool if type(value) is bool else object, value)
+            if key in scalars:
+                continue
+            scalars.add(key)
+        found.append(value)
+    return found
+
+
+def shuffle(scope: Scope, values: list[Value]) -> Value:
+    """`$shuffle(array)`."""
+    if len(values) <= 1:
+        return values
+    from random import Random
+
+    result = list(values)
+    Random(scope.run.frame.entropy()).shuffle(result)
+    return result
+
+
+def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Value:
+    """`$sort(array, function)`: the function says that its first argument belongs behind."""
+    if len(values) <= 1:
+        return values
+    if function is UNDEFINED:
+        if not are_numbers(values) and not are_strings(values):
+            raise fault("D3070", index=1)
+        scope.run.spend(len(values) * 2)
+        return sorted(values)
+    return merge_sorted(
+        values,
+        lambda one, other: _is_truthy(function.apply([one, other], None, scope)),
+        scope.run,
+    )
+
+
+def _is_truthy(value: Value) -> bool:
+    """What counts as true in JavaScript: every array and object does."""
+    return isinstance(value, list | dict | Function) or (bool(value) and value == value)
+
+
+# Calling a function for each item ----------------------------------------------------------------
+
+
+def call(scope: Scope, function: Function, value: Value, place: Value, whole: Value) -> Value:
+    """Call a function with as many of these arguments as it can use."""
+    arity = function.arity
+    if arity >= 3:
+        return function.apply([value, place, whole], None, scope)
+    return function.apply([value] if arity < 2 else [value, place], None, scope)
+
+
+def mapped(scope: Scope, values: list[Value], function: Function) -> Value:
+    """`$map(array, function)`."""
+    found = Sequence()
+    for index, value in enumerate(values):
+        result = call(scope, function, value, index, values)
+        if result is not UNDEFINED:
+            found.append(result)
+    return found
+
+
+def filtered(scope: Scope, values: list[Value], function: Function) -> Value:
+    """`$filter(array, function)`."""
+    return Sequence(
+        value
+        for index, value in enumerate(values)
+        if boolean(call(scope, function, value, index, values))
+    )
+
+
+def single(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Value:
+    """`$single(array, function)`; raises D3138 and D3139 unless there is exactly one."""
+    found: Iterable[Value] = values if function is UNDEFINED else filtered(scope, values, function)
+    first, *more = [*found] or [_NONE]
+    if first is _NONE:
+        raise fault("D3139")
+    if more:
+        raise fault("D3138")
+    return first
+
+
+_NONE = object()
+
+
+def reduced(
+    scope: Scope, values: list[Value], function: Function, start: Value = UNDEFINED
+) -> Value:
+    """`$reduce(array, function, start)`; raises D3050 for a function of less than two arguments."""
+    if function.arity < 2:
+        raise fault("D3050", index=1)
+    items = list(enumerate(values))
+    result = items.pop(0)[1] if start is UNDEFINED and items else start
+    for index, value in items:
+        arguments = [result, value, index, values][: max(2, min(function.arity, 4))]
+        result = function.apply(arguments, None, scope)
+    return result

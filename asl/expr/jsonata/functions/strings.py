@@ -1,0 +1,286 @@
+"""Functions on strings."""
+
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Iterator
+from math import ceil
+from urllib.parse import quote, unquote_to_bytes
+
+from asl.expr.jsonata import operators
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.patterns import Match, Pattern
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.values import UNDEFINED, Function, Sequence, Value, is_number
+
+
+def string(scope: Scope, value: Value, pretty: Value = UNDEFINED) -> Value:
+    """`$string(value, prettify)`."""
+    return operators.string(value, scope.run, pretty is True)
+
+
+def substring(text: str, start: Value = UNDEFINED, length: Value = UNDEFINED) -> Value:
+    """`$substring(text, start, length)`; a negative start counts from the end."""
+    size = len(text)
+    if start is UNDEFINED:
+        return text if length is UNDEFINED else ""
+    if size + start < 0:
+        start = 0
+    if length is UNDEFINED:
+        return text[_whole(start) :]
+    if length <= 0:
+        return ""
+    end = start + length if start >= 0 else size + start + length
+    return text[_whole(start) : _whole(end)]
+
+
+def _whole(position: int | float) -> int:
+    """A position within a string, rounded towards zero."""
+    return int(max(-(2**31), min(position, 2**31)))
+
+
+def substring_before(text: str, characters: Value) -> Value:
+    """`$substringBefore(text, characters)`; the whole text without them."""
+    return text if characters is UNDEFINED else text.partition(characters)[0] if characters else ""
+
+
+def substring_after(text: str, characters: Value) -> Value:
+    """`$substringAfter(text, characters)`; the whole text without them."""
+    if characters is UNDEFINED or characters not in text:
+        return text
+    return text[text.index(characters) + len(characters) :]
+
+
+def trim(text: str) -> Value:
+    """`$trim(text)`: no blanks around, single ones within."""
+    return re.sub("[ \t\n\r]+", " ", text).strip(" ")
+
+
+def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) -> Value:
+    """`$pad(text, width, characters)`: on the right, with a negative width on the left."""
+    if width is UNDEFINED:
+        return text
+    missing = abs(width) - len(text)
+    if missing <= 0:
+        return text
+    size = ceil(missing) if missing < 2**53 else 2**53
+    scope.run.write(size)
+    filler = " " if characters is UNDEFINED or not characters else characters
+    padding = (filler * (size // len(filler) + 1))[: int(missing) if len(filler) > 1 else size]
+    return text + padding if width > 0 else padding + text
+
+
+def contains(scope: Scope, text: str, token: Value) -> Value:
+    """`$contains(text, string or pattern)`."""
+    if type(token) is str:
+        return token in text
+    return next(_matches(scope, token, text, 2), None) is not None
+
+
+def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> Value:
+    """`$match(text, pattern, limit)`: an object for every match."""
+    most = _limit(limit, "D3040")
+    found = Sequence()
+    if most:
+        for each in _matches(scope, pattern, text, 2):
+            found.append({"match": each.text, "index": each.start, "groups": list(each.groups)})
+            scope.run.spend(8)
+            if len(found) >= most:
+                break
+    return found
+
+
+def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -> Value:
+    """`$split(text, string or pattern, limit)`."""
+    most = _limit(limit, "D3020")
+    if most == 0:
+        return []
+    if type(separator) is str:
+        parts = text.split(separator) if separator else list(text)
+        return parts if limit is UNDEFINED else parts[: int(limit)]
+    parts, start = [], 0
+    for each in _matches(scope, separator, text, 2):
+        parts.append(text[start : each.start])
+        start = each.end
+        scope.run.spend(2)
+        if len(parts) >= most:
+            return parts
+    return [*parts, text[start:]]
+
+
+def replace(
+    scope: Scope, text: str, pattern: Value, replacement: Value, limit: Value = UNDEFINED
+) -> Value:
+    """`$replace(text, string or pattern, string or function, limit)`."""
+    if pattern == "":
+        raise fault("D3010", value=pattern, index=2)
+    most = _limit(limit, "D3011")
+    if most == 0:
+        return text
+    if type(pattern) is str:
+        if type(replacement) is not str:
+            raise fault("T0410", value=replacement, index=3)
+        count = min(text.count(pattern), most)
+        scope.run.write(len(text) + int(count) * max(0, len(replacement) - len(pattern)))
+        return text.replace(pattern, replacement, int(count))
+    substitute = _substitute(scope, replacement)
+    parts: list[str] = []
+    position, size = 0, len(text)
+    for count, each in enumerate(_matches(scope, pattern, text, 2), 1):
+        new = substitute(each)
+        if type(new) is not str:
+            raise fault("D3012", value=new)
+        parts += [text[position : each.start], new]
+        position = each.start + len(each.text)
+        size += len(new)
+        scope.run.spend(4)
+        if count >= most or size > scope.run.limits.characters:
+            break
+    scope.run.write(size)
+    return "".join([*parts, text[position:]])
+
+
+INFINITE = float("inf")
+
+
+def _limit(limit: Value, code: str) -> int | float:
+    """The largest number of matches: as many as there are if it is undefined."""
+    if limit is UNDEFINED:
+        return INFINITE
+    if limit < 0:
+        raise fault(code, value=limit)
+    return ceil(limit) if is_number(limit) else INFINITE
+
+
+def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
+    """The matches of a pattern, or of a function that answers as one would."""
+    if isinstance(matcher, Pattern):
+        yield from matcher.matches(text)
+        return
+    if not isinstance(matcher, Function):
+        raise fault("T0410", value=matcher, index=place)
+    found = matcher.apply([text], None, scope)
+    while found is not UNDEFINED:
+        if type(found) is not dict or not (
+            isinstance(found.get("groups"), list) or isinstance(found.get("next"), Function)
+        ):
+            raise fault("T1010")
+        try:
+            each = Match(found["match"], found["start"], found["end"], tuple(found["groups"]))
+        except (KeyError, TypeError):
+            raise fault("T1010") from None
+        if type(each.text) is not str or type(each.start) is not int or type(each.end) is not int:
+            raise fault("T1010")
+        yield each
+        scope.run.spend(8)
+        following = found.get("next", UNDEFINED)
+        if not isinstance(following, Function):
+            raise fault("T1010")
+        found = following.apply([], None, scope)
+
+
+def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
+    """What replaces a match: `$1` in a string stands for a group, `$0` for the match."""
+    if isinstance(replacement, Function):
+
+        def call(match: Match) -> Value:
+            groups = list(match.groups)
+            found = {"match": match.text, "start": match.start, "end": match.end, "groups": groups}
+            return replacement.apply([found], None, scope)
+
+        return call
+    if type(replacement) is not str:
+        raise fault("T0410", value=replacement, index=3)
+    return lambda match: "".join(_expanded(replacement, match))
+
+
+def _expanded(template: str, match: Match) -> Iterator[str]:
+    position = 0
+    groups = match.groups
+    while (dollar := template.find("$", position)) != -1:
+        yield template[position:dollar]
+        position = dollar + 1
+        following = template[position : position + 1]
+        if following == "$":
+            yield "$"
+            position += 1
+        elif following == "0":
+            yield match.text
+            position += 1
+        else:
+            width = len(str(len(groups))) if groups else 1
+            digits = re.match("[0-9]*", template[position : position + width])
+            number = digits[0] if digits is not None else ""
+            if width > 1 and number and int(number) > len(groups):
+                number = number[:-1]
+            if number:
+                index = int(number)
+                if 0 < index <= len(groups) and groups[index - 1] is not UNDEFINED:
+                    yield groups[index - 1]
+                position += len(str(index))
+            else:
+                yield "$"
+    yield template[position:]
+
+
+def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
+    """`$join(strings, separator)`."""
+    between = "" if separator is UNDEFINED else separator
+    scope.run.write(sum(map(len, texts)) + len(between) * max(0, len(texts) - 1))
+    return between.join(texts)
+
+
+def base64encode(text: str) -> Value:
+    """`$base64encode(text)`: of the low bytes of its characters."""
+    return b64encode(bytes(ord(character) & 0xFF for character in text)).decode()
+
+
+def base64decode(text: str) -> Value:
+    """`$base64decode(text)`: every byte becomes a character."""
+    cleaned = re.sub("[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
+    if len(cleaned) % 4 == 1:
+        cleaned = cleaned[:-1]
+    try:
+        return b64decode(cleaned + "=" * (-len(cleaned) % 4)).decode("latin-1")
+    except NotBase64:
+        return ""
+
+
+_URL_SAFE = str.maketrans("-_", "+/")
+_COMPONENT = "-_.!~*'()"
+_WHOLE = _COMPONENT + ";/?:@&=+$,#"
+
+
+def encoder(name: str, safe: str) -> Callable[[str], Value]:
+    """`$encodeUrl` or `$encodeUrlComponent`; raises D3140 for half a surrogate pair."""
+
+    def encode(text: str) -> Value:
+        try:
+            return quote(text, safe=safe)
+        except UnicodeEncodeError:
+            raise fault("D3140", value=text, name=name) from None
+
+    return encode
+
+
+def decoder(name: str, kept: str) -> Callable[[str], Value]:
+    """`$decodeUrl` or `$decodeUrlComponent`; raises D3140 for what is no URL."""
+    pattern = re.compile("%(?![0-9A-Fa-f]{2})")
+    reserved = re.compile("%(" + "|".join(f"{ord(each):02x}" for each in kept) + ")", re.I)
+
+    def decode(text: str) -> Value:
+        if pattern.search(text):
+            raise fault("D3140", value=text, name=name)
+        kept_text = reserved.sub(r"%25\1", text) if kept else text
+        try:
+            return unquote_to_bytes(kept_text).decode()
+        except UnicodeError:
+            raise fault("D3140", value=text, name=name) from None
+
+    return decode
+
+
+encode_url_component = encoder("encodeUrlComponent", _COMPONENT)
+encode_url = encoder("encodeUrl", _WHOLE)
+decode_url_component = decoder("decodeUrlComponent", "")
+decode_url = decoder("decodeUrl", ";/?:@&=+$,#")

@@ -1,0 +1,121 @@
+"""All built-in functions by name, with their signatures.
+
+`arity` is the number of arguments that a function takes when another one calls it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.functions import arrays, aws, numbers, objects, strings
+from asl.expr.jsonata.pictures import decimals, integers, moments
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.transforms import copied
+from asl.expr.jsonata.values import Value
+
+
+def _lowercase(text: str) -> Value:
+    return text.lower()
+
+
+def _uppercase(text: str) -> Value:
+    return text.upper()
+
+
+def _clone(scope: Scope, value: Value) -> Value:
+    return copied(value, scope.run)
+
+
+_PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
+    "sum": ("<a<n>:n>", numbers.total, 1),
+    "max": ("<a<n>:n>", numbers.largest, 1),
+    "min": ("<a<n>:n>", numbers.smallest, 1),
+    "average": ("<a<n>:n>", numbers.average, 1),
+    "number": ("<(nsb)-:n>", numbers.number, 1),
+    "floor": ("<n-:n>", numbers.floor, 1),
+    "ceil": ("<n-:n>", numbers.ceil, 1),
+    "round": ("<n-n?:n>", numbers.rounded, 2),
+    "abs": ("<n-:n>", numbers.absolute, 1),
+    "sqrt": ("<n-:n>", numbers.square_root, 1),
+    "power": ("<n-n:n>", numbers.power, 2),
+    "formatBase": ("<n-n?:s>", numbers.format_base, 2),
+    "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
+    "formatInteger": ("<n-s:s>", integers.format_integer, 2),
+    "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
+    "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
+    "substring": ("<s-nn?:s>", strings.substring, 3),
+    "substringBefore": ("<s-s:s>", strings.substring_before, 2),
+    "substringAfter": ("<s-s:s>", strings.substring_after, 2),
+    "lowercase": ("<s-:s>", _lowercase, 1),
+    "uppercase": ("<s-:s>", _uppercase, 1),
+    "length": ("<s-:n>", len, 1),
+    "trim": ("<s-:s>", strings.trim, 1),
+    "base64encode": ("<s-:s>", strings.base64encode, 1),
+    "base64decode": ("<s-:s>", strings.base64decode, 1),
+    "encodeUrlComponent": ("<s-:s>", strings.encode_url_component, 1),
+    "encodeUrl": ("<s-:s>", strings.encode_url, 1),
+    "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
+    "decodeUrl": ("<s-:s>", strings.decode_url, 1),
+    "boolean": ("<x-:b>", objects.truth, 1),
+    "not": ("<x-:b>", objects.negation, 1),
+    "type": ("<x:s>", objects.kind, 1),
+    "merge": ("<a<o>:o>", objects.merge, 1),
+    "reverse": ("<a:a>", arrays.reverse, 1),
+}
+"""Functions of their arguments alone."""
+
+_SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
+    "string": ("<x-b?:s>", strings.string, 1),
+    "pad": ("<s-ns?:s>", strings.pad, 3),
+    "match": ("<s-f<s:o>n?:a<o>>", strings.match, 3),
+    "contains": ("<s-(sf):b>", strings.contains, 2),
+    "replace": ("<s-(sf)(sf)n?:s>", strings.replace, 4),
+    "split": ("<s-(sf)n?:a<s>>", strings.split, 3),
+    "join": ("<a<s>s?:s>", strings.join, 2),
+    "map": ("<af>", arrays.mapped, 2),
+    "filter": ("<af>", arrays.filtered, 2),
+    "single": ("<af?>", arrays.single, 2),
+    "reduce": ("<afj?:j>", arrays.reduced, 3),
+    "sort": ("<af?:a>", arrays.sort, 2),
+    "shuffle": ("<a:a>", arrays.shuffle, 1),
+    "distinct": ("<x:x>", arrays.distinct, 1),
+    "lookup": ("<x-s:x>", objects.lookup, 2),
+    "spread": ("<x-:a<o>>", objects.spread, 1),
+    "each": ("<o-f:a>", objects.each, 2),
+    "sift": ("<o-f?:o>", objects.sift, 2),
+    "clone": ("<(oa)-:o>", _clone, 1),
+    "toMillis": ("<s-s?:n>", moments.to_millis, 2),
+    "partition": ("<an:a<a>>", aws.partition, 2),
+    "hash": ("<xs:s>", aws.hashed, 2),
+    "parse": ("<s-:x>", aws.parse, 1),
+}
+"""Functions that call others, or whose work is counted."""
+
+_TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
+    "count": ("<a:n>", arrays.count, 1, False),
+    "zip": ("<a+>", arrays.zipped, 0, False),
+    "exists": ("<x:b>", objects.exists, 1, False),
+    "error": ("<s?:x>", objects.error, 1, False),
+    "assert": ("<bs?:x>", objects.insist, 2, False),
+    "append": ("<xx:a>", arrays.append, 2, True),
+    "keys": ("<x-:a<s>>", objects.keys, 1, True),
+    "now": ("<s?s?:s>", moments.now, 2, True),
+    "millis": ("<:n>", moments.millis, 0, True),
+    "range": ("<n?n?n?:a<n>>", aws.span, 3, True),
+    "random": ("<n?:n>", aws.random, 1, True),
+    "uuid": ("<:s>", aws.uuid, 0, True),
+}
+"""Functions that give something even for undefined, and whether they are scoped."""
+
+
+def _natives() -> Iterator[Native]:
+    for name, (signature, call, arity) in _PURE.items():
+        yield Native(name, signature, call, arity)
+    for name, (signature, call, arity) in _SCOPED.items():
+        yield Native(name, signature, call, arity, scoped=True)
+    for name, (signature, call, arity, scoped) in _TOTAL.items():
+        yield Native(name, signature, call, arity, scoped=scoped, total=True)
+
+
+NATIVES: dict[str, Native] = {native.name: native for native in _natives()}
+"""Every function by name; `$eval` is none of them (AWS)."""

@@ -1,0 +1,172 @@
+"""The operators of the language on values."""
+
+from collections.abc import Callable
+from math import fmod
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.numerals import SAFE, TooLong, double, normal, text
+from asl.expr.jsonata.scopes import Run
+from asl.expr.jsonata.values import (
+    INFINITY,
+    UNDEFINED,
+    Function,
+    Value,
+    equal,
+    identical,
+    is_number,
+    listed,
+)
+
+
+def _quotient(one: float, other: float) -> float:
+    if other:
+        return one / other
+    return NAN if not one or one != one else INFINITY if one > 0 else -INFINITY
+
+
+def _remainder(one: float, other: float) -> float:
+    return fmod(one, other) if other else NAN
+
+
+def _product(one: float, other: float) -> float:
+    return one * other
+
+
+NAN = float("nan")
+
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": _product,
+    "/": _quotient,
+    "%": _remainder,
+}
+
+
+def arithmetic(operator: str) -> Callable[[Value, Value], Value]:
+    """The arithmetic operator; undefined if a side is, raises T2001 and T2002 for non-numbers."""
+    compute = _ARITHMETIC[operator]
+    exact = operator in "+-*"
+
+    def apply(one: Value, other: Value) -> Value:
+        if exact and type(one) is int and type(other) is int:
+            result = compute(one, other)
+            if -SAFE <= result <= SAFE and -SAFE <= one <= SAFE and -SAFE <= other <= SAFE:
+                return result
+        if one is not UNDEFINED and not is_number(one):
+            raise fault("T2001", token=operator, value=one)
+        if other is not UNDEFINED and not is_number(other):
+            raise fault("T2002", token=operator, value=other)
+        if one is UNDEFINED or other is UNDEFINED:
+            return UNDEFINED
+        return normal(compute(double(one), double(other)))
+
+    return apply
+
+
+def negative(value: Value) -> Value:
+    """The value with the other sign; raises D1002 for a non-number."""
+    if value is UNDEFINED:
+        return UNDEFINED
+    if not is_number(value):
+        raise fault("D1002", token="-", value=value)
+    return -value
+
+
+_ORDER: dict[str, Callable[[Value, Value], bool]] = {
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+}
+
+
+def comparison(operator: str) -> Callable[[Value, Value], Value]:
+    """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order."""
+    holds = _ORDER[operator]
+
+    def apply(one: Value, other: Value) -> Value:
+        left, right = _kind(one), _kind(other)
+        if left is None or right is None:
+            raise fault("T2010", token=operator, value=one if left is None else other)
+        if one is UNDEFINED or other is UNDEFINED:
+            return UNDEFINED
+        if left is not right:
+            raise fault("T2009", token=operator, value=one, value2=other)
+        return holds(one, other)
+
+    return apply
+
+
+def _kind(value: Value) -> object:
+    """What a value is compared as; None for what has no order."""
+    kind = type(value)
+    if kind is str or value is UNDEFINED:
+        return kind
+    return float if kind is int or kind is float else None
+
+
+def equality(one: Value, other: Value, run: Run) -> bool:
+    """Deep equality; nothing is equal to undefined."""
+    if one is UNDEFINED or other is UNDEFINED:
+        return False
+    return equal(one, other, run.spend)
+
+
+def inequality(one: Value, other: Value, run: Run) -> bool:
+    """The opposite of equality, except that nothing differs from undefined."""
+    if one is UNDEFINED or other is UNDEFINED:
+        return False
+    return not equal(one, other, run.spend)
+
+
+def inclusion(one: Value, other: Value, run: Run) -> bool:
+    """Whether the left side is an item of the right one."""
+    if one is UNDEFINED or other is UNDEFINED:
+        return False
+    items = listed(other)
+    run.spend(len(items))
+    return any(identical(item, one) for item in items)
+
+
+def concatenation(one: Value, other: Value, run: Run) -> str:
+    """Both as strings, in a row."""
+    left, right = string(one, run), string(other, run)
+    run.write(len(left) + len(right))
+    return left + right
+
+
+def string(value: Value, run: Run, pretty: bool = False) -> str:
+    """The value as `$string` writes it; undefined is empty."""
+    if type(value) is str:
+        return value
+    if value is UNDEFINED or isinstance(value, Function):
+        return ""
+    if type(value) is float and value in (INFINITY, -INFINITY):
+        raise fault("D3001", value=value)
+    try:
+        written = text(value, run.limits.characters, pretty)
+    except TooLong:
+        raise fault("D1013", what="string", limit=f"{run.limits.characters} characters") from None
+    run.spend(len(written) >> 3)
+    return written
+
+
+def interval(one: Value, other: Value, run: Run) -> Value:
+    """The integers from one to the other; raises T2003, T2004 and D2014."""
+    if one is not UNDEFINED and not _is_integer(one):
+        raise fault("T2003", token="..", value=one)
+    if other is not UNDEFINED and not _is_integer(other):
+        raise fault("T2004", token="..", value=other)
+    if one is UNDEFINED or other is UNDEFINED or one > other:
+        return UNDEFINED
+    first, last = int(one), int(other)
+    size = last - first + 1
+    if size > run.limits.items:
+        raise fault("D2014", token="..", value=size)
+    run.spend(size)
+    return list(range(first, last + 1))
+
+
+def _is_integer(value: Value) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())

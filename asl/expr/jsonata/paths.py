@@ -1,0 +1,537 @@
+"""Paths: steps that map over items, filters, sorting, bound variables, grouping.
+
+A step is applied to every item of the sequence before it and the results are flattened into one.
+Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the path carries
+*tuples*: dicts with the item at `@` and the bound variables next to it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor
+from typing import Any
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.values import (
+    UNDEFINED,
+    Closure,
+    Constructed,
+    Sequence,
+    Value,
+    are_numbers,
+    boolean,
+    collapsed,
+    is_number,
+    listed,
+    symbol,
+)
+
+ITEM = "@"
+"""Where a tuple has its item; no variable can be called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`[...]` behind a step: an index that is known, or a predicate of the given weight."""
+
+    predicate: Closure
+    weight: int
+    index: int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One expression of `^(...)`."""
+
+    key: Closure
+    weight: int
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A key and a value of an object; `name` is the key if it is written out."""
+
+    key: Closure
+    value: Closure
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a path; stages are filters, or the name of a variable that counts."""
+
+    closure: Closure
+    weight: int
+    stages: list[Filter | str]
+    terms: list[Term] | None
+    focus: str | None
+    index: str | None
+    ancestor: str | None
+    tuples: bool
+    constructs: bool
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def member(value: Value, name: str) -> Value:
+    """What is found under a name: a member of an object, or those of the objects in an array."""
+    if type(value) is dict:
+        return value.get(name, UNDEFINED)
+    if not isinstance(value, list):
+        return UNDEFINED
+    found = Sequence()
+    for item in value:
+        inner = item.get(name, UNDEFINED) if type(item) is dict else member(item, name)
+        if isinstance(inner, list):
+            found.extend(inner)
+        elif inner is not UNDEFINED:
+            found.append(inner)
+    return found
+
+
+def named(name: str) -> Closure:
+    """The step that looks up a name."""
+
+    def step(item: Value, scope: Scope) -> Value:
+        if type(item) is dict:
+            return collapsed(item.get(name, UNDEFINED))
+        return collapsed(_counted_member(item, name, scope.run))
+
+    return step
+
+
+def _counted_member(value: Value, name: str, run: Run) -> Value:
+    if isinstance(value, list):
+        run.spend(len(value))
+    return member(value, name)
+
+
+def direct(start: Closure | None, names: tuple[str, ...]) -> Closure:
+    """A path of names only, from a variable or from the context item.
+
+    As long as it meets objects it is a row of look-ups.
+    """
+
+    def walk(item: Value, scope: Scope) -> Value:
+        value = item if start is None else start(item, scope)
+        for position, name in enumerate(names):
+            if type(value) is not dict:
+                whole = start is not None or position > 0
+                return _through_arrays(value, names, position, whole, scope.run)
+            value = value.get(name, UNDEFINED)
+        return collapsed(value) if type(value) is Sequence else value
+
+    return walk
+
+
+def _through_arrays(
+    value: Value, names: tuple[str, ...], position: int, whole: bool, run: Run
+) -> Value:
+    """Go on from the first value that is no object; *whole* says that it is a step's result."""
+    if not isinstance(value, list):
+        return UNDEFINED
+    items: list[Value] = [value] if type(value) is Constructed and whole else value
+    last = len(names) - 1
+    for place in range(position, len(names)):
+        name = names[place]
+        run.spend(len(items) + 1)
+        found: list[Value] = []
+        for item in items:
+            inner = (
+                item.get(name, UNDEFINED)
+                if type(item) is dict
+                else collapsed(_counted_member(item, name, run))
+            )
+            if inner is not UNDEFINED:
+                found.append(inner)
+        if place == last:
+            return collapsed(_flat(found, True, run))
+        items = _flat(found, False, run)
+        if not items:
+            return UNDEFINED
+    return UNDEFINED
+
+
+def _flat(found: list[Value], last: bool, run: Run) -> list[Value]:
+    """The results of a step as one sequence; a single array at the end of a path stays itself."""
+    if last and len(found) == 1 and isinstance(found[0], list) and type(found[0]) is not Sequence:
+        array: list[Value] = found[0]
+        return array
+    flat = Sequence()
+    for value in found:
+        if isinstance(value, list) and type(value) is not Constructed:
+            flat.extend(value)
+            run.spend(len(value))
+        else:
+            flat.append(value)
+    return flat
+
+
+def wildcard(item: Value, scope: Scope) -> Value:
+    """`*`: the values of an object, arrays among them flattened."""
+    if type(item) is dict:
+        values: Any = item.values()
+    elif isinstance(item, list):
+        values = item
+    else:
+        return UNDEFINED
+    found = Sequence()
+    plain = False
+    for value in values:
+        if isinstance(value, list):
+            found.extend(_flattened(value, scope.run))
+            plain = True
+        else:
+            found.append(value)
+    scope.run.spend(len(found))
+    return list(found) if plain else found
+
+
+def _flattened(items: list[Value], run: Run) -> Iterator[Value]:
+    """Yield what is in nested arrays, in order."""
+    stack = [iter(items)]
+    while stack:
+        for item in stack[-1]:
+            run.spend(1)
+            if isinstance(item, list):
+                stack.append(iter(item))
+                break
+            yield item
+        else:
+            stack.pop()
+
+
+def descendants(item: Value, scope: Scope) -> Value:
+    """`**`: the item and everything within it, except arrays themselves."""
+    if item is UNDEFINED:
+        return UNDEFINED
+    found = Sequence()
+    todo = [item]
+    while todo:
+        value = todo.pop()
+        scope.run.spend(1)
+        if isinstance(value, list):
+            todo.extend(reversed(value))
+            continue
+        found.append(value)
+        if type(value) is dict:
+            todo.extend(reversed(value.values()))
+    return found[0] if len(found) == 1 else found
+
+
+# Paths -------------------------------------------------------------------------------------------
+
+
+def path(
+    steps: list[Step],
+    *,
+    keep: bool,
+    keep_result: bool,
+    as_tuples: bool,
+    pairs: list[Pair] | None,
+    absolute: bool,
+) -> Closure:
+    """A path with everything that a step can have.
+
+    `keep` is `[]` at one of its steps, `keep_result` behind it; `as_tuples` says that a `%` around
+    it needs the tuples, `absolute` that it begins with a variable.
+    """
+    last = len(steps) - 1
+
+    def walk(item: Value, scope: Scope) -> Value:
+        items: Any = item if isinstance(item, list) and not absolute else Sequence([item])
+        result: Any = UNDEFINED
+        tuples: Any = None
+        streaming = False
+        for place, step in enumerate(steps):
+            streaming = streaming or step.tuples
+            if place == 0 and step.constructs:
+                result = step.closure(items, scope)
+            elif streaming:
+                tuples = _tuple_step(step, items, tuples, scope)
+            else:
+                result = _step(step, items, scope, place == last)
+            if not streaming and (result is UNDEFINED or not result):
+                break
+            if step.focus is None:
+                items = result
+        if streaming:
+            result = tuples if as_tuples else Sequence(each[ITEM] for each in tuples)
+        if keep:
+            if type(result) is Constructed:
+                result = Sequence([result])
+            if type(result) is Sequence:
+                result.keep = True
+        if pairs is not None:
+            return group(pairs, tuples if streaming else result, scope)
+        if keep_result and type(result) is Sequence:
+            result.keep = True
+        return collapsed(result)
+
+    return walk
+
+
+def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
+    if step.terms is not None:
+        return _staged(step.stages, _sorted(step.terms, items, scope), scope)
+    scope.run.spend(len(items) * step.weight)
+    closure = step.closure
+    found: list[Value] = []
+    if step.stages:
+        for item in items:
+            value = closure(item, scope)
+            for stage in step.stages:
+                assert isinstance(stage, Filter)
+                value = select(stage, value, scope)
+            if value is not UNDEFINED:
+                found.append(value)
+    else:
+        found = [value for item in items if (value := closure(item, scope)) is not UNDEFINED]
+    scope.run.spend(len(found))
+    return _flat(found, last, scope.run)
+
+
+def _staged(stages: list[Filter | str], items: Value, scope: Scope) -> Value:
+    """Apply the stages to a whole sequence of items or tuples."""
+    for stage in stages:
+        if isinstance(stage, str):
+            for index, each in enumerate(items):
+                each[stage] = index
+        else:
+            items = select(stage, items, scope)
+    return items
+
+
+def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
+    if step.terms is not None:
+        if tuples is not None:
+            result = _sorted(step.terms, tuples, scope)
+        else:
+            ordered = _sorted(step.terms, items, scope)
+            numbered = ({ITEM: item, step.index: place} for place, item in enumerate(ordered))
+            result = Sequence(numbered, tuples=True)
+        return _staged(step.stages, result, scope)
+    result = Sequence(tuples=True)
+    if tuples is None:
+        tuples = [{ITEM: item} for item in items]
+    scope.run.spend(len(tuples) * step.weight)
+    for each in tuples:
+        found = step.closure(each[ITEM], Scope(scope.run, scope, dict(each)))
+        if found is UNDEFINED:
+            continue
+        nested = type(found) is Sequence and found.tuples
+        for index, value in enumerate(listed(found)):
+            new = dict(each)
+            if nested:
+                new.update(value)
+            else:
+                if step.focus is not None:
+                    new[step.focus] = value
+                else:
+                    new[ITEM] = value
+                if step.index is not None:
+                    new[step.index] = index
+                if step.ancestor is not None:
+                    new[step.ancestor] = each[ITEM]
+            result.append(new)
+            scope.run.steps -= 8
+        scope.run.spend(1)
+    return _staged(step.stages, result, scope)
+
+
+# Filters -----------------------------------------------------------------------------------------
+
+
+def filtered(closure: Closure, filter: Filter) -> Closure:
+    """An expression with a filter behind it."""
+    return lambda item, scope: select(filter, closure(item, scope), scope)
+
+
+def select(filter: Filter, value: Value, scope: Scope) -> Value:
+    """The items that a filter lets through: by truth of the predicate, or by index."""
+    items: list[Value] = value if isinstance(value, list) else Sequence([value])
+    tuples = type(items) is Sequence and items.tuples
+    chosen = Sequence(tuples=tuples)
+    if filter.index is not None:
+        place = floor(filter.index)
+        place = place if place >= 0 else len(items) + place
+        if 0 <= place < len(items) and items[place] is not UNDEFINED:
+            item = items[place]
+            if isinstance(item, list):
+                return item
+            chosen.append(item)
+        return chosen
+    scope.run.spend(len(items) * filter.weight)
+    predicate = filter.predicate
+    size = len(items)
+    for index, item in enumerate(items):
+        if tuples:
+            found = predicate(item[ITEM], Scope(scope.run, scope, dict(item)))
+        else:
+            found = predicate(item, scope)
+        if found is True:
+            chosen.append(item)
+        elif found is not False and found is not UNDEFINED:
+            places = listed(found)
+            if is_number(found) or (isinstance(found, list) and are_numbers(found)):
+                scope.run.spend(len(places))
+                for each in places:
+                    place = floor(each)
+                    if index == (place if place >= 0 else size + place):
+                        chosen.append(item)
+            elif boolean(found):
+                chosen.append(item)
+    return chosen
+
+
+# Sorting -----------------------------------------------------------------------------------------
+
+
+def _sorted(terms: list[Term], items: Value, scope: Scope) -> Value:
+    """The items in the order of the terms; equal ones keep theirs, undefined keys come last."""
+    if len(items) <= 1:
+        return items
+    tuples = type(items) is Sequence and items.tuples
+    scope.run.spend(len(items) * sum(term.weight for term in terms))
+    keyed: list[tuple[list[Value], Value]] = [([], item) for item in items]
+
+    def key(keys: list[Value], item: Value, place: int) -> Value:
+        if place == len(keys):
+            term = terms[place].key
+            if tuples:
+                keys.append(term(item[ITEM], Scope(scope.run, scope, dict(item))))
+            else:
+                keys.append(term(item, scope))
+        return keys[place]
+
+    def after(one: tuple[list[Value], Value], other: tuple[list[Value], Value]) -> bool:
+        for place, term in enumerate(terms):
+            left, right = key(*one, place), key(*other, place)
+            if left is UNDEFINED and right is UNDEFINED:
+                continue
+            if left is UNDEFINED or right is UNDEFINED:
+                return left is UNDEFINED
+            order = _order(left, right)
+            if order:
+                return (order < 0) if term.descending else (order > 0)
+        return False
+
+    return [item for _, item in merge_sorted(keyed, after, scope.run)]
+
+
+def _order(one: Value, other: Value) -> int:
+    left, right = symbol(one), symbol(other)
+    if left not in "sn" or right not in "sn":
+        raise fault("T2008", value=one if left not in "sn" else other)
+    if left != right:
+        raise fault("T2007", value=one, value2=other)
+    return int(one > other) - int(one < other)
+
+
+def merge_sorted(items: list[Any], after: Any, run: Run) -> list[Any]:
+    """Merge sort; *after* says that its first argument belongs behind the second.
+
+    The comparisons are those of the reference implementation, in its order, so that a comparison
+    written in the query is called with the same arguments.
+    """
+    if len(items) <= 1:
+        return items
+    middle = len(items) // 2
+    left = merge_sorted(items[:middle], after, run)
+    right = merge_sorted(items[middle:], after, run)
+    run.spend(len(items))
+    merged, one, other = [], 0, 0
+    while one < len(left) and other < len(right):
+        if after(left[one], right[other]):
+            merged.append(right[other])
+            other += 1
+        else:
+            merged.append(left[one])
+            one += 1
+    return merged + left[one:] + right[other:]
+
+
+# Objects -----------------------------------------------------------------------------------------
+
+
+def object_of(pairs: list[Pair]) -> Closure:
+    """`{...}` on its own: an object of the context item, or a group of each of its items."""
+    names = [pair.name for pair in pairs]
+    if None in names or len(set(names)) < len(names):
+        return lambda item, scope: group(pairs, item, scope)
+    members = [(str(pair.name), pair.value) for pair in pairs]
+
+    def make(item: Value, scope: Scope) -> Value:
+        if isinstance(item, list):
+            return group(pairs, item, scope)
+        scope.run.steps -= len(members)
+        return {
+            name: value
+            for name, closure in members
+            if (value := closure(item, scope)) is not UNDEFINED
+        }
+
+    return make
+
+
+def grouped(closure: Closure, pairs: list[Pair]) -> Closure:
+    """An expression with `{...}` behind it."""
+    return lambda item, scope: group(pairs, closure(item, scope), scope)
+
+
+def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
+    """One object: items with the same key are put together before its value is computed."""
+    items: list[Value] = value if isinstance(value, list) else [value]
+    tuples = type(value) is Sequence and value.tuples
+    run = scope.run
+    run.spend(len(items) * len(pairs))
+    groups: dict[str, tuple[int, list[Value]]] = {}
+    for item in items or [UNDEFINED]:
+        inner = Scope(run, scope, dict(item)) if tuples else scope
+        for index, pair in enumerate(pairs):
+            key = pair.key(item[ITEM] if tuples else item, inner)
+            if key is UNDEFINED:
+                continue
+            if type(key) is not str:
+                raise fault("T1003", value=key)
+            known = groups.setdefault(key, (index, []))
+            if known[0] != index:
+                raise fault("D1009", value=key)
+            known[1].append(item)
+    result: dict[str, Value] = {}
+    for key, (index, members) in groups.items():
+        if tuples:
+            names = _merged(members, run)
+            context = names.pop(ITEM)
+            inner = Scope(run, scope, names)
+        else:
+            context, inner = _together(members, run), scope
+        found = pairs[index].value(context, inner)
+        if found is not UNDEFINED:
+            result[key] = found
+    return result
+
+
+def _together(items: list[Value], run: Run) -> Value:
+    """Items of a group as the context of its value."""
+    if len(items) == 1:
+        return items[0]
+    together: list[Value] = []
+    for item in items:
+        if isinstance(item, list):
+            together += item
+            run.hold(len(together))
+        elif item is not UNDEFINED:
+            together.append(item)
+    return together
+
+
+def _merged(tuples: list[Value], run: Run) -> dict[str, Value]:
+    """Tuples as one: what each variable holds, put together."""
+    if len(tuples) == 1:
+        return dict(tuples[0])
+    return {
+        name: _together([each.get(name, UNDEFINED) for each in tuples], run) for name in tuples[0]
+    }

@@ -1,0 +1,195 @@
+"""Regular expressions of queries: JavaScript's syntax, matched in linear time.
+
+A pattern is translated for RE2. Look-around and back-references, which need unbounded time, are
+refused; everything else means what it means in JavaScript.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.values import UNDEFINED, Function, Value
+
+if TYPE_CHECKING:
+    from asl.expr.jsonata.scopes import Scope
+
+BLANKS = r"\s\x0b\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
+"""The characters of `\\s`; RE2 knows those of ASCII only, and a vertical tab is none of them."""
+
+NO_BLANKS = (
+    r"\x00-\x08\x0e-\x1f!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}"
+    r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}"
+)
+"""All others, for `\\S` within brackets."""
+
+_KEPT = "dDwWbBtnvfr"
+"""Escapes with the same meaning on both sides."""
+
+
+class BadPattern(Exception):
+    """A pattern cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match: its text, its place and its groups, UNDEFINED where one took no part."""
+
+    text: str
+    start: int
+    end: int
+    groups: tuple[Value, ...]
+
+
+class Pattern(Function):
+    """A regular expression, which is also a function from a string to a chain of matches."""
+
+    __slots__ = ("compiled", "source")
+
+    def __init__(self, source: str, ignore_case: bool, multiline: bool) -> None:
+        """Compile a pattern; raises BadPattern."""
+        import re2
+
+        super().__init__("", 1)
+        self.source = source
+        options = re2.Options()
+        options.case_sensitive = not ignore_case
+        options.log_errors = False
+        flags = "(?m)" if multiline else ""
+        try:
+            self.compiled = re2.compile(flags + "".join(_translated(source)), options)
+        except re2.error as error:
+            reason = error.args[0]
+            reason = reason.decode() if isinstance(reason, bytes) else reason
+            raise BadPattern(f"the regular expression cannot be used: {reason}") from None
+
+    def matches(self, text: str) -> Iterator[Match]:
+        """The matches in order; raises D1004 where an empty one would repeat without end."""
+        try:
+            found = self.compiled.finditer(text)
+            each = next(found, None)
+            while each is not None:
+                groups = tuple(UNDEFINED if group is None else group for group in each.groups())
+                yield Match(each.group(), each.start(), each.end(), groups)
+                start, end = each.span()
+                if end >= len(text):
+                    return
+                each = next(found, None)
+                if start == end or (each is not None and each.start() == each.end()):
+                    raise fault("D1004", value=self.source)
+        except UnicodeEncodeError:
+            raise fault("D1014", what="half of a surrogate pair is no character") from None
+
+    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+        """The first match as an object with a function for the next one."""
+        text = arguments[0] if arguments else UNDEFINED
+        if type(text) is not str:
+            return UNDEFINED
+        scope.run.write(len(text))
+        return _chain(self.matches(text))
+
+
+def _chain(matches: Iterator[Match]) -> Value:
+    for match in matches:
+        return {
+            "match": match.text,
+            "start": match.start,
+            "end": match.end,
+            "groups": list(match.groups),
+            "next": _Next(matches),
+        }
+    return UNDEFINED
+
+
+class _Next(Function):
+    __slots__ = ("matches",)
+
+    def __init__(self, matches: Iterator[Match]) -> None:
+        super().__init__("next", 0)
+        self.matches = matches
+
+    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+        return _chain(self.matches)
+
+
+def _translated(source: str) -> Iterator[str]:
+    """Yield the parts of the pattern for RE2; raises BadPattern."""
+    position = 0
+    in_class = False
+    while position < len(source):
+        character = source[position]
+        if character == "\\":
+            part, position = _escape(source, position + 1, in_class)
+            yield part
+            continue
+        position += 1
+        if in_class:
+            in_class = character != "]"
+            yield "\\[" if character == "[" else character
+        elif character == "[":
+            if source.startswith("]", position):  # matches nothing
+                yield r"[^\x00-\x{10ffff}]"
+                position += 1
+            elif source.startswith("^]", position):  # matches everything
+                yield r"[\x00-\x{10ffff}]"
+                position += 2
+            else:
+                in_class = True
+                if source.startswith("^", position):
+                    character, position = "[^", position + 1
+                yield character
+        elif character == ".":
+            yield r"[^\n\r\x{2028}\x{2029}]"
+        elif character == "(" and source.startswith("?", position):
+            part = _group(source[position + 1 : position + 3])
+            yield f"(?{part}"
+            position += 2
+        else:
+            yield character
+
+
+def _group(head: str) -> str:
+    """What stands for the beginning of a special group: of one that captures nothing, or a name."""
+    if head.startswith(":"):
+        return ":"
+    if head.startswith(("=", "!")) or head in ("<=", "<!"):
+        raise BadPattern("look-around is not supported: patterns are matched in linear time")
+    if head.startswith("<"):
+        return "P<"
+    raise BadPattern(f"a group cannot begin with (?{head[:1]}")
+
+
+def _escape(source: str, position: int, in_class: bool) -> tuple[str, int]:
+    """The escape sequence whose backslash stands before *position*, and where it ends."""
+    letter = source[position : position + 1]
+    if not letter:
+        raise BadPattern("the pattern ends with a backslash")
+    after = position + 1
+    if letter in _KEPT:
+        if in_class and letter == "b":
+            return r"\x08", after
+        return "\\" + letter, after
+    if letter == "s":
+        return (BLANKS if in_class else f"[{BLANKS}]"), after
+    if letter == "S":
+        return (NO_BLANKS if in_class else f"[^{BLANKS}]"), after
+    if letter in "xu":
+        digits = source[after : after + (2 if letter == "x" else 4)]
+        if len(digits) == (2 if letter == "x" else 4) and _is_hex(digits):
+            return rf"\x{{{digits}}}", after + len(digits)
+        return letter, after
+    if letter == "c" and source[after : after + 1].isalpha():
+        return rf"\x{{{ord(source[after]) % 32:x}}}", after + 1
+    if letter == "0":
+        return r"\x00", after
+    if (letter.isdigit() and not in_class) or (letter == "k" and source[after : after + 1] == "<"):
+        raise BadPattern("back-references are not supported: patterns are matched in linear time")
+    return (letter if letter.isalnum() or letter == "_" else _literal(letter)), after
+
+
+def _is_hex(digits: str) -> bool:
+    return all(digit in "0123456789abcdefABCDEF" for digit in digits)
+
+
+def _literal(character: str) -> str:
+    return "\\" + character if character.isascii() else character

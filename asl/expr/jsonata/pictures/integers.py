@@ -1,0 +1,270 @@
+"""Integers by picture: `#,##0`, `A`, `i`, `w`, each perhaps with `;o` (XPath 3.1, 4.6)."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import floor, gcd, log10
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.numerals import double, normal, written
+from asl.expr.jsonata.pictures import LONGEST
+from asl.expr.jsonata.values import UNDEFINED, Value
+
+_FEW = """
+Zero One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen
+Sixteen Seventeen Eighteen Nineteen
+"""
+_ORDINALS = """
+Zeroth First Second Third Fourth Fifth Sixth Seventh Eighth Ninth Tenth Eleventh Twelfth Thirteenth
+Fourteenth Fifteenth Sixteenth Seventeenth Eighteenth Nineteenth
+"""
+FEW, ORDINALS = _FEW.split(), _ORDINALS.split()
+DECADES = ("Twenty", "Thirty", "Forty", "Fifty", "Sixty", "Seventy", "Eighty", "Ninety")
+MAGNITUDES = ("Thousand", "Million", "Billion", "Trillion")
+ROMAN = {
+    "m": 1000,
+    "cm": 900,
+    "d": 500,
+    "cd": 400,
+    "c": 100,
+    "xc": 90,
+    "l": 50,
+    "xl": 40,
+    "x": 10,
+    "ix": 9,
+    "v": 5,
+    "iv": 4,
+    "i": 1,
+}
+LONGEST_ROMAN = 1_000_000
+"""The largest number written in Roman numerals: it already takes a thousand letters."""
+
+ZEROS = (
+    *(0x30, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6),
+    *(0x0D66, 0x0DE6, 0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0),
+    *(0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0),
+    *(0xAA50, 0xABF0, 0xFF10),
+)
+"""The zeros of the families of decimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A parsed picture: `primary` is A, a, I, i, W, Ww, w, 0 for digits, or another token."""
+
+    primary: str
+    ordinal: bool = False
+    zero: int = 0x30
+    mandatory: int = 0
+    optional: int = 0
+    regular: int = 0
+    """The width of groups, if they are all alike."""
+    separators: tuple[tuple[int, str], ...] = ()
+    """Separators by the number of digits on their right."""
+
+    def at_least(self, digits: int) -> "Picture":
+        """The picture with so many mandatory digits."""
+        return replace(self, mandatory=digits)
+
+
+def parse(text: str) -> Picture:
+    """Parse a picture; raises D3131 for digits of several families."""
+    if len(text) > LONGEST:
+        raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
+    primary, semicolon, modifier = text.rpartition(";")
+    if not semicolon:
+        primary, modifier = text, ""
+    ordinal = modifier.startswith("o")
+    if primary in ("A", "a", "I", "i", "W", "Ww", "w"):
+        return Picture(primary, ordinal)
+    zero, mandatory, optional, place = None, 0, 0, 0
+    separators: list[tuple[int, str]] = []
+    for character in reversed(primary):
+        family = next((each for each in ZEROS if each <= ord(character) <= each + 9), None)
+        if family is not None:
+            if zero not in (None, family):
+                raise fault("D3131")
+            zero = family
+            mandatory += 1
+            place += 1
+        elif character == "#":
+            optional += 1
+            place += 1
+        else:
+            separators.append((place, character))
+    if zero is None:
+        return Picture(primary, ordinal)
+    regular = _repeat(separators)
+    return Picture("0", ordinal, zero, mandatory, optional, regular, tuple(separators))
+
+
+def _repeat(separators: list[tuple[int, str]]) -> int:
+    if len({character for _, character in separators}) != 1:
+        return 0
+    places = [place for place, _ in separators]
+    width = reduce(gcd, places)
+    return width if all(width * (n + 1) in places for n in range(len(places))) else 0
+
+
+def format_integer(value: Value, picture: Value) -> Value:
+    """`$formatInteger(number, picture)`."""
+    if type(picture) is not str:
+        raise fault("T0410", value=picture, index=2)
+    return formatted(floor(value), parse(picture))
+
+
+def formatted(value: int, picture: Picture) -> str:
+    """An integer by its picture; raises D3130 for a sequence that is not supported."""
+    size = abs(value)
+    if picture.primary == "0":
+        text = _digits(size, picture)
+    elif picture.primary in "Aa":
+        text = _letters(size, picture.primary)
+    elif picture.primary in "Ii":
+        text = _roman(size)
+        text = text.upper() if picture.primary == "I" else text
+    elif picture.primary in ("W", "Ww", "w"):
+        text = _words(double(size), False, picture.ordinal)
+        text = {"W": text.upper(), "w": text.lower()}.get(picture.primary, text)
+    else:
+        raise fault("D3130", value=picture.primary)
+    return f"-{text}" if value < 0 else text
+
+
+def _digits(value: int, picture: Picture) -> str:
+    text = written(value).rjust(picture.mandatory, "0")
+    if picture.zero != 0x30:
+        text = "".join(chr(ord(digit) + picture.zero - 0x30) for digit in text)
+    if picture.regular:
+        places = range(picture.regular, len(text), picture.regular)
+        breaks = [(place, picture.separators[0][1]) for place in places]
+    else:
+        breaks = [each for each in picture.separators if each[0] <= len(text)]
+    end = len(text)
+    for place, character in breaks:  # from the right, so that the places before stay
+        text = text[: end - place] + character + text[end - place :]
+    if not picture.ordinal:
+        return text
+    suffix = {"1": "st", "2": "nd", "3": "rd"}.get(text[-1:], "th")
+    return text + ("th" if text[-2:-1] == "1" else suffix)
+
+
+def _letters(value: int, first: str) -> str:
+    letters = ""
+    while value > 0:
+        value, letter = divmod(value - 1, 26)
+        letters = chr(ord(first) + letter) + letters
+    return letters
+
+
+def _roman(value: int) -> str:
+    if value > LONGEST_ROMAN:
+        raise fault("D1013", what="Roman numeral", limit=LONGEST_ROMAN)
+    text = ""
+    for letters, worth in ROMAN.items():
+        count, value = divmod(value, worth)
+        text += letters * count
+    return text
+
+
+def _words(value: float, follows: bool, ordinal: bool) -> str:
+    if value < 20:
+        return (" and " if follows else "") + (ORDINALS if ordinal else FEW)[int(value)]
+    if value < 100:
+        tens, rest = divmod(value, 10)
+        word = (" and " if follows else "") + DECADES[int(tens) - 2]
+        if rest:
+            return f"{word}-{_words(rest, False, ordinal)}"
+        return f"{word[:-1]}ieth" if ordinal else word
+    if value < 1000:
+        hundreds, rest = divmod(value, 100)
+        word = (", " if follows else "") + FEW[int(hundreds)] + " Hundred"
+    else:
+        magnitude = min(int(log10(value) / 3), len(MAGNITUDES))
+        factor = 1000**magnitude
+        mantissa = floor(value / factor)
+        rest = value - float(mantissa) * factor
+        word = (", " if follows else "") + _words(mantissa, False, False)
+        word += " " + MAGNITUDES[magnitude - 1]
+    return word + (_words(rest, True, ordinal) if rest > 0 else "th" if ordinal else "")
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def _word_values() -> dict[str, int]:
+    values = {word.lower(): number for number, word in enumerate(FEW)}
+    values |= {word.lower(): number for number, word in enumerate(ORDINALS)}
+    for number, word in enumerate([*DECADES, "Hundred"], 2):
+        values[word.lower()] = number * 10
+        values[word[:-1].lower() + "ieth"] = number * 10
+    values["hundredth"] = 100
+    for power, word in enumerate(MAGNITUDES, 1):
+        values[word.lower()] = values[f"{word.lower()}th"] = 1000**power
+    return values
+
+
+WORD_VALUES = _word_values()
+
+
+def parse_integer(text: str, picture: Value) -> Value:
+    """`$parseInteger(text, picture)`; nothing for a text that holds no such number."""
+    if type(picture) is not str:
+        raise fault("T0410", value=picture, index=2)
+    if len(text) > LONGEST:
+        raise fault("D1013", what="number", limit=f"{LONGEST} characters")
+    return read(text, parse(picture))
+
+
+def read(text: str, picture: Picture) -> Value:
+    """The integer that a text writes; UNDEFINED if it writes none."""
+    primary = picture.primary
+    if primary == "0":
+        return _read_digits(text, picture)
+    if primary in "Aa":
+        number = sum(
+            (ord(letter) - ord(primary) + 1) * 26**place
+            for place, letter in enumerate(reversed(text))
+        )
+        return normal(double(number))
+    if primary in "Ii":
+        return _read_roman(text if primary == "I" else text.upper())
+    if primary in ("W", "Ww", "w"):
+        return _read_words(text.lower())
+    raise fault("D3130", value=primary)
+
+
+def _read_digits(text: str, picture: Picture) -> Value:
+    digits = text[:-2] if picture.ordinal else text
+    for _, character in ((0, ","),) if picture.regular else picture.separators:
+        digits = digits.replace(character, "")
+    if picture.zero != 0x30:
+        digits = "".join(chr(max(0, ord(each) - picture.zero + 0x30)) for each in digits)
+    number = re.match(r"\s*([-+]?[0-9]+)", digits)
+    return normal(double(int(number[1]))) if number is not None else UNDEFINED
+
+
+def _read_roman(text: str) -> Value:
+    total, largest = 0, 1
+    for letter in reversed(text):
+        value = ROMAN.get(letter.lower())
+        if value is None:
+            return UNDEFINED
+        total += -value if value < largest else value
+        largest = max(largest, value)
+    return total
+
+
+def _read_words(text: str) -> Value:
+    parts = [0]
+    for word in re.split(r",\s|\sand\s|[\s\-]", text):
+        value = WORD_VALUES.get(word)
+        if value is None:
+            return UNDEFINED
+        if value >= 100:
+            parts.append(parts.pop() * value)
+        elif parts[-1] >= 1000:
+            parts.append(value)
+        else:
+            parts.append(parts.pop() + value)
+    return normal(double(sum(parts)))

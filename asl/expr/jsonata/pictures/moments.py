@@ -1,0 +1,428 @@
+"""Moments by picture: `[Y0001]-[M01]-[D01]` (XPath 3.1, 9.8.4), and in ISO 8601."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import trunc
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.pictures import LONGEST, integers
+from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.values import UNDEFINED, Value
+
+DAY = 86_400_000
+FURTHEST = 100_000_000 * DAY
+"""No moment is further from 1970, in milliseconds."""
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+_DEFAULTS = {
+    **dict.fromkeys("YMDdWwXxHhf", "1"),
+    **dict.fromkeys("FPCE", "n"),
+    **dict.fromkeys("ms", "01"),
+    **dict.fromkeys("Zz", "01:01"),
+}
+ISO = "[Y0001]-[M01]-[D01]T[H01]:[m01]:[s01].[f001][Z01:01t]"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One `[...]` of a picture."""
+
+    component: str
+    names: str | None
+    """How a name is written: N, Nn or n."""
+    widest: int | None
+    zulu: bool
+    """UTC is written as Z."""
+    integer: integers.Picture | None
+    digits: int
+    """As how many digits a year, month or day is written; -1 for as many as it has."""
+
+
+def parse(picture: str) -> list[str | Marker]:
+    """The literals and markers of a picture; raises D3132 and D3135."""
+    if len(picture) > LONGEST:
+        raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
+    parts: list[str | Marker] = []
+    position = 0
+    while position < len(picture):
+        opening = picture.find("[", position)
+        if opening == -1:
+            opening = len(picture)
+        if opening > position:
+            parts.append(picture[position:opening].replace("]]", "]"))
+        if opening == len(picture):
+            break
+        if picture.startswith("[[", opening):
+            parts.append("[")
+            position = opening + 2
+            continue
+        closing = picture.find("]", opening)
+        if closing == -1:
+            raise fault("D3135")
+        parts.append(_marker("".join(picture[opening + 1 : closing].split())))
+        position = closing + 1
+    return parts
+
+
+def _marker(text: str) -> Marker:
+    component = text[:1]
+    head, comma, width = text[1:].rpartition(",")
+    least, _, most = width.partition("-") if comma else ("", "", "")
+    modifier = head if comma else text[1:]
+    ordinal = zulu = False
+    if len(modifier) > 1 and modifier[-1] in "atco":
+        ordinal, zulu = modifier[-1] == "o", modifier[-1] == "t"
+        modifier = modifier[:-1]
+    modifier = modifier or _DEFAULTS.get(component, "")
+    if not modifier:
+        raise fault("D3132", value=component)
+    names = "Nn" if modifier.startswith("Nn") else modifier[0] if modifier[0] in "Nn" else None
+    integer = None
+    digits = -1
+    if names is None and component in "YMDdFWwXxHhmsf":
+        integer = integers.parse(modifier + (";o" if ordinal else ""))
+        if (least_digits := _width(least)) is not None and integer.mandatory < least_digits:
+            integer = integer.at_least(least_digits)
+        if component in "YMD":
+            most_digits = _width(most)
+            if most_digits is not None:
+                digits = most_digits
+                integer = integer.at_least(digits)
+            elif integer.mandatory + integer.optional >= 2:
+                digits = integer.mandatory + integer.optional
+    if component in "Zz":
+        integer = integers.parse(modifier)
+    return Marker(component, names, _width(most), zulu, integer, digits)
+
+
+def _width(text: str) -> int | None:
+    digits = re.match("[0-9]{1,3}", text)
+    return int(digits[0]) if digits is not None else None
+
+
+# The calendar ------------------------------------------------------------------------------------
+
+
+def days_before(year: int, month: int, day: int = 1) -> int:
+    """Days from 1970-01-01 to a date of the Gregorian calendar; months from 1, or beyond 12."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    year -= month <= 2
+    era, of_era = divmod(year, 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468 + day - 1
+
+
+def date_of(days: int) -> tuple[int, int, int]:
+    """The year, month and day that are so many days after 1970-01-01."""
+    era, of_era = divmod(days + 719468, 146097)
+    years = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * years + years // 4 - years // 100)
+    shifted = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return era * 400 + years + (month <= 2), month, day
+
+
+def _first_week(year: int, month: int) -> int:
+    """The day on which the first week of a month begins: the one with its first Thursday."""
+    first = days_before(year, month)
+    weekday = _weekday(first)
+    return first + 8 - weekday if weekday > 4 else first - weekday + 1
+
+
+def _weekday(days: int) -> int:
+    """1 for Monday to 7 for Sunday."""
+    return (days + 3) % 7 + 1
+
+
+def _week(days: int, year: int, month: int, span: int) -> int:
+    """The week of a year (span 12) or of a month (span 1) that begins with this month."""
+    week = (days - _first_week(year, month)) // 7 + 1
+    if days >= _first_week(year, month + span):
+        return 1
+    if week < 1:
+        return (days - _first_week(year, month - span)) // 7 + 1
+    return week
+
+
+def fragment(millis: int, component: str) -> int | str:
+    """A component of a moment in UTC."""
+    days, time = divmod(millis, DAY)
+    year, month, day = date_of(days)
+    hour = time // 3_600_000
+    values: dict[str, Callable[[], int | str]] = {
+        "Y": lambda: year,
+        "M": lambda: month,
+        "D": lambda: day,
+        "d": lambda: days - days_before(year, 1) + 1,
+        "F": lambda: _weekday(days),
+        "W": lambda: _week(days, year, 1, 12),
+        "w": lambda: _week(days, year, month, 1),
+        "X": lambda: year + (days >= _first_week(year, 13)) - (days < _first_week(year, 1)),
+        "x": lambda: (
+            (month + (days >= _first_week(year, month + 1)) - (days < _first_week(year, month)) - 1)
+            % 12
+            + 1
+        ),
+        "H": lambda: hour,
+        "h": lambda: (hour + 11) % 12 + 1,
+        "P": lambda: "pm" if hour >= 12 else "am",
+        "m": lambda: time // 60_000 % 60,
+        "s": lambda: time // 1000 % 60,
+        "f": lambda: time % 1000,
+    }
+    return values.get(component, lambda: "ISO")()
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def now(scope: Scope, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
+    """`$now(picture, zone)`."""
+    return from_millis(scope.run.millis, picture, zone)
+
+
+def millis(scope: Scope) -> Value:
+    """`$millis()`."""
+    return scope.run.millis
+
+
+def from_millis(moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
+    """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134."""
+    hours = minutes = 0
+    if zone is not UNDEFINED:
+        number = re.match(r"\s*([-+]?[0-9]{1,9})", zone)
+        if number is None:
+            raise fault("D3134", value=zone)
+        offset = int(number[1])
+        hours = offset // 100
+        minutes = offset - trunc(offset / 100) * 100
+    shifted = trunc(moment) + (60 * hours + minutes) * 60_000
+    if not -FURTHEST <= shifted <= FURTHEST:
+        raise fault("D3110", value=moment)
+    parts = parse(ISO if picture is UNDEFINED else picture)
+    return "".join(
+        part if isinstance(part, str) else _written(part, shifted, hours, minutes) for part in parts
+    )
+
+
+def _written(marker: Marker, moment: int, hours: int, minutes: int) -> str:
+    component = marker.component
+    if component in "Zz":
+        return _zone(marker, hours, minutes)
+    value = fragment(moment, component)
+    if isinstance(value, str):
+        return value.upper() if component == "P" and marker.names == "N" else value
+    if component == "Y" and marker.digits != -1:
+        value = value % 10**marker.digits
+    if marker.integer is not None:
+        return integers.formatted(value, marker.integer)
+    if component in "Mx":
+        name = MONTHS[value - 1]
+    elif component == "F":
+        name = DAYS[value - 1]
+    else:
+        raise fault("D3133", value=component)
+    name = {"N": name.upper(), "n": name.lower()}.get(marker.names or "", name)
+    return name[: marker.widest]
+
+
+def _zone(marker: Marker, hours: int, minutes: int) -> str:
+    offset = hours * 100 + minutes
+    if offset == 0 and marker.zulu:
+        return "Z"
+    picture = marker.integer
+    if picture is None or (picture.mandatory > 4 and not picture.regular) or not picture.mandatory:
+        raise fault("D3134", value=0 if picture is None else picture.mandatory)
+    if picture.regular or picture.mandatory > 2:
+        text = integers.formatted(offset, picture)
+    else:
+        text = integers.formatted(hours, picture)
+        if minutes:
+            text += ":" + integers.formatted(minutes, integers.parse("00"))
+    return ("GMT" if marker.component == "z" else "") + ("+" if offset >= 0 else "") + text
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+_ISO_TEXT = re.compile(
+    r"\d{4}(-[01]\d)?(-[0-3]\d)?(T[0-2]\d:[0-5]\d:[0-5]\d)?(\.\d+)?([+-][0-2]\d:?[0-5]\d|Z)?",
+    re.ASCII,
+)
+
+
+def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
+    """`$toMillis(text, picture)`; raises D3110 for what is no ISO 8601 timestamp."""
+    if picture is not UNDEFINED:
+        return _read(text, picture, scope.run.millis)
+    match = _ISO_TEXT.fullmatch(text)
+    if match is None:
+        raise fault("D3110", value=text)
+    month, day, time, fraction, zone = match.groups()
+    numbers = [int(part) for part in (time or "T00:00:00")[1:].split(":")]
+    moment = _moment(
+        int(text[:4]),
+        int((month or "-01")[1:]),
+        int((day or "-01")[1:]),
+        (numbers[0], numbers[1], numbers[2], int((fraction or ".")[1:4].ljust(3, "0"))),
+    )
+    if moment is None or (fraction and not time) or (zone and not time):
+        raise fault("D3110", value=text)
+    if zone and zone != "Z":
+        sign = -1 if zone[0] == "-" else 1
+        moment -= sign * (int(zone[1:3]) * 60 + int(zone[-2:])) * 60_000
+    return moment
+
+
+def _moment(year: int, month: int, day: int, time: tuple[int, int, int, int]) -> int | None:
+    hour, minute, second, milli = time
+    in_month = days_before(year, month + 1) - days_before(year, month)
+    if not (1 <= month <= 12 and 1 <= day <= max(in_month, 28)):
+        return None
+    if hour > 24 or (hour == 24 and (minute or second or milli)):
+        return None
+    return days_before(year, month, day) * DAY + _time(*time)
+
+
+def _time(hour: int, minute: int, second: int, milli: int) -> int:
+    return ((hour * 60 + minute) * 60 + second) * 1000 + milli
+
+
+_Reader = Callable[[str], Value]
+
+
+def _read(text: str, picture: str, now: int) -> Value:
+    """The moment that a text writes by its picture; nothing if it does not fit.
+
+    What is missing before the first component is that of now, what is missing after the last one
+    is the least; raises D3136 for a gap in between.
+    """
+    if len(text) > LONGEST:
+        raise fault("D1013", what="timestamp", limit=f"{LONGEST} characters")
+    pattern, readers = _reading(picture)
+    match = pattern.fullmatch(text)
+    if match is None:
+        return UNDEFINED
+    found = {
+        component: value
+        for (component, read), part in zip(readers, match.groups(), strict=True)
+        if (value := read(part)) is not UNDEFINED
+    }
+    if not found:
+        return UNDEFINED
+    return _assembled(found, now)
+
+
+@lru_cache(maxsize=64)
+def _reading(picture: str) -> "tuple[re.Pattern[str], tuple[tuple[str, _Reader], ...]]":
+    import re2
+
+    pattern, readers = "(?i)", []
+    for part in parse(picture):
+        if isinstance(part, str):
+            pattern += re2.escape(part)
+            continue
+        source, reader = _reader(part)
+        pattern += f"({source})"
+        readers.append((part.component, reader))
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options), tuple(readers)
+    except re2.error:
+        raise fault("D1013", what="picture string", limit="what can be matched") from None
+
+
+def _reader(marker: Marker) -> tuple[str, _Reader]:
+    """The pattern of a component and what reads it."""
+    component, picture = marker.component, marker.integer
+    if component in "Zz" and picture is not None:
+        separator = picture.separators[0][1] if picture.regular else ""
+        prefix = "GMT" if component == "z" else ""
+        tail = re.escape(separator) + "[0-9]{1,4}" if separator else ""
+        source = prefix + "[-+][0-9]{1,9}" + tail
+        return source, lambda text: _read_zone(text[len(prefix) :], separator)
+    if picture is not None:
+        return _integer_pattern(marker, picture), lambda text: integers.read(text, picture)
+    if component in "Mx":
+        names = {name[: marker.widest]: number for number, name in enumerate(MONTHS, 1)}
+    elif component == "F":
+        names = {name[: marker.widest]: number for number, name in enumerate(DAYS, 1)}
+    elif component == "P":
+        names = {"am": 0, "AM": 0, "pm": 1, "PM": 1}
+    else:
+        raise fault("D3133", value=component)
+    return "[a-zA-Z]+", lambda text: names.get(text, UNDEFINED)
+
+
+def _integer_pattern(marker: Marker, picture: integers.Picture) -> str:
+    if picture.primary in ("W", "Ww", "w"):
+        return "(?:" + "|".join([*integers.WORD_VALUES, "and", r"[\-, ]"]) + ")+"
+    if picture.primary in ("A", "a"):
+        return "[A-Z]+"
+    if picture.primary in ("I", "i"):
+        return "[MDCLXVI]+"
+    if picture.primary != "0":
+        raise fault("D3130", value=picture.primary)
+    times = "+"
+    if marker.digits > 0:
+        least = max(0, marker.digits - picture.optional)
+        times = f"{{{least},{marker.digits}}}"
+    return f"[0-9]{times}" + ("(?:th|st|nd|rd)" if picture.ordinal else "")
+
+
+def _read_zone(text: str, separator: str) -> Value:
+    if separator:
+        hours, _, minutes = text.partition(separator)
+        return int(hours) * 60 + int(minutes)
+    if len(text) <= 3:
+        return int(text) * 60
+    return int(text[:3]) * 60 + int(text[3:])
+
+
+def _assembled(found: dict[str, int], now: int) -> Value:
+    date = _fits("YXMxWwdD", found)
+    by_day = not _is(161, date) and _is(130, date)
+    if not by_day and (_is(84, date) or _is(72, date)):
+        raise fault("D3136")  # dates by week are not supported by the original either
+    time = _fits("PHhmsf", found)
+    halves = not _is(23, time) and _is(47, time)
+    begun = ended = False
+    for component in ("Yd" if by_day else "YMD") + ("Phmsf" if halves else "Hmsf"):
+        if component in found:
+            begun = True
+            if ended:
+                raise fault("D3136")
+        elif begun:
+            found[component] = 1 if component in "MDd" else 0
+            ended = True
+        else:
+            value = fragment(now, component)
+            found[component] = int(value == "pm") if isinstance(value, str) else value
+    if halves:
+        found["H"] = found["h"] % 12 + 12 * found["P"]
+    if by_day:
+        days = days_before(found["Y"], 1) + found["d"] - 1
+    else:
+        days = days_before(found["Y"], max(found["M"], 1), found["D"])
+    moment = days * DAY + _time(found["H"], found["m"], found["s"], found["f"])
+    moment -= (found.get("Z") or found.get("z") or 0) * 60_000
+    return moment if -FURTHEST <= moment <= FURTHEST else UNDEFINED
+
+
+def _fits(components: str, found: dict[str, int]) -> int:
+    """The components that were read and are not 0, as bits."""
+    mask = 0
+    for component in components:
+        mask = mask << 1 | (1 if found.get(component) else 0)
+    return mask
+
+
+def _is(kind: int, mask: int) -> bool:
+    return not ~kind & mask and bool(kind & mask)

@@ -1,0 +1,89 @@
+"""What an evaluation carries along: its limits, what it has spent of them, and its variables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor
+
+from asl.core.values import Json
+from asl.expr.frame import Frame
+from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.values import UNDEFINED, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an evaluation ends with a fault; the same query and data always end alike.
+
+    A step is the work on one item or one character or so: ten million take some seconds.
+    """
+
+    steps: int = 10_000_000
+    depth: int = 500
+    """Calls of the query's own functions within each other; tail calls do not count."""
+    items: int = 1_000_000
+    """Items of one sequence or array."""
+    characters: int = 10_000_000
+    """Length of one string."""
+
+
+LIMITS = Limits()
+
+
+class Run:
+    """One evaluation of a query."""
+
+    __slots__ = ("bindings", "depth", "frame", "limits", "steps")
+
+    def __init__(self, bindings: Mapping[str, Json], frame: Frame, limits: Limits) -> None:
+        self.bindings = bindings
+        self.frame = frame
+        self.limits = limits
+        self.steps = limits.steps
+        self.depth = 0
+
+    def spend(self, steps: int) -> None:
+        """Count work; raises D1012 when there was too much of it."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise self.exhausted()
+
+    def exhausted(self) -> QueryFault:
+        """The fault of an evaluation that takes too many steps."""
+        return fault("D1012", limit=self.limits.steps)
+
+    def hold(self, items: int) -> None:
+        """Count the making of an array; raises D1013 for too large a one."""
+        if items > self.limits.items:
+            raise fault("D1013", what="sequence", limit=f"{self.limits.items} items")
+        self.spend(items)
+
+    def write(self, characters: int) -> None:
+        """Count the making of a string; raises D1013 for too long a one."""
+        if characters > self.limits.characters:
+            raise fault("D1013", what="string", limit=f"{self.limits.characters} characters")
+        self.spend(characters >> 5)
+
+    @property
+    def millis(self) -> int:
+        """The time of this evaluation, in milliseconds since 1970."""
+        return floor(self.frame.now * 1000)
+
+
+class Scope:
+    """The variables that a block, a function or a tuple binds; `outer` is what encloses it."""
+
+    __slots__ = ("names", "outer", "run")
+
+    def __init__(self, run: Run, outer: "Scope | None", names: dict[str, Value]) -> None:
+        self.run = run
+        self.outer = outer
+        self.names = names
+
+    def look_up(self, name: str, default: Value = UNDEFINED) -> Value:
+        """What the query itself has bound to a name, else the workflow, else *default*."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return self.run.bindings.get(name, default)

@@ -1,0 +1,150 @@
+"""Signatures of functions: `<s-nn?:s>` checks the arguments of a call and completes them.
+
+The letters of all arguments are matched against a pattern made of the parameters; where a value
+is missing the context item may take its place (`-`), and a single value becomes an array (`a`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.values import UNDEFINED, Value, symbol
+
+_PLURALS = {
+    "a": "arrays",
+    "b": "booleans",
+    "f": "functions",
+    "n": "numbers",
+    "o": "objects",
+    "s": "strings",
+}
+_ANY = {"a": "[asnblfom]", "x": "[asnblfom]", "j": "[asnblom]", "f": "f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: the letter of its type and the pattern of the letters it takes."""
+
+    kind: str
+    pattern: str
+    context: re.Pattern[str] | None
+    """What a context item must be to stand in."""
+    inner: str | None
+    """The type of an array's items."""
+
+
+class Signature:
+    """A parsed signature; `validate` is called with the arguments of a call."""
+
+    def __init__(
+        self, parameters: Sequence[Parameter], compile: Callable[[str], Any] = re.compile
+    ) -> None:
+        """Of *parameters*; *compile* makes the pattern, that of a stranger in linear time."""
+        self.parameters = parameters
+        self.compile = compile
+        self.pattern = compile("".join(f"({each.pattern})" for each in self.parameters))
+        self.plain: set[str] = set()
+        """Letters of arguments that are fine as they are."""
+
+    def validate(self, arguments: list[Value], item: Value) -> list[Value]:
+        """The arguments as the function takes them; raises T0410, T0411 or T0412.
+
+        Optional arguments that are missing at the end may be missing in the answer.
+        """
+        letters = "".join(map(symbol, arguments))
+        if letters in self.plain:
+            return arguments
+        match = self.pattern.fullmatch(letters)
+        if match is None:
+            raise self._mismatch(arguments, letters)
+        found: list[Value] = []
+        position = 0
+        plain = True
+        for parameter, part in zip(self.parameters, match.groups(), strict=True):
+            plain = plain and (part != "" or parameter.context is None)
+            plain = plain and (parameter.kind != "a" or (part == "a" and parameter.inner is None))
+            if part == "" and parameter.context is not None:
+                if not parameter.context.match(symbol(item)):
+                    raise fault("T0411", value=item, index=position + 1)
+                found.append(item)
+                continue
+            for letter in part or "m":
+                value = arguments[position] if position < len(arguments) else UNDEFINED
+                if parameter.kind == "a" and letter != "m":
+                    _check_items(parameter, part, letter, value, position)
+                    value = value if letter == "a" else [value]
+                found.append(value)
+                position += 1
+        if plain:
+            self.plain.add(letters)
+        return found
+
+    def _mismatch(self, arguments: list[Value], letters: str) -> Exception:
+        good, pattern = 0, ""
+        for parameter in self.parameters:
+            pattern += parameter.pattern
+            match = self.compile(pattern).match(letters)
+            if match is None:
+                break
+            good = match.end()
+        value = arguments[good] if good < len(arguments) else UNDEFINED
+        return fault("T0410", value=value, index=good + 1)
+
+
+def _check_items(parameter: Parameter, part: str, letter: str, value: Value, position: int) -> None:
+    inner = parameter.inner
+    if inner is None:
+        return
+    if letter == "a":
+        wanted = inner[:1]
+        good = all(symbol(item) == wanted for item in value)
+    else:
+        good = part == inner
+    if not good:
+        raise fault("T0412", value=value, index=position + 1, type=_PLURALS.get(inner, inner))
+
+
+def parsed(text: str) -> list[Parameter]:
+    """Parse what stands between `<` and `:`; raises S0401 and S0402."""
+    found: list[Parameter] = []
+    position = 1
+    while position < len(text) and text[position] != ":":
+        letter = text[position]
+        if letter == "(":
+            end = _closing(text, position, "(", ")")
+            choice = text[position + 1 : end]
+            if "<" in choice:
+                raise fault("S0402", value=choice)
+            found.append(Parameter(f"({choice})", f"[{choice}m]", None, None))
+            position = end
+        elif letter in "snblo":
+            found.append(Parameter(letter, f"[{letter}m]", None, None))
+        elif letter in _ANY:
+            found.append(Parameter(letter, _ANY[letter], None, None))
+        elif found and letter in "-?+<":
+            last = found.pop()
+            if letter == "<":
+                if last.kind not in "af":
+                    raise fault("S0401", value=last.kind)
+                end = _closing(text, position, "<", ">")
+                last = Parameter(last.kind, last.pattern, last.context, text[position + 1 : end])
+                position = end
+            elif letter == "-":
+                context = re.compile(last.pattern)
+                last = Parameter(last.kind, last.pattern + "?", context, last.inner)
+            else:
+                last = Parameter(last.kind, last.pattern + letter, last.context, last.inner)
+            found.append(last)
+        position += 1
+    return found
+
+
+def _closing(text: str, start: int, opening: str, closing: str) -> int:
+    depth = 0
+    for position in range(start, len(text)):
+        depth += (text[position] == opening) - (text[position] == closing)
+        if depth == 0:
+            return position
+    return len(text)

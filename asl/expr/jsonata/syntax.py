@@ -1,0 +1,82 @@
+"""Parsing: the library's parser behind limits, with places in its errors."""
+
+import re
+from typing import Any
+
+from asl.core.errors import ExpressionFault
+from asl.expr.jsonata import library
+from asl.expr.jsonata.faults import fault, places
+from asl.expr.jsonata.patterns import BadPattern, Pattern
+
+CODE = "V-JSONATA-01"
+
+LONGEST = 65_536
+"""Characters of a source."""
+
+DEEPEST = 100
+"""How many brackets may be open at a place."""
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|/\*.*?\*/|[][(){}]', re.DOTALL)
+
+
+def parse(source: str) -> Any:
+    """The library's tree of a source; raises ExpressionFault(V-JSONATA-01) with the offset.
+
+    Raises RecursionError for operators that nest too deeply for the stack.
+    """
+    if len(source) > LONGEST:
+        raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
+    _check_depth(source)
+    parser = library.Parser()
+    try:
+        tree = parser.parse(source, _pattern)
+    except library.JException as error:
+        offset = error.location if error.location >= 0 else _reached(parser)
+        escape = error.error == "S0301" and error.current is not None
+        code = "S0103" if escape else error.error  # the library confuses the two
+        token = source[offset : offset + 20] if error.current is None else error.current
+        fields = dict(zip(places(code), (token, error.expected), strict=False))
+        raise _refused(str(fault(code, **fields)), min(offset, len(source))) from None
+    except BadPattern as error:
+        raise _refused(str(error), _reached(parser)) from None
+    except KeyError as error:
+        raise _refused(str(fault("S0204", token=error.args[0])), _reached(parser)) from None
+    except RecursionError:
+        raise
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        # The library's parser trips over some broken texts instead of naming what is wrong.
+        comment = source.rfind("/*")
+        if isinstance(error, IndexError) and comment > source.rfind("*/"):
+            raise _refused(str(fault("S0106")), comment) from None
+        named = (code for code, text in library.MESSAGES.items() if text == str(error))
+        raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
+    return tree
+
+
+def too_deep(offset: int) -> ExpressionFault:
+    """The fault of an expression that nests too deeply."""
+    return _refused("the expression is nested too deeply", offset)
+
+
+def _refused(message: str, offset: int) -> ExpressionFault:
+    return ExpressionFault(message, offset, CODE)
+
+
+def _pattern(source: str, flags: Any) -> Pattern:
+    return Pattern(source, flags.case_insensitive, flags.multiline)
+
+
+def _reached(parser: Any) -> int:
+    """How far the tokenizer has read."""
+    position: int = parser.lexer.position
+    end: int = parser.lexer.length
+    return min(position, end)
+
+
+def _check_depth(source: str) -> None:
+    depth = 0
+    for match in _TOKEN.finditer(source):
+        token = match[0]
+        depth += (token in "([{") - (token in ")]}")
+        if depth > DEEPEST:
+            raise too_deep(match.start())

@@ -1,0 +1,206 @@
+"""The values a query computes with: JSON, `UNDEFINED`, sequences and functions.
+
+JSON values are what they are everywhere (null is None), and an input is used as it is, never
+copied and never changed. Two kinds of list exist besides the JSON array:
+
+* a `Sequence` is the result of a step of a path. It vanishes when it is empty and collapses to its
+  only item, unless it is to be kept;
+* a `Constructed` array was written `[...]` as a step of a path; it does not melt into the sequence
+  around it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from asl.expr.jsonata.faults import fault
+
+if TYPE_CHECKING:
+    from asl.expr.jsonata.scopes import Scope
+
+Value: TypeAlias = Any
+"""A JSON value, UNDEFINED, a `Sequence`, a `Constructed` array or a `Function`."""
+
+Closure: TypeAlias = Callable[[Any, "Scope"], Any]
+"""A compiled part of a query: `(context item, scope) -> value`."""
+
+
+class Undefined:
+    """The type of `UNDEFINED`, what an expression gives that finds nothing."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNDEFINED = Undefined()
+
+
+class Sequence(list[Value]):
+    """The items that a step found; `tuples` says that they carry bound variables."""
+
+    __slots__ = ("keep", "tuples")
+
+    def __init__(self, items: Iterable[Value] = (), tuples: bool = False) -> None:
+        super().__init__(items)
+        self.keep = False
+        self.tuples = tuples
+
+
+class Constructed(list[Value]):
+    """An array that was constructed as a step of a path."""
+
+    __slots__ = ()
+
+
+class Function:
+    """Something that can be called: `arity` is the number of arguments it would use."""
+
+    __slots__ = ("arity", "name")
+
+    def __init__(self, name: str, arity: int) -> None:
+        self.name = name
+        self.arity = arity
+
+    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+        """Call it; *item* stands in for an argument that may come from the context."""
+        raise NotImplementedError
+
+
+def collapsed(value: Value) -> Value:
+    """The value of a sequence: nothing, its only item, or the sequence."""
+    if type(value) is Sequence and not value.tuples:
+        if not value:
+            return UNDEFINED
+        if len(value) == 1 and not value.keep:
+            return value[0]
+    return value
+
+
+_SYMBOLS = {
+    str: "s",
+    int: "n",
+    float: "n",
+    bool: "b",
+    type(None): "l",
+    list: "a",
+    Sequence: "a",
+    Constructed: "a",
+    dict: "o",
+    Undefined: "m",
+}
+
+
+def symbol(value: Value) -> str:
+    """The letter of a value's type in a signature: s n b l a o f, m for undefined."""
+    return _SYMBOLS.get(type(value), "f")
+
+
+_WORDS = {"s": "string", "n": "number", "b": "boolean", "l": "null", "a": "array", "f": "function"}
+
+
+def type_word(value: Value) -> str:
+    """The name of a value's type, as `$type` gives it."""
+    return _WORDS.get(symbol(value), "object")
+
+
+def is_number(value: Value) -> bool:
+    """Whether the value is a number; raises D1001 for an infinite one."""
+    kind = type(value)
+    if kind is int:
+        return True
+    if kind is not float or value != value:
+        return False
+    if value in (INFINITY, -INFINITY):
+        raise fault("D1001", value=value)
+    return True
+
+
+INFINITY = float("inf")
+
+
+def are_numbers(values: Items[Value]) -> bool:
+    """Whether all of them are numbers."""
+    return all(map(is_number, values))
+
+
+def are_strings(values: Items[Value]) -> bool:
+    """Whether all of them are strings."""
+    return all(type(value) is str for value in values)
+
+
+def boolean(value: Value) -> bool:
+    """The truth of a value; undefined counts as false."""
+    kind = type(value)
+    if kind is bool:
+        return bool(value)
+    if isinstance(value, list):
+        return any(_leaf_is_true(leaf) for leaf in _leaves(value))
+    return _leaf_is_true(value)
+
+
+def _leaf_is_true(value: Value) -> bool:
+    if type(value) is float:
+        return is_number(value) and value != 0
+    return bool(value) and not isinstance(value, Function)
+
+
+def _leaves(items: list[Value]) -> Iterator[Value]:
+    """Yield what is in nested arrays; one that is there several times is looked at once."""
+    todo, seen = [items], {id(items)}
+    while todo:
+        for item in todo.pop():
+            if not isinstance(item, list):
+                yield item
+            elif id(item) not in seen:
+                seen.add(id(item))
+                todo.append(item)
+
+
+def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
+    """Deep equality: 1 equals 1.0, true differs from 1, the order of keys is free."""
+    if not isinstance(one, list | dict):
+        return identical(one, other)
+    todo = [(one, other)]
+    while todo:
+        left, right = todo.pop()
+        if left is right:
+            continue
+        if isinstance(left, list):
+            if not isinstance(right, list) or len(left) != len(right):
+                return False
+            spend(len(left))
+            todo.extend(zip(left, right, strict=True))
+        elif type(left) is dict:
+            if type(right) is not dict or left.keys() != right.keys():
+                return False
+            spend(len(left))
+            todo.extend((value, right[key]) for key, value in left.items())
+        elif not identical(left, right):
+            return False
+    return True
+
+
+def identical(one: Value, other: Value) -> bool:
+    """Whether two scalars are equal; containers and functions only if they are the same one."""
+    if isinstance(one, list | dict | Function):
+        return one is other
+    return bool(one == other) and (type(one) is bool) is (type(other) is bool)
+
+
+def listed(value: Value) -> list[Value]:
+    """The value as items: an array itself, anything else alone."""
+    return value if isinstance(value, list) else [value]
+
+
+def appended(one: Value, other: Value) -> Value:
+    """Both as one array; an undefined one counts for nothing."""
+    if one is UNDEFINED:
+        return other
+    if other is UNDEFINED:
+        return one
+    return [*listed(one), *listed(other)]
