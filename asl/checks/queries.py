@@ -224,9 +224,9 @@ def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -
 
 
 def _functions() -> frozenset[str]:
-    from asl.expr.jsonata.library import BUILT_IN
+    from asl.expr.jsonata.functions.table import NATIVES
 
-    return BUILT_IN
+    return frozenset(NATIVES)
 
 
 def _constant(written: Written, query: Query) -> Iterator[Finding]:

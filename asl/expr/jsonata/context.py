@@ -18,12 +18,12 @@ _CONSTRUCTORS = {"[": "array", "{": "object"}
 
 def context_reads(query: Query) -> Iterator[tuple[str, int]]:
     """Yield `(what is read, offset)`: a field name, `$` for the item itself, `$$` for the root."""
-    yield from _reads(query._engine.ast, True)
+    yield from _reads(query.tree, True)
 
 
 def constant(query: Query) -> str | None:
     """Return the JSON type of a query that is a literal value, None for any other."""
-    tree = query._engine.ast
+    tree = query.tree
     if tree.type == "value":
         return "null" if tree.value is None else "boolean"
     if tree.type == "unary":

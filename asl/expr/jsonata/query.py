@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from asl.core.values import Json
 from asl.expr.frame import Frame
@@ -29,6 +30,8 @@ class Query:
     shadowed: frozenset[str]
     members: frozenset[str] | None
     references: tuple[Reference, ...]
+    tree: Any
+    """The library's syntax tree."""
     _closure: Closure
     _limits: Limits
 
@@ -69,6 +72,7 @@ def _parsed(source: str, limits: Limits) -> Query:
         frozenset(free & NATIVES.keys()),
         None if None in states else frozenset(each for each in states if each is not None),
         found,
+        tree,
         compile(tree, NATIVES),
         limits,
     )
