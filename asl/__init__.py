@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from asl.core.errors import AslError, DocumentNotFound, InvalidDocument, NotJson, StateError
+from asl.core.errors import (
+    AslError,
+    DocumentNotFound,
+    InvalidDocument,
+    InvalidTest,
+    NotJson,
+    StateError,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock, VirtualClock, WallClock
+    from asl.hosts.trial import StateResult
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.program import Program
@@ -43,12 +51,14 @@ __all__ = [
     "DocumentNotFound",
     "Event",
     "InvalidDocument",
+    "InvalidTest",
     "NotJson",
     "Program",
     "Report",
     "Result",
     "Severity",
     "StateError",
+    "StateResult",
     "TaskTokens",
     "VirtualClock",
     "WallClock",
@@ -57,6 +67,7 @@ __all__ = [
     "compile",
     "load",
     "run",
+    "test_state",
     "variable_references",
 ]
 
@@ -69,6 +80,7 @@ _LAZY = {
     "Report": "asl.core.diagnostics",
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
+    "StateResult": "asl.hosts.trial",
     "TaskTokens": "asl.hosts.tokens",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",
@@ -273,6 +285,59 @@ async def arun(
 
     result: Result = await run_in_thread(get_running_loop(), drive, work, chosen)
     return result
+
+
+def test_state(
+    definition: Document | What,
+    input: Json = _NO_INPUT,
+    *,
+    state: str | None = None,
+    mock: Mapping[str, Any] | None = None,
+    context: Mapping[str, Json] | None = None,
+    variables: Mapping[str, Json] | None = None,
+    level: str = "INFO",
+    reveal_secrets: bool = False,
+    configuration: Mapping[str, Any] | None = None,
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    profile: str | Profile = "aws",
+    clock: str | Clock = "virtual",
+) -> StateResult:
+    """Run one state alone, as AWS's TestState does; blocks the caller.
+
+    `definition` is a state, or a document in which `state` names one, in a branch or a processor as
+    well. `mock` answers instead of its work: `{"result": value}` or `{"errorOutput": {"error": ...,
+    "cause": ...}}`; a Task without one asks `agents` and `resources`. `context` is the whole
+    context object, `variables` are there before the state. `level` is `INFO`, or `DEBUG` or `TRACE`
+    for what becomes of the data on the way. `configuration` has AWS's names: `retrierRetryCount`,
+    `mapIterationFailureCount`, `errorCausedByState`, `mapItemReaderData`.
+
+    A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
+    for a definition with errors, and AslError for other misuse.
+    """
+    from asl.hosts.trial import tested
+
+    loaded, chosen_profile = _document(definition), _profile(profile)
+    registry = _registry(agents, resources, None)
+    chosen = _clock(clock)
+    _refuse_running_loop()
+    return tested(
+        loaded,
+        input,
+        state=state,
+        mock=mock,
+        context=context,
+        variables=variables or {},
+        level=level,
+        reveal_secrets=reveal_secrets,
+        configuration=configuration or {},
+        profile=chosen_profile,
+        find=registry.find,
+        clock=chosen,
+    )
+
+
+test_state.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for one of its own
 
 
 def _document(what: Document | What) -> Document:

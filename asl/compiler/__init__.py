@@ -17,7 +17,7 @@ from asl.core.values import Json
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
 
-__all__ = ["compile_workflow"]
+__all__ = ["compile_workflow", "open_state"]
 
 
 def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) -> Program:
@@ -26,6 +26,13 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     machine = _machine(profile, machines, "JSONPath", workflow, "")
     timeout = workflow.get("TimeoutSeconds")
     return Program(machine, profile, name, timeout, machines)
+
+
+def open_state(workflow: Mapping[str, Json], name: str, profile: Profile) -> StateCompiler:
+    """Return the compiler of one state of the top machine, for whoever looks into the state."""
+    steps = _steps(workflow["States"], "")
+    language = workflow.get("QueryLanguage", "JSONPath")
+    return _opened(profile, {}, language, workflow["States"][name], steps[name], steps)
 
 
 def _machine(
@@ -37,17 +44,12 @@ def _machine(
 ) -> Machine:
     """Compile one machine; *language* is the query language of the one around it."""
     states = definition["States"]
-    steps = {
-        name: Step(name, state["Type"], f"{pointer}/States/{escape(name)}")
-        for name, state in states.items()
-    }
+    steps = _steps(states, pointer)
     machine = machines[pointer] = Machine(steps[definition["StartAt"]], steps, pointer)
     language = definition.get("QueryLanguage", language)
-    inner = partial(_machine, profile, machines, language)
     for name, state in states.items():
         step = steps[name]
-        own_language = _compiler_of(state.get("QueryLanguage", language))
-        compiler = own_language(state, step, steps, profile, inner)
+        compiler = _opened(profile, machines, language, state, step, steps)
         if "Next" in state:
             step.next = steps[state["Next"]]
         STATE_TYPES[step.type].compile(compiler, step)
@@ -58,6 +60,27 @@ def _machine(
             count = len(state.get("Catch", ()))
             step.catchers = tuple(compiler.within("Catch", i).catcher() for i in range(count))
     return machine
+
+
+def _steps(states: Mapping[str, Json], pointer: str) -> dict[str, Step]:
+    return {
+        name: Step(name, state["Type"], f"{pointer}/States/{escape(name)}")
+        for name, state in states.items()
+    }
+
+
+def _opened(
+    profile: Profile,
+    machines: dict[str, Machine],
+    language: str,
+    state: Mapping[str, Json],
+    step: Step,
+    steps: Mapping[str, Step],
+) -> StateCompiler:
+    """Return the compiler of a state; *language* is the query language of its machine."""
+    inner = partial(_machine, profile, machines, language)
+    own_language = _compiler_of(state.get("QueryLanguage", language))
+    return own_language(state, step, steps, profile, inner)
 
 
 def _compiler_of(language: str) -> type[StateCompiler]:

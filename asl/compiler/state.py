@@ -66,6 +66,12 @@ class StateCompiler(ABC):
         inner.state = found
         return inner
 
+    def only(self, *fields: str) -> Self:
+        """Return a compiler of the same state as if it had no more than these fields."""
+        partial = copy(self)
+        partial.state = {field: self.state[field] for field in fields if field in self.state}
+        return partial
+
     def machine(self, *steps: str | int) -> Machine:
         """Compile the sub-machine at *steps* below the state."""
         definition: Json = self.state

@@ -42,6 +42,14 @@ class DocumentNotFound(AslError):
         return f"{text} ({self.hint})" if self.hint else text
 
 
+class InvalidTest(AslError):
+    """A state cannot be tested as asked; `code` is AWS's: `ValidationException`, ..."""
+
+    def __init__(self, message: str, code: str = "ValidationException") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class NotJson(AslError):
     """A Python value has no JSON form: `place` is a JSONPath, `found` the Python type's name."""
 

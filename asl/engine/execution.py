@@ -44,6 +44,8 @@ class Execution:
     usage = Usage()
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
+    context: Mapping[str, Json] | None = None
+    """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Decimal] = MappingProxyType({})
     home = ARN
     """What the ids begin with: partition, region and account."""

@@ -174,7 +174,8 @@ class Frame:
 
     def context(self, root: str, at: StateView) -> Json:
         """Return one member of the context object (Specification 3.10); KeyError if absent."""
-        return _CONTEXT[root](self, at)
+        given = self.execution.context
+        return _CONTEXT[root](self, at) if given is None else given[root]
 
 
 def _execution(frame: Frame, at: StateView) -> Json:

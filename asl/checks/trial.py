@@ -1,0 +1,104 @@
+"""What AWS refuses of a request to test one state, in its words (AWS, recorded)."""
+
+from collections.abc import Mapping
+
+from asl.core.errors import InvalidTest
+from asl.core.values import Json, is_number
+
+__all__ = ["check_context", "check_iterations", "check_mock"]
+
+MOCKED = ("Task", "Map", "Parallel")
+"""The state types that take a mock."""
+_RUN = "Task, Wait, Pass, Succeed, Fail, Choice"
+_TEXT, _NUMBER, _ANY = "a string", "a number", ""
+_CONTEXT = {
+    "Execution": {
+        "Id": _TEXT,
+        "Input": _ANY,
+        "Name": _TEXT,
+        "RoleArn": _TEXT,
+        "StartTime": _TEXT,
+        "RedriveCount": _NUMBER,
+        "RedriveTime": _TEXT,
+    },
+    "State": {"EnteredTime": _TEXT, "Name": _TEXT, "RetryCount": _NUMBER},
+    "StateMachine": {"Id": _TEXT, "Name": _TEXT},
+    "Task": {"Token": _TEXT},
+}
+"""The members of a context object, and what each of them is."""
+
+
+def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> None:
+    """Raise InvalidTest unless the state can have this mock, or do without one."""
+    kind = state["Type"]
+    if mock is None:
+        if kind in ("Map", "Parallel"):
+            raise InvalidTest(
+                "TestState API does not support Map or Parallel states. "
+                f"Supported state types include: [{_RUN}]",
+                "InvalidDefinition",
+            )
+        return
+    if "result" in mock and "errorOutput" in mock:
+        raise InvalidTest(
+            "A test mock should have only one of the following fields: [result, errorOutput]."
+        )
+    if kind not in MOCKED:
+        raise InvalidTest(f"State type '{kind}' is not supported when a mock is specified")
+    if "result" in mock:
+        _check_result(state, mock["result"])
+
+
+def _check_result(state: Mapping[str, Json], result: Json) -> None:
+    if state["Type"] == "Map" and "ResultWriter" in state:
+        if type(result) is not dict:
+            raise InvalidTest("Mocked result must be a JSON object.")
+    elif state["Type"] != "Task" and type(result) is not list:
+        raise InvalidTest("Mocked result must be an array.")
+    elif state["Type"] == "Parallel" and len(result) != len(state["Branches"]):
+        raise InvalidTest(
+            "Mocked result must contain the same number of items as number of Parallel branches."
+        )
+
+
+def check_context(state: Mapping[str, Json], context: Mapping[str, Json]) -> None:
+    """Raise InvalidTest unless this can be the context object of the state."""
+    for name, value in context.items():
+        if name == "Map":
+            raise _unfit("'Map' field is not supported when mocking a Context object")
+        if name not in _CONTEXT:
+            raise _unfit(f"Field '{name}' is not allowed")
+        if type(value) is not dict:
+            raise _unfit(f"{name} must be an object")
+        for field, each in value.items():
+            _check_field(name, field, each)
+    if "Task" in context and not _waits(state):
+        raise _unfit(
+            "Context object contains 'Task' when state is not a Task state with a '.sync' or "
+            "'.waitForTaskToken' service integration pattern"
+        )
+
+
+def _check_field(name: str, field: str, value: Json) -> None:
+    if field not in _CONTEXT[name]:
+        raise _unfit(f"Field '{field}' is not allowed")
+    kind = _CONTEXT[name][field]
+    if (kind == _TEXT and type(value) is not str) or (kind == _NUMBER and not is_number(value)):
+        raise _unfit(f"{name}.{field} must be {kind}")
+
+
+def _waits(state: Mapping[str, Json]) -> bool:
+    ends = (".sync", ".sync:2", ".waitForTaskToken")
+    return state["Type"] == "Task" and str(state.get("Resource")).endswith(ends)
+
+
+def _unfit(message: str) -> InvalidTest:
+    return InvalidTest(f"Invalid Context object provided: {message}")
+
+
+def check_iterations(failures: int, iterations: int) -> None:
+    """Raise InvalidTest if more iterations are to have failed than there are."""
+    if failures > iterations:
+        raise InvalidTest(
+            "Map iteration failure count must be less than or equal to the number of Map iterations"
+        )

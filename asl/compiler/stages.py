@@ -1,0 +1,45 @@
+"""What a state does to its data, stage by stage, as AWS's TestState shows it (AWS, recorded).
+
+A stage is evaluated as the state itself evaluates it: by a compiler of the same state that has no
+more than the fields up to this one. Each has the name that it has in `inspectionData`. The error of
+a stage (StateError) ends the stages.
+"""
+
+from collections.abc import Iterator
+
+from asl.compiler.state import StateCompiler
+from asl.core.values import Json
+from asl.states.host import Frame
+
+__all__ = ["input_stages", "result_stages"]
+
+
+def input_stages(compiler: StateCompiler, data: Json, frame: Frame) -> Iterator[tuple[str, Json]]:
+    """Yield what becomes of the raw input before the state does its work."""
+    kind = compiler.own.type
+    if compiler.jsonata:
+        if kind == "Task":
+            yield "afterArguments", compiler.payload()(data, frame)
+    elif kind in ("Task", "Pass", "Map", "Choice", "Wait", "Succeed"):
+        if kind == "Pass" and "Result" in compiler.state:
+            return
+        yield "afterInputPath", compiler.input()(data, frame)
+        if kind in ("Task", "Pass"):
+            yield "afterParameters", compiler.payload()(data, frame)
+
+
+def result_stages(
+    compiler: StateCompiler, data: Json, result: Json, frame: Frame
+) -> Iterator[tuple[str, Json]]:
+    """Yield what becomes of a raw result, given the raw input."""
+    kind = compiler.own.type
+    if kind == "Task" or (kind == "Pass" and "Result" in compiler.state):
+        yield "result", result
+    if compiler.jsonata or kind not in ("Task", "Pass", "Map", "Parallel"):
+        return
+    for stage, *fields in (
+        ("afterResultSelector", "ResultSelector"),
+        ("afterResultPath", "ResultSelector", "ResultPath"),
+    ):
+        finish = compiler.only(*fields).finish()
+        yield stage, result if finish is None else finish(data, result, frame)
