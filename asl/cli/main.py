@@ -17,6 +17,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS = {
     "run": "Run a document and print its output.",
     "check": "Say what is wrong with documents, and where.",
+    "test-state": "Run one state alone, as AWS's TestState does.",
     "test": "Run conformance cases, or cases of your own.",
     "explain": "Explain a rule, by its code.",
     "schema": "Print the JSON Schema of documents.",
@@ -35,7 +36,7 @@ class Commands(click.Group):
         """Import the module of a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"asl.cli.{cmd_name}").command
+        command: click.Command = import_module(f"asl.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

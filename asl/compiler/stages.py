@@ -7,6 +7,7 @@ a stage (StateError) ends the stages.
 
 from collections.abc import Iterator
 
+from asl.compiler.map_stages import map_stages
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
 from asl.states.host import Frame
@@ -14,13 +15,20 @@ from asl.states.host import Frame
 __all__ = ["input_stages", "result_stages"]
 
 
-def input_stages(compiler: StateCompiler, data: Json, frame: Frame) -> Iterator[tuple[str, Json]]:
-    """Yield what becomes of the raw input before the state does its work."""
+def input_stages(
+    compiler: StateCompiler, data: Json, frame: Frame, read: bool
+) -> Iterator[tuple[str, Json]]:
+    """Yield what becomes of the raw input before the state does its work.
+
+    *read* says that what an `ItemReader` reads is there.
+    """
     kind = compiler.own.type
-    if compiler.jsonata:
+    if kind == "Map":
+        yield from map_stages(compiler, data, frame, read)
+    elif compiler.jsonata:
         if kind == "Task":
             yield "afterArguments", compiler.payload()(data, frame)
-    elif kind in ("Task", "Pass", "Map", "Choice", "Wait", "Succeed"):
+    elif kind in ("Task", "Pass", "Choice", "Wait", "Succeed"):
         if kind == "Pass" and "Result" in compiler.state:
             return
         yield "afterInputPath", compiler.input()(data, frame)

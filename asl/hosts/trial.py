@@ -1,24 +1,27 @@
 """One state alone, as AWS's TestState runs it: compiled and interpreted like any other.
 
-The state becomes a workflow of its own in which whatever it leads to is the end. A mock stands in
-for its work; a retry ends the trial, since what would be retried is what is tested.
+The state becomes a workflow of its own. A mock stands in for its work; a retry ends the trial,
+since what is tested is that the state would be retried.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from os import urandom
-from typing import Any
+from typing import Any, BinaryIO
 
 from asl.checks import check
-from asl.checks.trial import check_context, check_mock
+from asl.checks.trial import check_context, check_iterations, check_mock
 from asl.compiler import compile_workflow, open_state
+from asl.compiler.map_stages import map_items, tolerates
+from asl.compiler.single import Subject, alone, states_of
 from asl.compiler.stages import input_stages, result_stages
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, read
 from asl.core.errors import AslError, InvalidTest, StateError
 from asl.core.profile import Profile
-from asl.core.values import Json, detached, is_integer
+from asl.core.values import Json, compact, detached, is_integer
 from asl.engine.agent import Find
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
@@ -27,9 +30,11 @@ from asl.engine.records import CAUGHT, RETRIED, each_record
 from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost, drive
-from asl.program import Program, Step, Work
+from asl.program import Catcher, Retrier, Work
 from asl.states.host import ABSENT, Raised
 from asl.states.host import Frame as StateFrame
+from asl.states.iteration import too_many_failed
+from asl.states.objects import Bucket, ObjectFault, StoredObject
 
 __all__ = ["StateResult", "tested"]
 
@@ -89,53 +94,45 @@ def tested(
     """Run one state of a document, or the state that the document is; see `asl.test_state`."""
     if level not in LEVELS:
         raise AslError(f"no level {level!r}; there are {', '.join(LEVELS)}")
-    _known("a mock has", mock or {}, ("result", "errorOutput", "fieldValidationMode"))
+    _check_configuration(configuration)
+    if reveal_secrets and mock is not None:
+        raise InvalidTest("TestState does not support RevealSecrets when a mock is specified.")
+    subject = _subject(document, state, profile)
+    check_mock(subject.state, mock)
+    if context is not None:
+        check_context(subject.state, context)
+    trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
+    bench = _Bench(find, clock, profile.max_payload)
+    given = detached(dict(variables))
+    return trial.run(bench, detached(data), given, context, inspect=level != "INFO")
+
+
+def _check_configuration(configuration: Mapping[str, Json]) -> None:
     _known("a configuration has", configuration, CONFIGURATION)
     for count in ("retrierRetryCount", "mapIterationFailureCount"):
         number = configuration.get(count, 0)
         if not is_integer(number) or number < 0:
             raise AslError(f"{count} is a whole number from 0 up, not {number!r}")
-    if reveal_secrets and mock is not None:
-        raise InvalidTest("TestState does not support RevealSecrets when a mock is specified.")
-    subject = _subject(document, state, profile)
-    trial = Trial(subject, profile, mock, context, configuration)
-    given = detached(dict(variables))
-    return trial.run(detached(data), given, find, clock, inspect=level != "INFO")
 
 
-def _known(what: str, given: Mapping[str, Json], names: tuple[str, ...]) -> None:
+def _known(what: str, given: Mapping[str, Json], names: Sequence[str]) -> None:
     for name in given:
         if name not in names:
             hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
             raise AslError(f"{what} no {name!r} ({hint})")
 
 
-# The state and what is around it
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A state, and what it takes from the machine around it."""
-
-    name: str
-    state: Mapping[str, Json]
-    language: str
-    in_map: bool = False
-    """Whether it belongs to the processor of a Map."""
-
-
 def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
     """Return the state to test; raises InvalidDocument where the definition has errors."""
     definition = document.value
     if "States" not in definition and "Type" in definition:
+        subject = Subject(UNNAMED, definition)
+        check(read(alone(subject)[0], name=document.source.name), profile).raise_for_errors()
         if name is not None:
             raise InvalidTest(NOT_FOUND)
-        subject = Subject(UNNAMED, definition, "JSONPath")
-        document = read(_alone(subject)[0], name=document.source.name)
-        check(document, profile).raise_for_errors()
         return subject
     check(document, profile).raise_for_errors()
-    subjects = {each.name: each for each in _states(definition, "JSONPath", False)}
+    subjects = {each.name: each for each in states_of(definition)}
     if name is None:
         raise AslError(f"name the state to test; there are {', '.join(subjects)}")
     if name not in subjects:
@@ -143,154 +140,151 @@ def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
     return subjects[name]
 
 
-def _states(machine: Mapping[str, Json], language: str, in_map: bool) -> Iterator[Subject]:
-    language = machine.get("QueryLanguage", language)
-    for name, state in machine["States"].items():
-        yield Subject(name, state, language, in_map)
-        for processor in ("ItemProcessor", "Iterator"):
-            if processor in state:
-                yield from _states(state[processor], language, True)
-        for branch in state.get("Branches", ()):
-            yield from _states(branch, language, in_map)
+@dataclass(frozen=True, slots=True)
+class _Mock:
+    """What a state's work is said to have come to: a raw result or an error."""
+
+    result: Json = ABSENT
+    error: StateError | None = None
+
+    @staticmethod
+    def of(mock: Mapping[str, Json]) -> "_Mock":
+        _known("a mock has", mock, ("result", "errorOutput", "fieldValidationMode"))
+        if "result" in mock:
+            return _Mock(detached(mock["result"]))
+        error = mock.get("errorOutput")
+        if not isinstance(error, Mapping):
+            raise AslError("a mock has a 'result', or an 'errorOutput' with 'error' and 'cause'")
+        _known("an errorOutput has", error, ("error", "cause"))
+        return _Mock(error=Raised(error.get("error"), error.get("cause")))
 
 
-def _alone(subject: Subject) -> tuple[dict[str, Json], dict[str, str]]:
-    """Return a workflow of the state alone, and the names of the states that it leads to.
-
-    Each of them is an end by a name that no state has, so that a state may lead to itself.
-    """
-    names: dict[str, str] = {}
-
-    def end(holder: Mapping[str, Json]) -> dict[str, Json]:
-        led = dict(holder)
-        for key in ("Next", "Default"):
-            if key in led:
-                led[key] = f"{subject.name} > {led[key]}"
-                names[led[key]] = holder[key]
-        return led
-
-    state = end(subject.state)
-    for several in ("Choices", "Catch"):
-        if several in state:
-            state[several] = [end(each) for each in state[several]]
-    ends = {name: {"Type": "Succeed"} for name in names}
-    workflow = {
-        "QueryLanguage": subject.language,
-        "StartAt": subject.name,
-        "States": {subject.name: state, **ends},
-    }
-    return workflow, names
-
-
-# The trial
+# The world of a trial
 
 
 class _Retriable(BaseException):
     """The state would be run again; nothing of the workflow sees this."""
 
 
+class _Given:
+    """A bucket for reading (protocol `asl.states.objects.Bucket`): one content by every key."""
+
+    def __init__(self, content: Json) -> None:
+        self.content = content
+
+    def open(self, key: str) -> BinaryIO:
+        text = self.content if type(self.content) is str else compact(self.content)
+        return BytesIO(text.encode())
+
+    def create(self, key: str) -> BinaryIO:
+        raise ObjectFault("a trial writes nothing")
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        return iter(())
+
+
 class _Bench(LocalHost):
-    """The host of one trial: it does not wait for a retry."""
+    """The host of one trial: it does not wait for a retry, and reads what it was given."""
+
+    reading: Json = None
+
+    def bucket(self, name: str) -> Bucket:
+        """Return a bucket in which every object is what was given for reading."""
+        return _Given(self.reading)
 
     async def sleep_until(self, at: StateFrame, when: float) -> None:
+        """Wait, unless it is for a retry."""
         if at.step.type != "Wait":
             raise _Retriable
         await super().sleep_until(at, when)
 
 
-class Trial:
-    """One state, ready to be tested with a mock or without.
+# The trial
 
-    *mock* holds `result`, or `errorOutput` with `error` and `cause`; *configuration* has AWS's
-    names. Raises InvalidTest for a request that AWS refuses.
-    """
+
+class _Trial:
+    """One state, ready to be tested."""
 
     def __init__(
         self,
         subject: Subject,
         profile: Profile,
-        mock: Mapping[str, Json] | None = None,
-        context: Mapping[str, Json] | None = None,
-        configuration: Mapping[str, Json] | None = None,
+        mock: _Mock | None,
+        configuration: Mapping[str, Json],
     ) -> None:
-        check_mock(subject.state, mock)
-        if context is not None:
-            check_context(subject.state, context)
         self.subject = subject
         self.mock = mock
-        self.context = context
-        self.configuration = configuration or {}
-        workflow, self.names = _alone(subject)
-        self.program: Program = compile_workflow(workflow, profile, subject.name)
+        self.configuration = configuration
+        workflow, self.stands_for = alone(subject)
+        self.program = compile_workflow(workflow, profile, subject.name)
         self.compiler = open_state(workflow, subject.name, profile)
-        self.step: Step = self.program.machine.start
+        self.step = self.program.machine.start
         self.answer: Json = ABSENT
         """The raw result of the state's work."""
         if self.step.work is not None:
-            self.step.work = self._watched(self.step.work if mock is None else self._mocked)
+            work = self.step.work if mock is None else self._mocked(mock)
+            self.step.work = self._watched(work)
+
+    @property
+    def read(self) -> bool:
+        """Whether what an `ItemReader` reads was given."""
+        return "mapItemReaderData" in self.configuration
 
     def run(
-        self, data: Json, variables: Mapping[str, Json], find: Find, clock: Clock, inspect: bool
+        self,
+        bench: _Bench,
+        data: Json,
+        variables: dict[str, Json],
+        context: Mapping[str, Json] | None,
+        inspect: bool,
     ) -> StateResult:
-        """Run the state on this input; *inspect* asks for what became of the data on the way."""
+        """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
-        execution = Execution(
-            self.program, data, urandom(16).hex(), clock.now(), flat.extend, express=True
-        )
-        execution.context = self.context
-        host = _Bench(find, clock, self.program.profile.max_payload)
-        frame = Frame(execution, host, self.step, data, execution.started, dict(variables))
+        started = bench.now()
+        execution = Execution(self.program, data, urandom(16).hex(), started, flat.extend, True)
+        execution.context = context
+        bench.reading = self.configuration.get("mapItemReaderData")
+        frame = Frame(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:
             frame.item = data
         self._count_retries(frame)
         output, status, failure = None, "SUCCEEDED", None
         try:
-            output = drive(interpret(frame), clock)
+            output = drive(interpret(frame), bench.clock)
         except _Retriable:
             status = "RETRIABLE"
         except StateError as error:
             status, failure = "FAILED", error
+        status, failure, handled = self._handled(flat, status, failure)
+        result = Result(execution, flat, status, bench.now(), output, failure)
+        inspection = self._inspected(frame, data, variables) | handled if inspect else {}
+        names = result.visited
+        following = self.stands_for[names[1]] if len(names) > 1 else None
+        return StateResult(status, output, following, result.error, result.cause, inspection)
+
+    def _handled(
+        self, flat: list[Any], status: str, failure: StateError | None
+    ) -> tuple[str, StateError | None, dict[str, Json]]:
+        """Return status, error and what is told of the retrier or catcher that took the error."""
         details: dict[str, Json] = {}
-        for record in each_record(flat):
-            if record[0] == RETRIED:
-                failure, details = record[5], self._retry(record[5], record[6])
-            elif record[0] == CAUGHT and status == "SUCCEEDED":
-                status, failure = "CAUGHT_ERROR", record[5]
-                details = self._catch(failure)
-        told = Result(execution, flat, status, clock.now(), None, failure)
-        following = dict(enumerate(told.visited)).get(1)
-        seen: dict[str, Json] = {}
-        if inspect:
-            seen = self._inspected(frame, data, variables)
-            seen |= {"errorDetails": details} if details else {}
-        return StateResult(
-            status,
-            output,
-            None if following is None else self.names[following],
-            told.error,
-            told.cause,
-            seen,
-        )
-
-    def _retry(self, error: StateError, delay: float) -> dict[str, Json]:
-        index = next(i for i, each in enumerate(self.step.retriers) if each.matches(error))
-        seconds = int(delay) if delay == int(delay) else delay
-        return {"retryIndex": index, "retryBackoffIntervalSeconds": seconds}
-
-    def _catch(self, error: StateError) -> dict[str, Json]:
-        index = next(i for i, each in enumerate(self.step.catchers) if each.matches(error))
-        return {"catchIndex": index}
+        for kind, _, _, _, _, *rest in each_record(flat):
+            if kind == RETRIED:
+                failure, delay, _ = rest
+                details["retryIndex"] = _handler(self.step.retriers, failure)
+                details["retryBackoffIntervalSeconds"] = round(delay)
+            elif kind == CAUGHT and status == "SUCCEEDED":
+                failure, status = rest[0], "CAUGHT_ERROR"
+                details["catchIndex"] = _handler(self.step.catchers, failure)
+        return status, failure, {"errorDetails": details} if details else {}
 
     def _count_retries(self, frame: Frame) -> None:
         """Pretend that the retrier of the mocked error has retried as often as it is said."""
         made = self.configuration.get("retrierRetryCount", 0)
-        if not made or self.mock is None or "errorOutput" not in self.mock:
-            return
-        error = self._mocked_error()
-        for index, retrier in enumerate(self.step.retriers):
-            if retrier.matches(error):
-                frame.attempts[index] = made, retrier.interval
-                return
+        if made and self.mock is not None and self.mock.error is not None:
+            for index, retrier in enumerate(self.step.retriers):
+                if retrier.matches(self.mock.error):
+                    frame.attempts[index] = made, retrier.interval
+                    return
 
     # What stands in for the state's work
 
@@ -301,31 +295,44 @@ class Trial:
 
         return watched
 
-    async def _mocked(self, data: Json, frame: StateFrame) -> Json:
-        """Do what comes before the work, so that its faults come first, then answer."""
-        assert self.mock is not None
-        for evaluate in (self.step.payload, self.step.limits):
-            if evaluate is not None:
-                evaluate(data, frame)
-        if "errorOutput" in self.mock:
-            raise self._mocked_error()
-        return self.mock["result"]
+    def _mocked(self, mock: _Mock) -> Work:
+        """Return what does all that comes before the work, for its faults, and then answers."""
+        step = self.step
 
-    def _mocked_error(self) -> StateError:
-        assert self.mock is not None
-        error = self.mock["errorOutput"]
-        return Raised(error.get("error"), error.get("cause"))
+        async def answer(data: Json, frame: StateFrame) -> Json:
+            if step.payload is not None:
+                step.payload(data, frame)
+            if step.limits is not None:
+                step.limits(data, frame)
+            bears = step.type != "Map" or self._bears(data, mock.result, frame)
+            if mock.error is not None:
+                raise mock.error
+            if not bears:
+                raise too_many_failed()
+            return mock.result
+
+        return answer
+
+    def _bears(self, data: Json, result: Json, frame: StateFrame) -> bool:
+        """Whether the Map bears as many failed iterations as it is said."""
+        for _ in input_stages(self.compiler, data, frame, self.read):
+            pass  # for the faults
+        failures = self.configuration.get("mapIterationFailureCount", 0)
+        if self.read or "ItemReader" not in self.subject.state:
+            items = len(map_items(self.compiler, data, frame))
+        else:
+            items = len(result) if type(result) is list else failures
+        check_iterations(failures, items)
+        return tolerates(self.compiler, failures, items, data, frame)
 
     # What became of the data
 
-    def _inspected(
-        self, frame: Frame, data: Json, variables: Mapping[str, Json]
-    ) -> dict[str, Json]:
-        at = frame.replayed(0, dict(variables), frame.execution.started, frame.usage, frame.retries)
+    def _inspected(self, frame: Frame, data: Json, variables: dict[str, Json]) -> dict[str, Json]:
+        at = frame.replayed(0, variables, frame.execution.started, frame.usage, frame.retries)
         at.step, at.item, at.entered = self.step, frame.item, frame.execution.started
         seen: dict[str, Json] = {"input": data}
         with suppress(StateError):
-            seen.update(input_stages(self.compiler, data, at))
+            seen.update(input_stages(self.compiler, data, at, self.read))
             result = self._result(seen)
             if result is not ABSENT:
                 seen.update(result_stages(self.compiler, data, result, at))
@@ -338,3 +345,8 @@ class Trial:
         if self.step.type != "Pass":
             return self.answer
         return self.subject.state.get("Result", seen.get("afterParameters"))
+
+
+def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int:
+    """Return the index of the first retrier or catcher that takes the error."""
+    return next(index for index, each in enumerate(handlers) if each.matches(error))

@@ -22,7 +22,13 @@ from asl.states.numbers import NO_BOUND, number
 from asl.states.objects import ObjectFault
 from asl.states.results import Kept, Results, Shaped, Written
 
-__all__ = ["compile_distributed", "is_distributed"]
+__all__ = [
+    "compile_batcher",
+    "compile_distributed",
+    "compile_source",
+    "input_of",
+    "is_distributed",
+]
 
 FIELDS = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
 MOST_CHILDREN = 10_000
@@ -67,9 +73,9 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     label = state.get("Label", compiler.name)
     pure = all(step.work is None for step in machine.steps.values())
     effective_input = compiler.input()
-    begin = _reader(compiler) if "ItemReader" in state else _items(compiler)
+    begin = compile_source(compiler)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    batcher = _batcher(compiler)
+    batcher = compile_batcher(compiler)
     limit = number(compiler, "MaxConcurrency", 0, numerals=numerals)
     tolerance = compile_tolerance(compiler)
     open_results = _writer(compiler)
@@ -168,9 +174,7 @@ class _Iteration:
             yield self._input(index, item)
 
     def _input(self, index: int, item: Json) -> Json:
-        if self.selector is not None:
-            return self.selector(self.effective, self.run.selected(index, item, self.source.name))
-        return {"Key": item.key, "Value": item.value} if type(item) is Entry else item
+        return input_of(self.selector, self.effective, self.run, index, item, self.source.name)
 
     def failed(self, child: Frame, error: StateError) -> StateError | None:
         """Count a failure: all items of a batch have failed with it."""
@@ -186,7 +190,21 @@ class _Iteration:
             raise too_many_failed()
 
 
+def input_of(
+    selector: Evaluate | None, effective: Json, run: Run, index: int, item: Json, source: str
+) -> Json:
+    """Return the input of the iteration of one item."""
+    if selector is not None:
+        return selector(effective, run.selected(index, item, source))
+    return {"Key": item.key, "Value": item.value} if type(item) is Entry else item
+
+
 # Where the items come from
+
+
+def compile_source(compiler: Compiler) -> Begin:
+    """Compile where the items of a run come from: effective input to them."""
+    return _reader(compiler) if "ItemReader" in compiler.state else _items(compiler)
 
 
 def _items(compiler: Compiler) -> Begin:
@@ -222,9 +240,8 @@ def _reader(compiler: Compiler) -> Begin:
     return begin
 
 
-def _batcher(
-    compiler: Compiler,
-) -> Callable[[Json, Frame], Batched] | None:
+def compile_batcher(compiler: Compiler) -> Callable[[Json, Frame], Batched] | None:
+    """Compile `ItemBatcher`: effective input to what makes batches; None where there is none."""
     if "ItemBatcher" not in compiler.state:
         return None
     inner, numerals = compiler.within("ItemBatcher"), compiler.profile.aws

@@ -1,0 +1,98 @@
+"""`asl test-state`: one state alone, as AWS's TestState runs it."""
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import bindings, read_document, read_input
+from asl.cli.exits import Exit
+from asl.core.profile import PROFILES
+from asl.core.values import Json
+
+__all__ = ["command"]
+
+
+@click.command("test-state")
+@click.argument("document", metavar="DOC")
+@click.option("-s", "--state", metavar="NAME", help="The state, where DOC is a whole document.")
+@click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
+@click.option("--mock-result", metavar="JSON", help="What the state's work gives.")
+@click.option("--mock-error", metavar="JSON", help='How it fails: {"error": ..., "cause": ...}.')
+@click.option("--context", metavar="JSON", help="The whole context object.")
+@click.option("--variables", metavar="JSON", help="Variables that are there before the state.")
+@click.option(
+    "--level",
+    type=click.Choice(["INFO", "DEBUG", "TRACE"]),
+    default="INFO",
+    show_default=True,
+    help="With DEBUG or TRACE: what becomes of the data on the way.",
+)
+@click.option("--retries", metavar="N", type=click.IntRange(0), help="Retries made so far.")
+@click.option("--configuration", metavar="JSON", help="The rest of AWS's TestStateConfiguration.")
+@click.option("--agents", "agent_files", metavar="FILE", multiple=True, help="Agents file.")
+@click.option(
+    "--agent",
+    "agent_pairs",
+    metavar="NAME=MODULE:FUNCTION",
+    multiple=True,
+    help="Bind one agent to a Python function.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="aws",
+    show_default=True,
+    help="How to read the language.",
+)
+def command(
+    document: str,
+    state: str | None,
+    input_: str | None,
+    mock_result: str | None,
+    mock_error: str | None,
+    context: str | None,
+    variables: str | None,
+    level: str,
+    retries: int | None,
+    configuration: str | None,
+    agent_files: tuple[str, ...],
+    agent_pairs: tuple[str, ...],
+    profile: str,
+) -> Exit:
+    """Run one state alone and print what AWS's TestState would answer.
+
+    DOC is a state or a whole document, in a JSON or YAML file or - for standard input.
+
+    \b
+        asl test-state order.asl.json --state Charge --mock-result '{"paid": true}' --level DEBUG
+    """
+    import asl
+
+    mocks = {"result": mock_result, "errorOutput": mock_error}
+    given = _object("--configuration", configuration) or {}
+    if retries is not None:
+        given["retrierRetryCount"] = retries
+    bound = bindings(agent_files, agent_pairs)
+    result = asl.test_state(
+        read_document(document),
+        {} if input_ is None else read_input(input_),
+        state=state,
+        mock={key: read_input(text) for key, text in mocks.items() if text is not None} or None,
+        context=_object("--context", context),
+        variables=_object("--variables", variables),
+        level=level,
+        configuration=given,
+        agents=bound.agents,
+        resources=bound.resources,
+        profile=profile,
+    )
+    streams.result(streams.as_text(result.to_json()))
+    return Exit.FAILED if result.status == "FAILED" else Exit.OK
+
+
+def _object(option: str, text: str | None) -> dict[str, Json] | None:
+    if text is None:
+        return None
+    value = read_input(text)
+    if type(value) is not dict:
+        raise click.BadParameter("an object is wanted", param_hint=option)
+    return value

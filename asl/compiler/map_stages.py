@@ -1,0 +1,78 @@
+"""What a Map does to its data before its iterations run, as AWS's TestState shows it."""
+
+from collections.abc import Iterator
+
+from asl.compiler.state import StateCompiler
+from asl.core.values import Json
+from asl.program import Machine
+from asl.states.distributed import compile_batcher, compile_source, input_of
+from asl.states.host import Frame
+from asl.states.iteration import compile_items, compile_tolerance
+from asl.states.numbers import number
+
+__all__ = ["map_items", "map_stages", "tolerates"]
+
+
+def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[Json, str]]:
+    """Return the items with their sources, by the raw input; StateError where there are none."""
+    effective = compiler.input()(data, frame)
+    source = compile_source(compiler)(effective, frame)
+    try:
+        return [(item, source.name) for item in source.items]
+    finally:
+        source.close()
+
+
+def map_stages(
+    compiler: StateCompiler, data: Json, frame: Frame, read: bool
+) -> Iterator[tuple[str, Json]]:
+    """Yield the stages of a Map; *read* says that what an `ItemReader` reads is there."""
+    effective = compiler.input()(data, frame)
+    if not compiler.jsonata:
+        yield "afterInputPath", effective
+    if read or "ItemReader" not in compiler.state:
+        yield from _items(compiler, data, effective, frame)
+    numerals = compiler.profile.aws
+    limit = number(compiler, "MaxConcurrency", 0, numerals=numerals)
+    yield "maxConcurrency", 0 if limit is None else int(limit(effective, frame))
+    count = number(compiler, "ToleratedFailureCount", 0, numerals=numerals)
+    if count is not None:
+        yield "toleratedFailureCount", int(count(effective, frame))
+    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=numerals)
+    if share is not None:
+        yield "toleratedFailurePercentage", float(share(effective, frame))
+
+
+def _items(
+    compiler: StateCompiler, data: Json, effective: Json, frame: Frame
+) -> Iterator[tuple[str, Json]]:
+    state = compiler.state
+    items = map_items(compiler, data, frame)
+    if "ItemReader" not in state:
+        if not compiler.jsonata:
+            yield "afterItemsPath", compile_items(compiler, objects=True)(effective, frame)
+    elif "ItemsPointer" in state["ItemReader"].get("ReaderConfig", {}):
+        yield "afterItemsPointer", [item for item, _ in items]
+    selector = compiler.template("ItemSelector") or compiler.template("Parameters")
+    run = frame.run(_processor(compiler), compiler.name, express=False, pure=False)
+    inputs = [
+        input_of(selector, effective, run, index, item, source)
+        for index, (item, source) in enumerate(items)
+    ]
+    if selector is not None:
+        yield "afterItemSelector", inputs
+    batcher = compile_batcher(compiler)
+    if batcher is not None:
+        yield "afterItemBatcher", list(batcher(effective, frame)(iter(inputs)))
+
+
+def _processor(compiler: StateCompiler) -> Machine:
+    return compiler.machine("ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator")
+
+
+def tolerates(compiler: StateCompiler, failures: int, items: int, data: Json, frame: Frame) -> bool:
+    """Whether a Map bears so many failed iterations; one without a bound does (AWS, recorded)."""
+    tolerance = compile_tolerance(compiler)
+    if tolerance is None:
+        return True
+    return failures <= tolerance(compiler.input()(data, frame), frame)(items)

@@ -1,0 +1,63 @@
+"""One state of a document, taken out of its machine."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from asl.core.values import Json
+
+__all__ = ["Subject", "alone", "states_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A state, and what it takes from the machine around it."""
+
+    name: str
+    state: Mapping[str, Json]
+    language: str = "JSONPath"
+    """The query language of the machine."""
+    in_map: bool = False
+    """Whether it belongs to the processor of a Map."""
+
+
+def states_of(
+    machine: Mapping[str, Json], language: str = "JSONPath", in_map: bool = False
+) -> Iterator[Subject]:
+    """Yield every state of a machine that has no errors, also those of the machines within."""
+    language = machine.get("QueryLanguage", language)
+    for name, state in machine["States"].items():
+        yield Subject(name, state, language, in_map)
+        for processor in ("ItemProcessor", "Iterator"):
+            if processor in state:
+                yield from states_of(state[processor], language, True)
+        for branch in state.get("Branches", ()):
+            yield from states_of(branch, language, in_map)
+
+
+def alone(subject: Subject) -> tuple[dict[str, Json], dict[str, str]]:
+    """Return a workflow of the state alone, and which state each of its other states stands for.
+
+    Whatever the state leads to ends the workflow, by a name that no state of the document has: a
+    state may lead to itself.
+    """
+    stands_for: dict[str, str] = {}
+
+    def led(holder: Mapping[str, Json]) -> dict[str, Json]:
+        aside = dict(holder)
+        for key in ("Next", "Default"):
+            if key in aside:
+                aside[key] = f"{subject.name} > {aside[key]}"
+                stands_for[aside[key]] = holder[key]
+        return aside
+
+    state = led(subject.state)
+    for several in ("Choices", "Catch"):
+        if several in state:
+            state[several] = [led(each) for each in state[several]]
+    ends = {name: {"Type": "Succeed"} for name in stands_for}
+    workflow = {
+        "QueryLanguage": subject.language,
+        "StartAt": subject.name,
+        "States": {subject.name: state, **ends},
+    }
+    return workflow, stands_for
