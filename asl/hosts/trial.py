@@ -6,7 +6,7 @@ since what is tested is that the state would be retried.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from os import urandom
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ from asl.compiler import compile_workflow, open_state
 from asl.compiler.map_stages import map_items, tolerates
 from asl.compiler.single import Subject, alone, states_of
 from asl.compiler.stages import input_stages, result_stages
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import Diagnostic, Report, did_you_mean
 from asl.core.document import Document, read
 from asl.core.errors import AslError, InvalidTest, StateError
 from asl.core.profile import Profile
@@ -94,6 +94,14 @@ def tested(
     """Run one state of a document, or the state that the document is; see `asl.test_state`."""
     if level not in LEVELS:
         raise AslError(f"no level {level!r}; there are {', '.join(LEVELS)}")
+    for what, given in (
+        ("mock", mock),
+        ("context", context),
+        ("variables", variables),
+        ("configuration", configuration),
+    ):
+        if given is not None and not isinstance(given, Mapping):
+            raise AslError(f"{what} is a mapping, not {given!r}")
     _check_configuration(configuration)
     if reveal_secrets and mock is not None:
         raise InvalidTest("TestState does not support RevealSecrets when a mock is specified.")
@@ -103,8 +111,8 @@ def tested(
         check_context(subject.state, context)
     trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
     bench = _Bench(find, clock, profile.max_payload)
-    given = detached(dict(variables))
-    return trial.run(bench, detached(data), given, context, inspect=level != "INFO")
+    known = detached(dict(variables))
+    return trial.run(bench, detached(data), known, context, inspect=level != "INFO")
 
 
 def _check_configuration(configuration: Mapping[str, Json]) -> None:
@@ -127,7 +135,8 @@ def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
     definition = document.value
     if "States" not in definition and "Type" in definition:
         subject = Subject(UNNAMED, definition)
-        check(read(alone(subject)[0], name=document.source.name), profile).raise_for_errors()
+        report = check(read(alone(subject)[0], name=document.source.name), profile)
+        _of_state(report, document).raise_for_errors()
         if name is not None:
             raise InvalidTest(NOT_FOUND)
         return subject
@@ -138,6 +147,17 @@ def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
     if name not in subjects:
         raise InvalidTest(NOT_FOUND)
     return subjects[name]
+
+
+def _of_state(report: Report, document: Document) -> Report:
+    """Return what was found in the workflow of an unnamed state with its places in the state."""
+
+    def moved(found: Diagnostic) -> Diagnostic:
+        pointer = found.pointer.removeprefix(f"/States/{UNNAMED}")
+        place = document.locate(pointer, at_key=True)
+        return replace(found, pointer=pointer, line=place.line, column=place.column)
+
+    return Report(tuple(map(moved, report)), document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +176,9 @@ class _Mock:
         if not isinstance(error, Mapping):
             raise AslError("a mock has a 'result', or an 'errorOutput' with 'error' and 'cause'")
         _known("an errorOutput has", error, ("error", "cause"))
+        for text in error.values():
+            if not isinstance(text, str | None):
+                raise AslError(f"'error' and 'cause' are texts, not {text!r}")
         return _Mock(error=Raised(error.get("error"), error.get("cause")))
 
 
