@@ -264,7 +264,7 @@ class _Trial:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
         started = bench.now()
-        execution = Execution(self.program, data, urandom(16).hex(), started, flat.extend, True)
+        execution = Execution(self.program, data, urandom(16).hex(), started, flat, True)
         execution.context = context
         bench.reading = self.configuration.get("mapItemReaderData")
         frame = Frame(execution, bench, self.step, data, started, variables)
