@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock, VirtualClock, WallClock
-    from asl.hosts.trial import StateResult
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
+    from asl.hosts.trial import StateResult
     from asl.program import Program
     from asl.states.objects import Bucket
 
@@ -318,7 +318,8 @@ def test_state(
     from asl.hosts.trial import tested
 
     loaded, chosen_profile = _document(definition), _profile(profile)
-    registry = _registry(agents, resources, None)
+    services = _services(None, None, chosen_profile, False)
+    registry = _registry(agents, resources, None, services)
     chosen = _clock(clock)
     _refuse_running_loop()
     return tested(

@@ -110,7 +110,8 @@ def tested(
     if context is not None:
         check_context(subject.state, context)
     trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
-    bench = _Bench(find, clock, profile.max_payload)
+    bench = _Bench(trial.program, find, clock)
+    bench.reading = configuration.get("mapItemReaderData")
     known = detached(dict(variables))
     return trial.run(bench, detached(data), known, context, inspect=level != "INFO")
 
@@ -266,14 +267,13 @@ class _Trial:
         started = bench.now()
         execution = Execution(self.program, data, urandom(16).hex(), started, flat, True)
         execution.context = context
-        bench.reading = self.configuration.get("mapItemReaderData")
         frame = Frame(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:
             frame.item = data
         self._count_retries(frame)
         output, status, failure = None, "SUCCEEDED", None
         try:
-            output = drive(interpret(frame), bench.clock)
+            output = drive(_interpreted(frame, bench), bench.clock)
         except _Retriable:
             status = "RETRIABLE"
         except StateError as error:
@@ -368,6 +368,14 @@ class _Trial:
         if self.step.type != "Pass":
             return self.answer
         return self.subject.state.get("Result", seen.get("afterParameters"))
+
+
+async def _interpreted(frame: Frame, bench: _Bench) -> Json:
+    try:
+        return await interpret(frame)
+    finally:
+        if bench.holds:
+            await bench.close(cut=True)
 
 
 def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int:

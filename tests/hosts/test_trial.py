@@ -285,3 +285,23 @@ def test_faults_of_a_state_have_their_place_in_it() -> None:
         asl.test_state('{"Type": "Pass",\n "InputPth": "$", "End": true}')
     (fault,) = refusal.value.report.errors
     assert (fault.code, fault.pointer, fault.line, fault.column) == ("V-TOP-09", "/InputPth", 2, 2)
+
+
+def test_an_agent_that_holds_something_is_closed() -> None:
+    """Programs and connections do not outlive the test."""
+
+    class Held:
+        blocking = needs_loop = real = False
+        holds = True
+        direct = None
+        closed = False
+
+        async def answer(self, payload: Any, call: Any) -> Any:
+            return payload
+
+        async def close(self) -> None:
+            self.closed = True
+
+    held = Held()
+    asl.test_state(task(), 1, resources={LAMBDA: held})
+    assert held.closed
