@@ -77,7 +77,7 @@ class JsonataCompiler(StateCompiler):
 
     def _finish(self, member: str | None) -> Finish | None:
         """Compile `Assign` and `Output`; *member* is the name of the result in `$states`."""
-        assign, output = self._query("Assign"), self._query("Output")
+        assign, output = self.limited(self._query("Assign")), self._query("Output")
         if assign is None and output is None:
             return None
 

@@ -106,13 +106,13 @@ class JsonPathCompiler(StateCompiler):
         return _finish(
             self.template("ResultSelector"),
             _result_path(self.state),
-            self.template("Assign"),
+            self._assign(),
             self._filter(self.state, "OutputPath"),
         )
 
     def leave(self) -> Finish | None:
         # A choice rule has an Assign of its own; the OutputPath is its state's.
-        return _finish(None, None, self.template("Assign"), self._filter(self.whole, "OutputPath"))
+        return _finish(None, None, self._assign(), self._filter(self.whole, "OutputPath"))
 
     def constant_result(self, result: Json) -> Evaluate | None:
         shaping = {"ResultSelector", "Assign", "OutputPath"}
@@ -121,12 +121,15 @@ class JsonPathCompiler(StateCompiler):
         return compile_constant_at(parse_path(self.state["ResultPath"]), result)
 
     def catcher(self) -> Catcher:
-        output = _finish(None, _result_path(self.state), self.template("Assign"), None)
+        output = _finish(None, _result_path(self.state), self._assign(), None)
         return Catcher(
             compile_matcher(self.state["ErrorEquals"], self.profile),
             output or (lambda raw, error_output, frame: error_output),
             self.steps[self.state["Next"]],
         )
+
+    def _assign(self) -> Evaluate | None:
+        return self.limited(self.template("Assign"))
 
 
 def _some(nodes: Evaluate, text: str) -> Evaluate:

@@ -6,9 +6,10 @@ from copy import copy
 from typing import Self, TypeAlias
 
 from asl.core.diagnostics import escape
+from asl.core.errors import too_large
 from asl.core.profile import Missing, Profile
-from asl.core.values import Json
-from asl.expr.frame import Evaluate
+from asl.core.values import Json, measure
+from asl.expr.frame import Evaluate, Frame
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish, Machine, Step
 
@@ -16,6 +17,9 @@ __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
 
 EFFECTS = ("Task", "Map", "Parallel")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
+
+MAX_ALIVE = 10 * 1024 * 1024
+"""Bytes that all variables of a machine may have together under such a profile."""
 
 CompileMachine: TypeAlias = Callable[[Mapping[str, Json], str], Machine]
 """Compile the machine with this definition, at this JSON Pointer."""
@@ -47,6 +51,21 @@ class StateCompiler(ABC):
         """The whole state, where `state` is an object below it."""
         self.place = ""
         """The way from the state to the object that is being compiled: `ItemReader/`."""
+
+    def limited(self, assign: Evaluate | None) -> Evaluate | None:
+        """Bound the size of what is assigned, where the profile bounds it (Specification 1.2)."""
+        if assign is None or not self.profile.checks_every_state:
+            return assign
+        limit, evaluate = self.profile.max_payload, assign
+
+        def assigned(data: Json, frame: Frame) -> Json:
+            values = evaluate(data, frame)
+            everything = {**frame.variables, **values}
+            if measure(values, limit) > limit or measure(everything, MAX_ALIVE) > MAX_ALIVE:
+                raise too_large(self.name)
+            return values
+
+        return assigned
 
     def step(self, name: str) -> Step:
         """Return the state *name* of the same machine."""

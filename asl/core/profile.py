@@ -36,7 +36,7 @@ class Profile:
     java_format: bool = False
     """`States.Format` prints containers the way the recorded service does."""
     checks_every_state: bool = False
-    """The payload limit holds for every effect's output, not only where values cross the border."""
+    """The payload limit holds for every effect's output and every Assign, not the border alone."""
     max_payload: int = 64 * 1024 * 1024
     max_transitions: int = 1_000_000
     """Transitions of one machine; a loop guard (Specification 1.2)."""
