@@ -9,7 +9,7 @@ from asl.compiler.state import StateCompiler
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import queries
-from asl.expr.frame import Evaluate, Frame, identity
+from asl.expr.frame import Evaluate, Frame, assigned, identity
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish
 
@@ -88,7 +88,7 @@ class JsonataCompiler(StateCompiler):
             outcome = result if output is None else output(states, frame)
             if assign is not None:
                 # All expressions of a state see the values from before it (Specification 3.7).
-                frame.variables = {**frame.variables, **assign(states, frame)}
+                frame.variables = assigned(frame.variables, assign(states, frame))
             return outcome
 
         return finish

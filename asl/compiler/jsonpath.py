@@ -12,7 +12,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import intrinsics
-from asl.expr.frame import Evaluate, Frame, constant, identity
+from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path
 from asl.expr.rules import Operand, Predicate, compile_rule
@@ -169,7 +169,7 @@ def _finish(
             outcome = output(outcome, frame)
         if assign is not None:
             # All expressions of a state see the values from before it (Specification 3.7).
-            frame.variables = {**frame.variables, **assign(result, frame)}
+            frame.variables = assigned(frame.variables, assign(result, frame))
         return outcome
 
     return finish

@@ -28,7 +28,7 @@ def input_stages(
     elif compiler.jsonata:
         if kind == "Task":
             yield "afterArguments", compiler.payload()(data, frame)
-    elif kind in ("Task", "Pass", "Choice", "Wait", "Succeed"):
+    elif kind != "Parallel":
         if kind == "Pass" and "Result" in compiler.state:
             return
         yield "afterInputPath", compiler.input()(data, frame)

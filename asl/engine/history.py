@@ -16,6 +16,7 @@ from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
+from asl.expr.frame import Variables
 from asl.expr.times import format_timestamp
 from asl.program import Step
 from asl.states.host import ABSENT, Options, Raised, Record
@@ -498,6 +499,4 @@ def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
 
 
 def _changes(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
-    if before is after:
-        return {}
-    return {key: value for key, value in after.items() if before.get(key, ...) is not value}
+    return after.assigned if after is not before and isinstance(after, Variables) else {}

@@ -6,7 +6,16 @@ from typing import Protocol, TypeAlias
 
 from asl.core.values import Json
 
-__all__ = ["Evaluate", "Frame", "StateView", "Usage", "constant", "identity"]
+__all__ = [
+    "Evaluate",
+    "Frame",
+    "StateView",
+    "Usage",
+    "Variables",
+    "assigned",
+    "constant",
+    "identity",
+]
 
 
 class Usage(Protocol):
@@ -73,6 +82,22 @@ class Frame(Protocol):
     def price(self, model: str) -> Decimal | None:
         """Return the price of one input token of *model*, None if it is not known."""
         ...
+
+
+class Variables(dict[str, Json]):
+    """All variables after a state has assigned some of them."""
+
+    __slots__ = ("assigned",)
+    assigned: dict[str, Json]
+    """What that state assigned, also where the value is the old one."""
+
+
+def assigned(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
+    """Return new variables: the old ones with these values."""
+    made = Variables(variables)
+    made.update(values)
+    made.assigned = values
+    return made
 
 
 Evaluate: TypeAlias = Callable[[Json, Frame], Json]

@@ -360,7 +360,7 @@ class _Trial:
             if result is not ABSENT:
                 seen.update(result_stages(self.compiler, data, result, at))
         if frame.variables:
-            seen["variables"] = frame.variables
+            seen["variables"] = dict(frame.variables)
         return seen
 
     def _result(self, seen: Mapping[str, Json]) -> Json:

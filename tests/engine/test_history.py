@@ -149,3 +149,19 @@ def test_only_the_assigning_state_tells_of_its_variables() -> None:
     events = asl.run(document, clock="virtual").events
     assigned = {e.path: e.details.get("assignedVariables") for e in events if "Exited" in e.type}
     assert assigned == {("Set",): {"x": 1}, ("Nap",): {"y": 2}}
+
+
+def test_a_variable_that_keeps_its_value_is_assigned_as_well() -> None:
+    """What is told is what the state assigned, not what became different by it."""
+    state = {"Type": "Pass", "Assign": {"x": 1, "y.$": "$"}}
+    document = {
+        "StartAt": "A",
+        "States": {
+            "A": {**state, "Next": "B"},
+            "B": {**state, "Next": "C"},
+            "C": {"Type": "Succeed"},
+        },
+    }
+    events = asl.run(document, 5).events
+    assigned = [e.details.get("assignedVariables") for e in events if "Exited" in e.type]
+    assert assigned == [{"x": 1, "y": 5}, {"x": 1, "y": 5}, None]

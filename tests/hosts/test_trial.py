@@ -92,9 +92,10 @@ def test_a_state_within_a_map_sees_its_input_as_the_item() -> None:
 )
 def test_a_state_that_fails_is_a_result(state: Any, input: Any, error: str) -> None:
     """It has no output and no next state."""
-    result = asl.test_state(state, input)
+    result = asl.test_state(state, input, level="DEBUG")
     assert (result.status, result.error, result.next_state) == ("FAILED", error, None)
     assert "output" not in result.to_json()
+    assert result.inspection == {"input": {}, "afterInputPath": {}}
 
 
 # Retry and Catch
