@@ -98,7 +98,7 @@ class Call:
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of one visit to a state, and for no other visit."""
-        return f"{self.at.execution_id}:{self.at.key}"
+        return f"{self.at.execution_id}:{self.at.visit_key}"
 
     @property
     def attempt(self) -> int:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 
+from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
 from asl.engine.execution import ROLE, Execution, Usage
 from asl.engine.records import NOTED
@@ -25,6 +27,10 @@ class Frame:
 
     parent: "Frame | None" = None
     index = 0
+    origin: "tuple[Step, int, int]"
+    """The state, visit and ordinal of the parent in which this machine was forked."""
+    forking: "tuple[Step, int, int]"
+    """The origin of the machines that this one forks now."""
     item: Json = ABSENT
     source = ""
     """Where the item of a distributed Map comes from."""
@@ -34,6 +40,10 @@ class Frame:
     _usage: Usage | None = None
     drawn = (-1, 0)
     """The visit of the last random draw, and how many there were in it."""
+    _performed = (-1, 0)
+    """The visit of the last effect that was counted, and its ordinal."""
+    log: Any = None
+    """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
     """The visit of the last retry, and `attempts` in it."""
 
@@ -56,8 +66,12 @@ class Frame:
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks, standing at its start."""
         made = Frame(self.execution, self.host, machine.start, data, self.now, self.variables)
-        made.parent, made.index, made.item = self, index, item
+        made.parent, made.origin, made.index, made.item = self, self.forking, index, item
         return made
+
+    def begin_fork(self) -> None:
+        """Say that the effect under way is a fork; it is, before its first child is made."""
+        self.forking = self.step, self.visit, self.ordinal
 
     def before_start(self) -> "Frame":
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
@@ -78,6 +92,8 @@ class Frame:
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
         at = Frame(self.execution, self.host, self.step, None, now, variables)
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
+        if self.parent is not None:
+            at.origin = self.origin
         at._usage = usage
         at._tried = visit, {0: (retries, 0.0)}
         return at
@@ -118,25 +134,52 @@ class Frame:
 
     @property
     def path(self) -> str:
-        """The path of forks from the top machine down to this one: `/Each@12[17]`."""
-        return "" if self.parent is None else f"{self.parent.key}[{self.index}]"
+        """The path of forks from the top machine down to this one: `/Each@12.0[17]`."""
+        if self.parent is None:
+            return ""
+        step, visit, ordinal = self.origin
+        return f"{self.parent.path}/{escape(step.name)}@{visit}.{ordinal}[{self.index}]"
 
     @property
     def place(self) -> tuple[str | int, ...]:
         """The same as names of states and indices of branches or items, outermost first."""
         if self.parent is None:
             return ()
-        return (*self.parent.place, self.parent.step.name, self.index)
+        return (*self.parent.place, self.origin[0].name, self.index)
 
     @property
     def key(self) -> str:
-        """The key of the visit under way; it names answers, idempotency and randomness."""
-        return f"{self.path}/{self.step.name}@{self.visit}"
+        """The key of the effect under way; it names answers, children and requests."""
+        return f"{self.visit_key}.{self.ordinal}"
+
+    @property
+    def visit_key(self) -> str:
+        """The key of the visit under way; the same for all of its effects."""
+        return f"{self.path}/{escape(self.step.name)}@{self.visit}"
+
+    @property
+    def ordinal(self) -> int:
+        """How many effects of the visit were counted before the one under way."""
+        visit, ordinal = self._performed
+        return ordinal if visit == self.visit else 0
+
+    def next_effect(self) -> str:
+        """Count an effect of the visit and return its key."""
+        visit, ordinal = self._performed
+        self._performed = self.visit, ordinal + 1 if visit == self.visit else 0
+        return self.key
+
+    def restore(self, position: Json) -> None:
+        """Stand where the machine stood when *position* was taken."""
+        machine = self.step.pointer.rpartition("/States/")[0]
+        self.step = self.execution.program.machines[machine].steps[position["state"]]
+        self.data, self.variables = position["data"], position["variables"]
+        self.visit, self.now = position["visit"], position["now"]
 
     @property
     def token(self) -> str:
         """The task token of the attempt under way, the same when the execution is repeated."""
-        return digest(self.execution.id, self.key, self.retries)
+        return digest(self.execution.id, self.visit_key, self.retries)
 
     @property
     def usage(self) -> Usage:

@@ -166,9 +166,8 @@ class Expander:
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS."""
-        parent = frame.parent
-        if parent is not None and parent.step.type == "Map":
-            details = {"name": parent.step.name, "index": frame.index}
+        if frame.parent is not None and frame.origin[0].type == "Map":
+            details = {"name": frame.origin[0].name, "index": frame.index}
             if not self.aws:
                 details |= more
             yield self._event(frame, time, f"MapIteration{what}", frame.place, details)

@@ -47,8 +47,9 @@ class MapRun:
         self.express = express
         self.pure = pure
         self.workflow = f"{at.execution.workflow}/{label}"
-        self.id = _uuid(digest(at.execution.id, at.key, at.retries))
+        self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
+        at.begin_fork()
         self.view = at.child(0, machine, None, None).before_start()
         self.spare: tuple[Frame, ChildExecution] | None = None
         """The last child, where its frame may be used again."""
@@ -70,7 +71,7 @@ class MapRun:
         if self.spare is None:
             execution = ChildExecution(self.at.execution, self, data, now)
             frame = Frame(execution, self.at.host, self.machine.start, data, now, {})
-            frame.parent = self.at
+            frame.parent, frame.origin = self.at, self.at.forking
             if self.pure:
                 self.spare = frame, execution
         else:

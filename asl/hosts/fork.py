@@ -7,7 +7,7 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
-from asl.states.host import ABSENT, Fan, Frame, Joined
+from asl.states.host import ABSENT, Fan, Frame, Joined, Suspended
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,9 +29,17 @@ BREATH = 1024
 class Fork:
     """One fan on its way: which child is next, what came of the others."""
 
-    def __init__(self, at: Frame, fan: Fan, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        at: Frame,
+        fan: Fan,
+        now: Callable[[], float],
+        run: Callable[[Any], Awaitable[Json]] = interpret,
+    ) -> None:
         self.at = at
         self.now = now
+        self.run = run
+        """Runs one child."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
@@ -44,6 +52,8 @@ class Fork:
         """The further workers, ended ones too."""
         self.begun = 0
         self.ended = 0
+        self.suspended = 0
+        """The children that wait for people; they keep their places."""
         self.first: asyncio.Task[Any] | None = None
         """The task of the first worker while it works, for a sibling that has to stop it."""
         self.stopping_first = False
@@ -70,6 +80,8 @@ class Fork:
             await self._stopped()
         if self.failure is not None:
             raise self.failure
+        if self.suspended:
+            raise Suspended
         return Joined(self.values, self.failed)
 
     async def _work_first(self) -> None:
@@ -115,13 +127,18 @@ class Fork:
                 try:
                     value = at_once(frame) if fan.pure else UNFINISHED  # type: ignore[arg-type]
                     if value is UNFINISHED:
-                        value = await interpret(frame)  # type: ignore[arg-type]  # the engine made it
+                        value = await self.run(frame)
                 except StateError as error:
                     del running[index]
                     self.failed += 1
                     failure = fan.failed(frame, error)
                     if failure is not None:
                         self._fail(failure)
+                        return
+                except Suspended:
+                    del running[index]
+                    self.suspended += 1
+                    if fan.limit and self.suspended + len(running) >= fan.limit:
                         return
                 else:
                     del running[index]

@@ -15,6 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, handed_over, received
 from asl.engine.agent import Agent, Call, Find, Messenger
+from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
@@ -93,6 +94,8 @@ class LocalHost:
     forks: tuple[Fork, ...] = ()
     depth = 0
     """How many executions have started one another down to this one."""
+    machine = staticmethod(interpret)
+    """Runs one machine."""
     _run: LocalHost | None = None
     _own_tokens: TaskTokens | None = None
 
@@ -244,7 +247,8 @@ class LocalHost:
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
-        fork = Fork(at, fan, self.now)
+        at.begin_fork()
+        fork = Fork(at, fan, self.now, self.machine)
         self.forks += (fork,)
         try:
             return await fork.join(self.in_event_loop)

@@ -29,6 +29,7 @@ __all__ = [
     "Reported",
     "Request",
     "Run",
+    "Suspended",
     "Target",
 ]
 
@@ -52,6 +53,10 @@ class HeartbeatMissed(StateError):
 
     def __init__(self, cause: str | None) -> None:
         super().__init__("States.Timeout", cause)
+
+
+class Suspended(BaseException):
+    """The machine waits for people, and nothing of it needs to stay in memory meanwhile."""
 
 
 class Expired(BaseException):
@@ -241,7 +246,16 @@ class Frame(ExpressionFrame, Protocol):
 
     @property
     def key(self) -> str:
-        """The key of the effect under way: names its answer, idempotency and randomness."""
+        """The key of the effect under way: names its answer, its children and its request."""
+        ...
+
+    @property
+    def visit_key(self) -> str:
+        """The key of the visit under way, the same for all of its effects."""
+        ...
+
+    def next_effect(self) -> str:
+        """Count an effect of the visit and return its key."""
         ...
 
     @property
@@ -252,6 +266,10 @@ class Frame(ExpressionFrame, Protocol):
     @property
     def retries(self) -> int:
         """How often the present visit has been retried, all retriers together."""
+        ...
+
+    def begin_fork(self) -> None:
+        """Say that the effect under way is a fork; it is, before its first child is made."""
         ...
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":

@@ -165,3 +165,20 @@ def test_a_variable_that_keeps_its_value_is_assigned_as_well() -> None:
     events = asl.run(document, 5).events
     assigned = [e.details.get("assignedVariables") for e in events if "Exited" in e.type]
     assert assigned == [{"x": 1, "y": 5}, {"x": 1, "y": 5}, None]
+
+
+def test_an_item_stays_with_its_map() -> None:
+    """The path of an event names the state that forked, also after the machine has gone on."""
+
+    def each(inner: str) -> dict[str, Any]:
+        states = {inner: {"Type": "Pass", "End": True}}
+        return {
+            "Type": "Map",
+            "ItemsPath": "$",
+            "ItemProcessor": {"StartAt": inner, "States": states},
+        }
+
+    states = {"A": {**each("I"), "Next": "B"}, "B": {**each("J"), "End": True}}
+    events = asl.run({"StartAt": "A", "States": states}, [1]).events
+    paths = [event.path for event in events if event.type == "PassStateEntered"]
+    assert paths == [("A", 0, "I"), ("B", 0, "J")]
