@@ -18,7 +18,7 @@ def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[J
     effective = compiler.input()(data, frame)
     source = compile_source(compiler)(effective, frame)
     try:
-        return [(item, source.name) for item in source.items]
+        return [(item, source.source) for item in source]
     finally:
         source.close()
 

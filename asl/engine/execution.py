@@ -41,6 +41,8 @@ class Execution:
     counted here (`usage`, `by_state`, `by_model`), whatever becomes of the states.
     """
 
+    index = 0
+    """The number of a child execution."""
     usage = Usage()
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""

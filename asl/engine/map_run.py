@@ -12,20 +12,23 @@ from asl.states.host import Record
 
 __all__ = ["MapRun"]
 
+_NO_VARIABLES: dict[str, Json] = {}
+"""Never changed: a machine's variables are replaced."""
+_NOTHING_DRAWN = (-1, 0)
+
 
 class ChildExecution(Execution):
     """The execution of one iteration. What it uses counts for its parent, too."""
 
     recorded = False
 
-    def __init__(self, parent: Execution, run: "MapRun", data: Json, started: float) -> None:
-        super().__init__(parent.program, data, "", started, [], run.express)
+    def __init__(self, parent: Execution, run: "MapRun") -> None:
+        super().__init__(parent.program, None, "", 0.0, [], run.express)
         self.emit = _unrecorded
         self.parent = parent
         self.prices = parent.prices
         self.home, self.workflow = parent.home, run.workflow
         self.run = run.id
-        self.index = 0
 
     @property
     def name(self) -> str:
@@ -51,14 +54,14 @@ class MapRun:
         self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
         at.begin_fork()
         self.view = at.child(0, machine, None, None).before_start()
-        self.spare: tuple[Frame, ChildExecution] | None = None
+        self.spare: Frame | None = None
         """The last child, where its frame may be used again."""
 
     def selected(self, index: int, item: Json, source: str) -> Frame:
         """Return the state's own machine as `ItemSelector` sees it with an item."""
         view = self.view
         view.index, view.item, view.source = index, item, source
-        view.drawn = -1, 0
+        view.drawn = _NOTHING_DRAWN
         return view
 
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
@@ -67,21 +70,21 @@ class MapRun:
         Children of pure states never wait, so one frame serves them all: making it anew is half of
         what such a child costs.
         """
-        now = self.at.now
-        if self.spare is None:
-            execution = ChildExecution(self.at.execution, self, data, now)
-            frame = Frame(execution, self.at.host, self.machine.start, data, now, {})
+        frame = self.spare
+        if frame is None:
+            own = ChildExecution(self.at.execution, self)
+            frame = Frame(own, self.at.host, self.machine.start, None, 0.0, _NO_VARIABLES)
             frame.parent, frame.origin = self.at, self.at.forking
             if self.pure:
-                self.spare = frame, execution
-        else:
-            frame, execution = self.spare
-            execution.input, execution.started = data, now
-            frame.step, frame.data, frame.now, frame.variables = self.machine.start, data, now, {}
-            frame.visit = 0
-            frame.drawn = -1, 0
-        execution.index = frame.index = index
+                self.spare = frame
+        elif frame.visit:  # it has been interpreted
+            frame.visit, frame.step = 0, self.machine.start
+        execution = frame.execution
+        frame.index = execution.index = index
+        frame.data = execution.input = data
+        frame.now = execution.started = self.at.now
         frame.item, frame.source = item, source
+        frame.variables, frame.drawn = _NO_VARIABLES, _NOTHING_DRAWN
         return frame
 
 

@@ -7,7 +7,8 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,10 @@ class Fork:
 
     async def _work_first(self) -> None:
         try:
-            await self._work()
+            if self.fan.series is None:
+                await self._work()
+            else:
+                await self._work_at_once(self.fan.series)
         except BaseException as error:
             # Only our own cancellation ends here: a sibling failed, and `join` raises its error.
             if not self._stopped_by_sibling(error):
@@ -115,8 +119,6 @@ class Fork:
         try:
             while self.failure is None and self.next < self.length:
                 index = self.next
-                if fan.pure and not index % BREATH:
-                    await at.host.tick(at)
                 at.now = now()  # where the child's own time begins
                 frame = fan.child(index)
                 if frame is None:
@@ -125,15 +127,9 @@ class Fork:
                 self.next = index + 1
                 running[index] = frame
                 try:
-                    value = at_once(frame) if fan.pure else UNFINISHED  # type: ignore[arg-type]
-                    if value is UNFINISHED:
-                        value = await self.run(frame)
+                    value = await self.run(frame)
                 except StateError as error:
-                    del running[index]
-                    self.failed += 1
-                    failure = fan.failed(frame, error)
-                    if failure is not None:
-                        self._fail(failure)
+                    if self._fails(frame, error):
                         return
                 except Suspended:
                     del running[index]
@@ -158,6 +154,36 @@ class Fork:
                 if not self._busy() and self.idle is not None and not self.idle.done():
                     self.idle.set_result(None)
 
+    async def _work_at_once(self, series: Iterator[Frame]) -> None:
+        """Run pure children one after the other: nobody would do anything while one waits."""
+        ended = self.fan.ended
+        assert ended is not None
+        frame: Frame | None = self.at
+        while frame is not None:
+            await self.at.host.tick(self.at)
+            frame = None
+            for frame in islice(series, BREATH):
+                try:
+                    value = at_once(frame)  # type: ignore[arg-type]  # the engine made it
+                    if value is UNFINISHED:
+                        self.running[frame.index] = frame
+                        value = await self.run(frame)
+                        del self.running[frame.index]
+                except StateError as error:
+                    if self._fails(frame, error):
+                        return
+                else:
+                    ended(frame, value)
+
+    def _fails(self, frame: Frame, error: StateError) -> bool:
+        """Take the failure of a child; whether the whole fails with it."""
+        self.running.pop(frame.index, None)
+        self.failed += 1
+        failure = self.fan.failed(frame, error)
+        if failure is not None:
+            self._fail(failure)
+        return failure is not None
+
     # More workers
 
     def spread_soon(self) -> None:
@@ -167,7 +193,7 @@ class Fork:
         loop = get_running_loop()
         if self.first is None:
             self.first = current_task(loop)
-        if self.fan.pure or self.fan.limit == 1:
+        if self.fan.series or self.fan.limit == 1:
             return
         if self.length - self.next > (0 if self.next else 1):
             self.spreading = loop.call_soon(self._spread, loop)

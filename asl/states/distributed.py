@@ -6,8 +6,8 @@ end, so that neither has to fit into memory (Specification 6.3).
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
-from typing import TypeAlias
+from math import inf
+from typing import Protocol, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
@@ -16,6 +16,7 @@ from asl.program import Machine, Work
 from asl.states.base import Compiler
 from asl.states.batches import batches
 from asl.states.host import ABSENT, Entry, Fan, Frame, Run
+from asl.states.items import members
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_items, compile_tolerance, too_many_failed
 from asl.states.numbers import NO_BOUND, number
@@ -34,9 +35,26 @@ FIELDS = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
 MOST_CHILDREN = 10_000
 """How many children run at once, where `MaxConcurrency` says nothing or more (as with AWS)."""
 
-Begin: TypeAlias = Callable[[Json, Frame], "Source"]
+
+class Source(Protocol):
+    """The items of one run, drawn one by one."""
+
+    source: str
+    """Where the item drawn last comes from, in AWS's words."""
+    length: int | None
+    """How many there are, None where only the end shows it."""
+
+    def __iter__(self) -> Iterator[Json]: ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
 Batched: TypeAlias = Callable[[Iterator[Json]], Iterator[Json]]
 """Inputs of single items to inputs of batches."""
+Opened: TypeAlias = Callable[[Run], Results]
+"""Where the results of a run go."""
 
 
 def is_distributed(state: Mapping[str, Json], processor: str) -> bool:
@@ -45,65 +63,45 @@ def is_distributed(state: Mapping[str, Json], processor: str) -> bool:
     return config.get("Mode") == "DISTRIBUTED" or not FIELDS.isdisjoint(state)
 
 
-class Source:
-    """The items of one run, drawn one by one."""
-
-    def __init__(self, items: Iterator[Json], length: int | None, dataset: Dataset | None) -> None:
-        self.items = items
-        self.length = length
-        """How many there are, None where only the end shows it."""
-        self.dataset = dataset
-
-    @property
-    def name(self) -> str:
-        """Where the item drawn last comes from, in AWS's words."""
-        return "STATE_DATA" if self.dataset is None else self.dataset.source
-
-    def close(self) -> None:
-        """Read no more."""
-        if self.dataset is not None:
-            self.dataset.close()
-
-
 def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     """Compile what a distributed Map does: effective input to its raw result."""
-    state, numerals = compiler.state, compiler.profile.aws
+    state = compiler.state
     config = (state.get("ItemProcessor") or state["Iterator"]).get("ProcessorConfig", {})
     express = config.get("ExecutionType") == "EXPRESS"
     label = state.get("Label", compiler.name)
     pure = all(step.work is None for step in machine.steps.values())
     effective_input = compiler.input()
-    begin = compile_source(compiler)
+    source_of = compile_source(compiler)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    batcher = compile_batcher(compiler)
-    limit = number(compiler, "MaxConcurrency", 0, numerals=numerals)
+    batched_by = compile_batcher(compiler)
+    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
     tolerance = compile_tolerance(compiler)
-    open_results = _writer(compiler)
+    opened_by = _writer(compiler)
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
-        source = begin(effective, frame)
-        batched = None if batcher is None else batcher(effective, frame)
-        most = 0 if limit is None else int(limit(effective, frame))
-        allowed: Tolerance = _none if tolerance is None else tolerance(effective, frame)
-        opened = open_results(effective, frame)
+        source = source_of(effective, frame)
+        batched = batched_by and batched_by(effective, frame)
+        most = int(limit(effective, frame)) if limit else 0
+        allowed = tolerance(effective, frame) if tolerance else _none
+        opened = opened_by(effective, frame)
         run = frame.run(machine, label, express, pure)
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
         try:
             results = opened(run)
-            iteration = _Iteration(run, source, selector, effective, batched, results, allowed)
+            iterations = _Iterations(run, source, effective, selector, batched, results, allowed)
             fan = Fan(
                 None,
-                iteration.child,
+                iterations.child,
                 min(most or MOST_CHILDREN, MOST_CHILDREN),
-                failed=iteration.failed,
+                failed=iterations.failed,
                 ended=results.ended,
                 aborted=results.aborted,
-                pure=pure,
+                series=iterations.children if pure else None,
             )
             try:
                 await frame.host.fork(frame, fan)
-                iteration.check()
+                iterations.check()
             except BaseException:
                 with suppress(StateError):  # what happened first is what is told
                     results.close()
@@ -129,64 +127,69 @@ def _none(items: float) -> float:
     return 0
 
 
-class _Iteration:
-    """One run on its way: makes the children of the items, and counts what failed."""
+class _Iterations:
+    """Those of one run: makes the children of the items, and counts what failed."""
 
     def __init__(
         self,
         run: Run,
         source: Source,
-        selector: Evaluate | None,
         effective: Json,
+        selector: Evaluate | None,
         batched: Batched | None,
         results: Results,
         allowed: Tolerance,
     ) -> None:
         self.run = run
         self.source = source
-        self.selector = selector
         self.effective = effective
+        self.selector = selector
         self.results = results
         self.allowed = allowed
-        self.drawn = 0
+        self.items = 0
+        """How many there have been, known at the end."""
         self.failures = 0
         self.batch_sizes: dict[int, int] = {}
-        self.children = self._single() if batched is None else self._batches(batched)
+        self.children = self._single() if batched is None else self._in_batches(batched)
 
     def child(self, index: int) -> Frame | None:
         """Return the next child, None after the last one."""
         return next(self.children, None)
 
     def _single(self) -> Iterator[Frame]:
-        run, source = self.run, self.source
-        for index, item in enumerate(source.items):
-            self.drawn = index + 1
-            yield run.child(index, self._input(index, item), item, source.name)
+        child, source, selector = self.run.child, self.source, self.selector
+        index = -1
+        for index, item in enumerate(source):
+            if selector is None and type(item) is not Entry:
+                yield child(index, item, item, source.source)
+            else:
+                yield child(index, self._input(index, item), item, source.source)
+        self.items = index + 1
 
-    def _batches(self, batched: Batched) -> Iterator[Frame]:
+    def _in_batches(self, batched: Batched) -> Iterator[Frame]:
         for index, batch in enumerate(batched(self._inputs())):
             self.batch_sizes[index] = len(batch["Items"])
-            yield self.run.child(index, batch, ABSENT, self.source.name)
+            yield self.run.child(index, batch, ABSENT, self.source.source)
 
     def _inputs(self) -> Iterator[Json]:
-        for index, item in enumerate(self.source.items):
-            self.drawn = index + 1
+        for index, item in enumerate(self.source):
+            self.items = index + 1
             yield self._input(index, item)
 
     def _input(self, index: int, item: Json) -> Json:
-        return input_of(self.selector, self.effective, self.run, index, item, self.source.name)
+        return input_of(self.selector, self.effective, self.run, index, item, self.source.source)
 
     def failed(self, child: Frame, error: StateError) -> StateError | None:
         """Count a failure: all items of a batch have failed with it."""
         self.failures += self.batch_sizes.get(child.index, 1)
         self.results.failed(child, error)
         length = self.source.length
-        allowed = self.allowed(float("inf") if length is None else length)
+        allowed = self.allowed(inf if length is None else length)
         return too_many_failed() if self.failures > allowed else None
 
     def check(self) -> None:
         """Judge the failures again, now that it is known how many items there are."""
-        if self.failures > self.allowed(self.drawn):
+        if self.failures > self.allowed(self.items):
             raise too_many_failed()
 
 
@@ -202,42 +205,50 @@ def input_of(
 # Where the items come from
 
 
-def compile_source(compiler: Compiler) -> Begin:
-    """Compile where the items of a run come from: effective input to them."""
-    return _reader(compiler) if "ItemReader" in compiler.state else _items(compiler)
+def compile_source(compiler: Compiler) -> Callable[[Json, Frame], Source]:
+    """Compile where the items of a run come from, by the effective input."""
+    return _reader(compiler) if "ItemReader" in compiler.state else _state_data(compiler)
 
 
-def _items(compiler: Compiler) -> Begin:
-    evaluate = compile_items(compiler, objects=True)
+class StateData:
+    """The items that stand in the data of the state: an array or an object."""
 
-    def begin(effective: Json, frame: Frame) -> Source:
-        items = evaluate(effective, frame)
-        drawn = iter(items) if type(items) is list else map(Entry._make, items.items())
-        return Source(drawn, len(items), None)
+    source = "STATE_DATA"
 
-    return begin
+    def __init__(self, items: Json) -> None:
+        self.items = items
+        self.length: int | None = len(items)
+
+    def __iter__(self) -> Iterator[Json]:
+        items = self.items
+        return iter(items) if type(items) is list else members(items)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
-def _reader(compiler: Compiler) -> Begin:
+def _state_data(compiler: Compiler) -> Callable[[Json, Frame], Source]:
+    items_of = compile_items(compiler, objects=True)
+    return lambda effective, frame: StateData(items_of(effective, frame))
+
+
+def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
     reader, profile = compiler.state["ItemReader"], compiler.profile
     arguments = compiler.within("ItemReader").payload()
-    most = number(
-        compiler.within("ItemReader", "ReaderConfig"), "MaxItems", 0, numerals=profile.aws
-    )
+    config = compiler.within("ItemReader", "ReaderConfig")
+    most = number(config, "MaxItems", 0, numerals=profile.aws)
 
-    def begin(effective: Json, frame: Frame) -> Source:
-        # Zero is no limit (recorded).
-        bound = 0 if most is None else int(most(effective, frame))
-        dataset = Dataset(
+    def source(effective: Json, frame: Frame) -> Source:
+        return Dataset(
             reader,
             arguments(effective, frame),
             frame.host.bucket,
+            int(most(effective, frame)) if most else 0,
             profile.max_payload,
             profile.aws,
         )
-        return Source(islice(dataset, bound or None), None, dataset)
 
-    return begin
+    return source
 
 
 def compile_batcher(compiler: Compiler) -> Callable[[Json, Frame], Batched] | None:
@@ -249,18 +260,18 @@ def compile_batcher(compiler: Compiler) -> Callable[[Json, Frame], Batched] | No
     size = number(inner, "MaxInputBytesPerBatch", 1, numerals=numerals) or constant(NO_BOUND)
     shared = inner.template("BatchInput")
 
-    def batcher(effective: Json, frame: Frame) -> Batched:
+    def batched(effective: Json, frame: Frame) -> Batched:
         items, width = most(effective, frame), size(effective, frame)
         common = {} if shared is None else {"BatchInput": shared(effective, frame)}
-        return lambda drawn: batches(drawn, items, width, common)
+        return lambda inputs: batches(inputs, items, width, common)
 
-    return batcher
+    return batched
 
 
 # Where the results go
 
 
-def _writer(compiler: Compiler) -> Callable[[Json, Frame], Callable[[Run], Results]]:
+def _writer(compiler: Compiler) -> Callable[[Json, Frame], Opened]:
     if "ResultWriter" not in compiler.state:
         return lambda effective, frame: lambda run: Kept()
     writer = compiler.state["ResultWriter"]
@@ -269,29 +280,23 @@ def _writer(compiler: Compiler) -> Callable[[Json, Frame], Callable[[Run], Resul
         return lambda effective, frame: lambda run: Shaped(config)
     arguments = compiler.within("ResultWriter").payload()
 
-    def open_results(effective: Json, frame: Frame) -> Callable[[Run], Results]:
-        given = arguments(effective, frame)
+    def opened_by(effective: Json, frame: Frame) -> Opened:
+        place = arguments(effective, frame)
+        return lambda run: _written(run, frame, place, config)
 
-        def opened(run: Run) -> Results:
-            name, prefix = _place(given)
-            try:
-                bucket = frame.host.bucket(name)
-            except ObjectFault as fault:
-                raise StateError("States.ResultWriterFailed", str(fault)) from None
-            return Written(run, bucket, name, prefix, config)
-
-        return opened
-
-    return open_results
+    return opened_by
 
 
-def _place(arguments: Json) -> tuple[str, str]:
-    """Return bucket and prefix; raises StateError("States.ResultWriterFailed")."""
-    given = arguments if type(arguments) is dict else {}
+def _written(run: Run, frame: Frame, place: Json, config: Mapping[str, Json]) -> Results:
+    given = place if type(place) is dict else {}
     name, prefix = given.get("Bucket"), given.get("Prefix", "")
     if type(name) is not str or type(prefix) is not str:
         raise StateError(
             "States.ResultWriterFailed",
-            f"ResultWriter needs a 'Bucket' and a 'Prefix', not {excerpt(arguments, 200)}",
+            f"ResultWriter needs 'Bucket' and 'Prefix' as texts, not {excerpt(place, 200)}",
         )
-    return name, prefix
+    try:
+        bucket = frame.host.bucket(name)
+    except ObjectFault as fault:
+        raise StateError("States.ResultWriterFailed", str(fault)) from None
+    return Written(run, bucket, name, prefix, config)

@@ -5,7 +5,7 @@ virtual clock, on disk or inside another engine.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
@@ -163,7 +163,7 @@ class Request:
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
-    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "pure")
+    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "series")
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Fan:
         failed: Callable[["Frame", StateError], StateError | None] = lambda frame, error: error,
         ended: Callable[["Frame", Json], object] | None = None,
         aborted: Callable[["Frame"], object] = lambda frame: None,
-        pure: bool = False,
+        series: "Iterator[Frame] | None" = None,
     ) -> None:
         self.length = length
         """How many there are; None where that shows only when `child` returns None."""
@@ -188,8 +188,9 @@ class Fan:
         """Takes a child's output as soon as it is there; None: the fork keeps them all."""
         self.aborted = aborted
         """Takes a child that is given up because the whole has failed."""
-        self.pure = pure
-        """Whether the children reach no world and no history: they run one after the other."""
+        self.series = series
+        """The same children, where they reach no world and leave no records: nobody would do
+        anything while one waits, so they run one after the other as they come from here."""
 
 
 class Joined:

@@ -5,11 +5,11 @@ special meaning from the next character, and all values are texts.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import BinaryIO
 
 from asl.core.values import Json
 from asl.states.items.base import Fault, Form
+from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
 
@@ -38,13 +38,14 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
 
 
 def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
-    encoding = "utf-8-sig"
-    for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), 1):
-        if len(line) > longest:
-            raise Fault(f"longer than {longest} bytes", f"line {number}")
-        try:
-            yield line.decode(encoding)
-        except UnicodeDecodeError as error:
-            place = f"line {number}, byte {error.start + 1}"
-            raise Fault(f"no UTF-8: {error.reason}", place) from None
-        encoding = "utf-8"
+    number = 0
+    encoding = "utf-8-sig"  # a mark in front is no part of the first name
+    for lines in read_lines(file, longest):
+        for line in lines:
+            number += 1
+            try:
+                yield line.decode(encoding) + "\n"
+            except UnicodeDecodeError as error:
+                place = f"line {number}, byte {error.start + 1}"
+                raise Fault(f"no UTF-8: {error.reason}", place) from None
+            encoding = "utf-8"

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import BinaryIO, cast
 
 from asl.core.diagnostics import did_you_mean
@@ -24,18 +25,21 @@ _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB":
 MAX_MANIFEST = 64 * 1024 * 1024
 
 
-class Dataset(Iterator[Json]):
-    """The items that an `ItemReader` reads. Each is read when it is asked for, and no sooner.
+class Dataset:
+    """The items that an `ItemReader` reads, *most* of them or all for 0; iterate once.
 
-    `source` is where the last item came from, in AWS's words. Everything that is wrong with the
-    data or keeps it from being read is a StateError("States.ItemReaderFailed").
+    None is read before it is asked for. `source` is where the last one came from, in AWS's words.
+    What keeps the data from being read is a StateError("States.ItemReaderFailed").
     """
+
+    length: int | None = None
 
     def __init__(
         self,
         reader: Mapping[str, Json],
         arguments: Json,
         bucket: Callable[[str], Bucket],
+        most: int,
         longest: int,
         aws: bool,
     ) -> None:
@@ -52,31 +56,33 @@ class Dataset(Iterator[Json]):
         self.config = config
         self.arguments = arguments
         self.bucket = bucket
+        self.most = most
         self.aws = aws
         self.source = ""
-        self.items = self._items()
+        self.parts = self._parts()
 
-    def __next__(self) -> Json:
+    def __iter__(self) -> Iterator[Json]:
         try:
-            return next(self.items)
-        except Fault as fault:
-            raise self._failed(fault.message, fault.place) from None
-        except ObjectFault as fault:  # it names the object itself
-            raise StateError("States.ItemReaderFailed", str(fault)) from None
-        except (OSError, EOFError, zlib.error) as error:  # the latter two: damaged gzip
-            raise self._failed(str(error), "the file") from error
+            yield from islice(chain.from_iterable(self.parts), self.most or None)
+        except (Fault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
+            raise self._failure(fault) from fault
 
     def close(self) -> None:
         """Read no more."""
-        self.items.close()
+        self.parts.close()
 
-    def _failed(self, message: str, place: str | None) -> StateError:
-        if place is None and self.aws:
+    def _failure(self, fault: Exception) -> StateError:
+        """Return what the state fails with: the file, the place in it, and what is wrong there."""
+        message, place = str(fault), "the file"
+        if isinstance(fault, Fault):
+            message, place = fault.message, fault.place or ""
+        if isinstance(fault, ObjectFault) or (not place and self.aws):  # it says all there is
             return StateError("States.ItemReaderFailed", message)
-        cause = ", ".join(part for part in (self.source, place) if part)
-        return StateError("States.ItemReaderFailed", f"{cause}: {message}")
+        where = ", ".join(part for part in (self.source, place) if part)
+        return StateError("States.ItemReaderFailed", f"{where}: {message}")
 
-    def _items(self) -> Generator[Json, None, None]:
+    def _parts(self) -> Generator[Iterator[Json], None, None]:
+        """Yield the items file by file: each is opened when the one before is at its end."""
         action = _ACTION.fullmatch(self.resource)
         if action is None:
             known = "s3:getObject or s3:listObjectsV2"
@@ -89,7 +95,7 @@ class Dataset(Iterator[Json]):
                     yield from self._read(bucket, each.key)
             else:
                 self.source = f"S3://{bucket}"
-                yield from _listing(self.bucket(bucket), prefix)
+                yield _listing(self.bucket(bucket), prefix)
             return
         key = self._argument("Key")
         match self.config.get("ManifestType", self._input_type()):
@@ -114,12 +120,12 @@ class Dataset(Iterator[Json]):
 
     # One file
 
-    def _read(self, bucket: str, key: str) -> Iterator[Json]:
+    def _read(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
         kind = self._input_type()
         if kind not in READERS:
             raise Fault(f"this version reads {', '.join(READERS)}, not {kind}", "ItemReader")
         with self._open(bucket, key) as file:
-            yield from READERS[kind](file, self.form)
+            yield READERS[kind](file, self.form)
 
     @contextmanager
     def _open(self, bucket: str, key: str) -> Iterator[BinaryIO]:
@@ -138,7 +144,7 @@ class Dataset(Iterator[Json]):
 
     # Files that list other files
 
-    def _inventory(self, bucket: str, key: str) -> Iterator[Json]:
+    def _inventory(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
         """Yield the rows of the files that an S3 inventory lists."""
         manifest = parsed(self._text(bucket, key), 1)
         try:
@@ -152,9 +158,9 @@ class Dataset(Iterator[Json]):
         form = Form(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
         for each in keys:
             with self._open(holder, each) as file:
-                yield from read_csv(file, form)
+                yield read_csv(file, form)
 
-    def _unloaded(self, bucket: str, key: str) -> Iterator[Json]:
+    def _unloaded(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
         """Yield the items of the files that Athena has unloaded: one URI a line."""
         for number, line in enumerate(
             self._text(bucket, key).decode("utf-8", "replace").splitlines(), 1

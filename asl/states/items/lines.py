@@ -1,0 +1,39 @@
+"""Lines of a file, a block of them at a time: reading them one by one would cost twice as much."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from asl.states.items.base import Fault
+
+__all__ = ["read_lines"]
+
+BLOCK = 1 << 18
+"""Bytes that are read at once."""
+
+
+def read_lines(file: BinaryIO, longest: int) -> Iterator[list[bytes]]:
+    """Yield the lines without their ends, some at a time; none has more than *longest* bytes."""
+    begun: list[bytes] = []
+    size = number = 0
+    while block := file.read(BLOCK):
+        lines = block.split(b"\n")
+        begun.append(lines[0])
+        if len(lines) > 1:
+            lines[0] = b"".join(begun)
+            begun = [lines.pop()]
+            size = len(begun[0])
+            if max(map(len, lines)) > longest:
+                number += next(at for at, line in enumerate(lines, 1) if len(line) > longest)
+                raise _too_long(number, longest)
+            number += len(lines)
+            yield lines
+        else:
+            size += len(block)
+            if size > longest:
+                raise _too_long(number + 1, longest)
+    if size:
+        yield [b"".join(begun)]
+
+
+def _too_long(line: int, longest: int) -> Fault:
+    return Fault(f"longer than {longest} bytes", f"line {line}")
