@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asl.agents.file import Bindings
     from asl.core.document import Document
 
-__all__ = ["PROFILE", "bindings", "named", "read_document", "read_input"]
+__all__ = ["PROFILE", "bindings", "named", "named_folders", "read_document", "read_input"]
 
 PROFILE = click.option(
     "--profile",
@@ -69,6 +69,17 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
             raise click.BadParameter(f"{pair!r} is not NAME=module:function", param_hint="--agent")
         bound.agents[name] = named_function(function)
     return bound
+
+
+def named_folders(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the folders (or URLs) of buckets that `NAME=FOLDER` pairs say; the last one wins."""
+    found = {}
+    for pair in pairs:
+        name, equals, where = pair.partition("=")
+        if not name or not equals or not where:
+            raise click.BadParameter(f"{pair!r} is not NAME=FOLDER", param_hint="--bucket")
+        found[name] = where
+    return found
 
 
 def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] | None]:

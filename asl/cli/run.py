@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, bindings, read_document, read_input
+from asl.cli.arguments import PROFILE, bindings, named_folders, read_document, read_input
 from asl.cli.exits import Exit, of_status
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
@@ -44,6 +44,13 @@ __all__ = ["command"]
     multiple=True,
     help="Bind one agent to a Python function.",
 )
+@click.option(
+    "--bucket",
+    "bucket_pairs",
+    metavar="NAME=FOLDER",
+    multiple=True,
+    help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
+)
 @PROFILE
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
@@ -66,6 +73,7 @@ def command(
     input_file: str | None,
     agent_files: tuple[str, ...],
     agent_pairs: tuple[str, ...],
+    bucket_pairs: tuple[str, ...],
     profile: str,
     virtual_time: bool,
     clock: str | None,
@@ -96,7 +104,17 @@ def command(
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
-        result = _run(program, loaded, data, bound, chosen, name, listeners, record)
+        result = _run(
+            program,
+            loaded,
+            data,
+            bound,
+            named_folders(bucket_pairs),
+            chosen,
+            name,
+            listeners,
+            record,
+        )
     if history == "-":
         streams.result(streams.as_text(result.history()))
     elif history is not None:
@@ -216,6 +234,7 @@ def _run(
     document: "Document",
     data: Json,
     bound: "Bindings",
+    buckets: dict[str, str],
     clock: "Clock",
     name: str | None,
     listeners: "list[Listener]",
@@ -241,6 +260,7 @@ def _run(
             agents=around(bound.agents),
             resources=around(bound.resources),
             mocks=around(bound.mocks),
+            buckets=buckets,
             clock=clock,
             name=name,
             listener=listen if listeners else None,

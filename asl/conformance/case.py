@@ -21,7 +21,7 @@ CHECK_FACTS = frozenset({"diagnostics", "valid"})
 
 DOCUMENTS = ("document", "document_file", "document_text")
 SCRIPTED = ("agents", "resources", "mocks")
-DEFAULTS = (*DOCUMENTS, *SCRIPTED, "spec", "profile", "dialect", "clock")
+DEFAULTS = (*DOCUMENTS, *SCRIPTED, "buckets", "spec", "profile", "dialect", "clock")
 """What a suite may say once for all of its cases."""
 
 USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
@@ -53,6 +53,7 @@ class Case:
     agents: Mapping[str, Json] = field(default_factory=dict)
     resources: Mapping[str, Json] = field(default_factory=dict)
     mocks: Mapping[str, Json] = field(default_factory=dict)
+    buckets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     clock: str | None = None
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -85,7 +86,7 @@ class Case:
             request["document_text"] = self.document_text
         else:
             request["document"] = self.document
-        for key in (*SCRIPTED, "clock", "name"):
+        for key in (*SCRIPTED, "buckets", "clock", "name"):
             if value := getattr(self, key):
                 request[key] = value
         return request

@@ -1,7 +1,8 @@
 """This project's own interpreter as an implementation under test."""
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from asl.conformance.case import CHECK_FACTS, Case
 from asl.core.diagnostics import Diagnostic, Report
@@ -13,6 +14,8 @@ from asl.program import Program
 __all__ = ["Local", "observe"]
 
 NOT_EXECUTED = "EXEC-"
+Buckets: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Texts by bucket and key."""
 
 
 class Local:
@@ -53,11 +56,16 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         program = asl.compile(document, profile=request["profile"])
     except InvalidDocument as refusal:
         return _refused(refusal.report)
-    return seen | _facts(_run(program, request), wanted)
+    buckets = {name: dict(objects) for name, objects in request.get("buckets", {}).items()}
+    facts = _facts(_run(program, request, buckets), wanted)
+    if "objects" in wanted:
+        facts["objects"] = list(_written(buckets, request.get("buckets", {})))
+    return seen | facts
 
 
-def _run(program: Program, request: Mapping[str, Json]) -> Result:
+def _run(program: Program, request: Mapping[str, Json], buckets: Buckets) -> Result:
     from asl.agents.registry import Registry
+    from asl.buckets import bound
     from asl.expr.times import epoch
     from asl.hosts.clock import VirtualClock
     from asl.hosts.local import drive
@@ -66,9 +74,24 @@ def _run(program: Program, request: Mapping[str, Json]) -> Result:
     registry = Registry(request.get("agents"), request.get("resources"), request.get("mocks"))
     clock = VirtualClock(epoch(request["clock"])) if "clock" in request else VirtualClock()
     name = request.get("name", "case")
-    return drive(
-        execute(program, request["input"], registry.find, clock, name=name, foreign=True), clock
+    work = execute(
+        program,
+        request["input"],
+        registry.find,
+        clock,
+        name=name,
+        foreign=True,
+        buckets=bound(buckets),
     )
+    return drive(work, clock)
+
+
+def _written(buckets: Buckets, before: Buckets) -> Iterator[Json]:
+    """Yield the objects that were not there before."""
+    for name, objects in buckets.items():
+        for key, text in objects.items():
+            if before[name].get(key) != text:
+                yield {"bucket": name, "key": key, "text": text}
 
 
 def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:

@@ -276,6 +276,13 @@ def _is_diagnostic(pattern: Json, diagnostic: Json) -> bool:
     return matches({"$partial": pattern}, diagnostic)
 
 
+def _objects(expected: Json, seen: Observation) -> Iterator[str]:
+    found = seen.get("objects") or []
+    for pattern in expected:
+        if not any(matches({"$partial": pattern}, each) for each in found):
+            yield f"objects: no {_short(pattern)} among {_short(found)}"
+
+
 def _brief(diagnostic: Json) -> Json:
     keys = ("code", "severity", "pointer", "line", "hint", "aws")
     return {key: diagnostic[key] for key in keys if diagnostic.get(key) is not None}
@@ -322,4 +329,5 @@ _JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
     "elapsed": _elapsed,
     "usage": _plain("usage"),
     "cost": _cost,
+    "objects": _objects,
 }

@@ -89,7 +89,9 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
         try:
             results = opened(run)
-            iterations = _Iterations(run, source, effective, selector, batched, results, allowed)
+            iterations = _Iterations(
+                run, source, effective, selector, batched, results, allowed, compiler.profile.aws
+            )
             fan = Fan(
                 None,
                 iterations.child,
@@ -139,6 +141,7 @@ class _Iterations:
         batched: Batched | None,
         results: Results,
         allowed: Tolerance,
+        aws: bool,
     ) -> None:
         self.run = run
         self.source = source
@@ -146,6 +149,9 @@ class _Iterations:
         self.selector = selector
         self.results = results
         self.allowed = allowed
+        self.aws = aws
+        self.last = ""
+        """What failed last, for the cause of the whole; AWS does not tell."""
         self.items = 0
         """How many there have been, known at the end."""
         self.failures = 0
@@ -182,15 +188,17 @@ class _Iterations:
     def failed(self, child: Frame, error: StateError) -> StateError | None:
         """Count a failure: all items of a batch have failed with it."""
         self.failures += self.batch_sizes.get(child.index, 1)
+        if not self.aws:
+            self.last = f": iteration {child.index} failed with {error}"
         self.results.failed(child, error)
         length = self.source.length
         allowed = self.allowed(inf if length is None else length)
-        return too_many_failed() if self.failures > allowed else None
+        return too_many_failed(self.last) if self.failures > allowed else None
 
     def check(self) -> None:
         """Judge the failures again, now that it is known how many items there are."""
         if self.failures > self.allowed(self.items):
-            raise too_many_failed()
+            raise too_many_failed(self.last)
 
 
 def input_of(

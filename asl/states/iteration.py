@@ -84,9 +84,12 @@ def compile_tolerance(compiler: Compiler) -> Callable[[Json, Frame], Tolerance] 
     return tolerance
 
 
-def too_many_failed() -> StateError:
-    """Return the error of a Map in which more iterations failed than it bears."""
+def too_many_failed(last: str = "") -> StateError:
+    """Return the error of a Map in which more iterations failed than it bears.
+
+    *last* says what failed last, where the cause may say more than AWS does.
+    """
     return StateError(
         "States.ExceedToleratedFailureThreshold",
-        "The specified tolerated failure threshold was exceeded",
+        f"The specified tolerated failure threshold was exceeded{last}",
     )

@@ -20,7 +20,6 @@ from asl.hosts.run import execute
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"
 NOT_YET = {
-    "jsonata",
     "test-state",
     "unverified",
 }

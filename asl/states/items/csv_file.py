@@ -13,6 +13,9 @@ from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
 
+_PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
+"""What to say instead of what the library says."""
+
 
 def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
@@ -20,21 +23,25 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
 
     lines = _lines(file, form.longest)
     rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
+    done = 0
+    """The lines of the rows that have been read."""
     try:
         headers = form.headers
         if headers is None:
             headers = tuple(next(filter(None, rows), ()))
         if len(set(headers)) < len(headers):
             raise Fault("CSV headers cannot contain duplicates.")
-        width = len(headers)
+        done, width = rows.line_num, len(headers)
         for row in rows:
+            done = rows.line_num
             if len(row) == width:
                 yield dict(zip(headers, row, strict=True))
             elif row:
                 row += [""] * (width - len(row))
                 yield dict(zip(headers, row, strict=False))
     except csv.Error as error:
-        raise Fault(str(error), f"line {max(1, rows.line_num)}") from None
+        message = _PLAIN.get(str(error), str(error))
+        raise Fault(message, f"the row that begins in line {done + 1}") from None
 
 
 def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
