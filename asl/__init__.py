@@ -167,7 +167,7 @@ def compile(
     loaded, chosen = _document(document), _profile(profile)
     report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
     report.raise_for_errors()
-    return compile_workflow(loaded.value, chosen, _name_of(loaded))
+    return compile_workflow(loaded.value, chosen, loaded.name)
 
 
 def run(
@@ -447,15 +447,6 @@ def _registry(
     if services.workflows is not None:
         services.find = registry.without_mocks().find
     return registry
-
-
-def _name_of(document: Document) -> str:
-    from pathlib import PurePath
-
-    name = document.source.name
-    if name is None or name.startswith("<"):
-        return "workflow"
-    return PurePath(name).name.split(".")[0] or "workflow"
 
 
 def _refuse_running_loop() -> None:

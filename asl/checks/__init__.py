@@ -80,7 +80,7 @@ def check(
     an express workflow.
     """
     workflow = taken_apart(document.value, profile, agents, resources, express)
-    findings = list(_findings(workflow))
+    findings = [*document.findings, *_findings(workflow)]
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
     graded = [_graded(each, profile, strict) for each in dict.fromkeys(findings)]

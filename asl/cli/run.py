@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -174,7 +173,7 @@ def _compiled(
         from asl.core.render import render_text
 
         streams.say(render_text(warnings, color=streams.colour(sys.stderr)) + "\n")
-    return compile_workflow(document.value, profile, _name_of(document))
+    return compile_workflow(document.value, profile, document.name)
 
 
 def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
@@ -183,11 +182,6 @@ def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
         return False
     state = pointer.split("/")[-2].replace("~1", "/").replace("~0", "~")
     return state in bound.mocks
-
-
-def _name_of(document: "Document") -> str:
-    name = PurePath(document.source.name or "").name
-    return name.split(".")[0] if not name.startswith("<") else "workflow"
 
 
 def _clock(virtual_time: bool, start: str | None) -> "Clock":

@@ -9,7 +9,15 @@ from typing import Any, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Related, Report, Severity, did_you_mean, resolved
+from asl.core.diagnostics import (
+    Diagnostic,
+    Finding,
+    Related,
+    Report,
+    Severity,
+    did_you_mean,
+    resolved,
+)
 from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
 from asl.core.source import (
     DEFAULT_LIMITS,
@@ -38,12 +46,26 @@ What: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """A value, the text it was read from, and the dialect it is written in."""
+    """A value, the text it was read from, and the dialect it is written in.
+
+    `resource` is the name of the state machine in a template that holds it; `findings` is what
+    there was to say about the value while it was read.
+    """
 
     value: Json
     source: Source
     dialect: str = "asl"
     _spans: list[Span] = field(default_factory=list, repr=False)
+    resource: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the workflow: that of the resource, or of the file up to its first dot."""
+        if self.resource is not None:
+            return self.resource
+        file = os.path.basename(self.source.name or "")
+        return "workflow" if file.startswith("<") else file.split(".")[0] or "workflow"
 
     def offset(self, pointer: str, at_key: bool = False, inside: int | None = None) -> int:
         """Where the value (or its key) at a JSON Pointer begins: characters, counted from 0.
@@ -94,10 +116,14 @@ def read(
     Raises `InvalidDocument` for what cannot be read, with every fault found and its place,
     `DocumentNotFound` for a path without a file, and `NotJson` for a dict that JSON cannot say.
     """
-    document = read_value(what, name=name, format=format, limits=limits)
+    return as_object(read_value(what, name=name, format=format, limits=limits))
+
+
+def as_object(document: Document) -> Document:
+    """The document if it is an object; raises `InvalidDocument` if it is another value."""
     if type(document.value) is not dict:
         message = f"a document is an object, not {_article(type_name(document.value))}"
-        raise _invalid(document.source, [Fault("V-TOP-01", message, document.offset(""))])
+        raise invalid(document.source, [Fault("V-TOP-01", message, document.offset(""))])
     return document
 
 
@@ -109,29 +135,46 @@ def read_value(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Document:
     """Read any value in JSON or YAML; everything else is as in `read`."""
-    if format not in (None, "json", "yaml"):
-        raise AslError(f"unknown format {format!r}: json or yaml")
     if isinstance(what, dict):
         return Document(detached(what), Source(name))
+    return parsed(opened(what, name=name, format=format, limits=limits), limits)
+
+
+def opened(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Source:
+    """The text of what is to be read, not yet parsed; everything else is as in `read`."""
+    if format not in (None, "json", "yaml"):
+        raise AslError(f"unknown format {format!r}: json or yaml")
     raw, name = _raw(what, name, limits)
     text = _decoded(raw, name, limits)
     if format is None:
         format = _FORMATS.get(os.path.splitext(name or "")[1].lower())
     if format is None:
         format = "json" if text.lstrip().startswith(("{", "[")) else "yaml"
-    source = Source(name, text, format)
+    return Source(name, text, format)
+
+
+def parsed(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
+    """The value of a text; raises `InvalidDocument`."""
+    text = source.text
+    assert text is not None
     spans = []
-    if format == "yaml":
+    if source.format == "yaml":
         from asl.core import yaml_text
 
         if len(text.encode()) > limits.max_yaml_bytes:
-            raise _too_large(name, limits.max_yaml_bytes, "write large documents as JSON")
+            raise _too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
         value, span, faults = yaml_text.loads(text, limits)
         spans.append(span)  # this parser is too slow to be run twice
     else:
         value, faults = json_text.loads(text, limits)
     if faults:
-        raise _invalid(source, faults)
+        raise invalid(source, faults)
     return Document(value, source, _spans=spans)
 
 
@@ -181,7 +224,7 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
         if bad := SURROGATE.search(raw):
             shown = SURROGATE.sub("\ufffd", raw)
             fault = Fault("READ-09", "a lone surrogate is not a character", bad.start())
-            raise _invalid(Source(name, shown, "text"), [fault])
+            raise invalid(Source(name, shown, "text"), [fault])
         if len(raw.encode()) > limits.max_bytes:
             raise _too_large(name, limits.max_bytes)
         return raw.removeprefix("\ufeff")
@@ -192,15 +235,16 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
         offset = len(raw[: error.start].decode(errors="replace"))
         byte = f"the byte 0x{raw[error.start]:02X} is not UTF-8"
         hint = "save the file as UTF-8"
-        raise _invalid(Source(name, text, "text"), [Fault("READ-09", byte, offset, hint)]) from None
+        raise invalid(Source(name, text, "text"), [Fault("READ-09", byte, offset, hint)]) from None
 
 
 def _too_large(name: str | None, limit: int, hint: str | None = None) -> InvalidDocument:
     fault = Fault("READ-04", f"the document is larger than {limit} bytes", 0, hint)
-    return _invalid(Source(name), [fault])
+    return invalid(Source(name), [fault])
 
 
-def _invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
+def invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
+    """The refusal of a text, with its faults in the order of the text."""
     ordered = sorted(faults, key=lambda fault: (fault.offset, fault.code))
     diagnostics = tuple(_diagnostic(source, fault) for fault in ordered)
     return InvalidDocument(Report(diagnostics, Document(None, source)))

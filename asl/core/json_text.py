@@ -18,6 +18,9 @@ from asl.core.values import MAX_DIGITS, SURROGATE, Json, detached
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
+PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
+"""What deployment tools replace by a value: `${Name}`."""
+
 _WORD = re.compile(r"[^\s{}\[\],:\"']+")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _CLOSERS = {"{": "}", "[": "]"}
@@ -282,6 +285,8 @@ class _Scanner:
             return "a number is written like 0, -12, 0.5 or 1e6: no sign +, no leading zeros"
         if meant := _MEANT.get(word.lower(), word.lower() if word.lower() in _CONSTANTS else None):
             return f"write {meant}"
+        if placeholder := PLACEHOLDER.match(self.text, self.at):
+            return f"give it a value: --var {placeholder[1]}=..."
         if found.isalpha() or found in "_$":
             return f'put it in double quotes: "{word}"'
         return None

@@ -6,7 +6,8 @@ are followed within limits. Merge keys (`<<`) are not part of YAML 1.2 and are r
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from asl.core.source import MAX_FAULTS, Fault, Limits, Span
@@ -18,6 +19,7 @@ _CONSTANTS: dict[str, Json] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_CASES = (str.lower, str.capitalize, str.upper)
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -30,9 +32,36 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def loads(text: str, limits: Limits) -> tuple[Json, Span, list[Fault]]:
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What scalars, tags and keys mean.
+
+    `words` are the plain scalars that stand for a constant. A tag of `tags` (`!Sub`) makes its node
+    the only member of an object, under the key that the table gives. `old` is YAML 1.1: merge keys
+    (`<<`) are followed, and a key may be any scalar. `expand` rewrites every scalar before it is
+    resolved.
+    """
+
+    words: Mapping[str, Json]
+    tags: Mapping[str, str]
+    old: bool = False
+    expand: Callable[[str], str] | None = None
+
+
+CORE = Schema(_CONSTANTS, {})
+"""The core schema of YAML 1.2."""
+
+
+def old_schema(tags: Mapping[str, str]) -> Schema:
+    """The schema of YAML 1.1, where `yes` and `off` are booleans."""
+    words = {word: word in ("yes", "on") for word in ("yes", "no", "on", "off")}
+    cased = {form(word): value for word, value in words.items() for form in _CASES}
+    return Schema(_CONSTANTS | cased, tags, old=True)
+
+
+def loads(text: str, limits: Limits, schema: Schema = CORE) -> tuple[Json, Span, list[Fault]]:
     """The value of a YAML text and where its parts stand, or the faults it has."""
-    builder = _Builder(limits)
+    builder = _Builder(limits, schema)
     try:
         for event in _events(text):
             builder.feed(event)
@@ -114,21 +143,42 @@ class _Anchor:
 class _Open:
     """A mapping or sequence whose end has not been read."""
 
-    __slots__ = ("anchor", "height", "key", "key_at", "nodes", "span", "value")
+    __slots__ = ("anchor", "height", "key", "key_at", "nodes", "span", "value", "wrapper")
 
-    def __init__(self, value: Json, span: Span, anchor: str | None) -> None:
+    def __init__(
+        self, value: Json, span: Span, anchor: str | None, wrapper: str | None = None
+    ) -> None:
         self.value = value
         self.span = span
         self.anchor = anchor
+        self.wrapper = wrapper
         self.key: str | None = None
         self.key_at = span.at
         self.nodes = 1
         self.height = 1
 
 
+def _wrapped(value: Json, span: Span, key: str) -> tuple[dict[str, Json], Span]:
+    """The object with one member that a tagged node stands for."""
+    return {key: value}, Span(span.at, {key: span})
+
+
+def _merge(value: dict[str, Json], members: dict[str, Span]) -> None:
+    """Take over the members of a merge key (YAML 1.1); those that are written out win."""
+    span, given = members.pop("<<"), value.pop("<<")
+    pairs = [(given, span)]
+    if isinstance(span.members, list):
+        pairs = list(zip(given, span.members, strict=True))
+    for each, at in pairs:
+        for key, place in at.members.items() if isinstance(at.members, dict) else ():
+            if key not in value:
+                value[key], members[key] = each[key], place
+
+
 class _Builder:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, schema: Schema) -> None:
         self.limits = limits
+        self.schema = schema
         self.faults: list[Fault] = []
         self.value: Json = None
         self.root = Span(0)
@@ -168,37 +218,52 @@ class _Builder:
                 "put text that begins with { or [ in quotes",
             )
         tag = _tag(event)
-        if tag not in (None, "!", _TAG + kind):
+        wrapper = None if tag is None else self.schema.tags.get(tag)
+        if tag not in (None, "!", _TAG + kind) and wrapper is None:
             self.unknown_tag(tag)
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         is_map = kind == "map"
         span = Span(self.at, {} if is_map else [])
-        self.open.append(_Open({} if is_map else [], span, event.anchor))
+        self.open.append(_Open({} if is_map else [], span, event.anchor, wrapper))
 
     def finish(self) -> None:
         done = self.open.pop()
+        value, span, nodes, height = done.value, done.span, done.nodes, done.height
+        if self.schema.old and type(value) is dict and "<<" in value:
+            assert isinstance(span.members, dict)
+            _merge(value, span.members)
+        if done.wrapper is not None:
+            value, span = _wrapped(value, span, done.wrapper)
+            nodes, height = nodes + 1, height + 1
         if done.anchor is not None:
-            self.anchors[done.anchor] = _Anchor(done.value, done.span, done.nodes, done.height)
+            self.anchors[done.anchor] = _Anchor(value, span, nodes, height)
         self.count(1)
-        self.put(done.value, done.span, done.nodes, done.height)
+        self.put(value, span, nodes, height)
 
     def scalar(self, event: Any) -> None:
         value = self.resolved(event)
         span = Span(self.at)
+        wrapper = None if event.ctag is None else self.schema.tags.get(_tag(event) or "")
+        nodes, height = 1, 0
+        if wrapper is not None:
+            value, span = _wrapped(value, span, wrapper)
+            nodes, height = 2, 1
         if event.anchor is not None:
-            self.anchors[event.anchor] = _Anchor(value, span, 1, 0)
+            self.anchors[event.anchor] = _Anchor(value, span, nodes, height)
         if self.awaits_key():
-            if event.value == "<<" and event.style is None:
+            if event.value == "<<" and event.style is None and not self.schema.old:
                 self.add(
                     "READ-07",
                     "merge keys (<<) are not part of YAML 1.2",
                     "write the members out, or repeat a whole value with an alias",
                 )
+            if self.schema.old and type(value) is not str:
+                value = event.value
             self.key(value, value if type(value) is str else event.value)
         else:
             self.count(1)
-            self.put(value, span, 1, 0)
+            self.put(value, span, nodes, height)
 
     def alias(self, name: str) -> None:
         self.aliases += 1
@@ -272,8 +337,12 @@ class _Builder:
     def resolved(self, event: Any) -> Json:
         """The value of a scalar by the core schema (YAML 1.2, chapter 10.3)."""
         text = self.paired(event.value)
+        if self.schema.expand is not None:
+            text = self.schema.expand(text)
         tag = _tag(event)
         if (tag is None and event.style is not None) or tag in ("!", _TAG + "str"):
+            return text
+        if tag in self.schema.tags:
             return text
         if tag is None:
             return self.plain(text)
@@ -297,8 +366,8 @@ class _Builder:
             return SURROGATE.sub("\ufffd", text)
 
     def plain(self, text: str) -> Json:
-        if text in _CONSTANTS:
-            return _CONSTANTS[text]
+        if text in self.schema.words:
+            return self.schema.words[text]
         if text[0] not in "+-.0123456789":
             return text
         if _INTEGER.fullmatch(text):
