@@ -99,15 +99,30 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'asl' has no attribute {name!r}")
 
 
-def load(what: What, *, name: str | None = None, format: str | None = None) -> Document:
+def load(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    resource: str | None = None,
+    variables: Mapping[str, Json] | None = None,
+    root: str | None = None,
+) -> Document:
     """Read a document from a path, text, bytes, dict or open file.
 
-    A string that begins with `{` or has several lines is text, any other a path. Raises
-    InvalidDocument (with every fault and its place) or DocumentNotFound.
-    """
-    from asl.core.document import read
+    A string that begins with `{` or has several lines is text, any other a path. In a template of
+    SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
+    left out where there is only one. `variables` are the values of placeholders (`${Name}`) and of
+    parameters. Files that a template names are read below its own folder, or below `root`.
 
-    return read(what, name=name, format=format)
+    Raises InvalidDocument (with every fault and its place), DocumentNotFound, and AslError where it
+    is not clear which state machine is meant.
+    """
+    from asl.sources import load as load_document
+
+    return load_document(
+        what, name=name, format=format, resource=resource, variables=variables or {}, root=root
+    )
 
 
 def check(

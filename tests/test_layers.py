@@ -17,6 +17,7 @@ PACKAGE = ROOT / "asl"
 LAYERS = {
     "asl.core": 0,
     "asl.expr": 1,
+    "asl.sources": 1,
     "asl.program": 2,
     "asl.states": 3,
     "asl.checks": 4,

@@ -1,10 +1,11 @@
 """What several commands take: documents, input, profiles and agents."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import click
 
@@ -17,7 +18,19 @@ if TYPE_CHECKING:
     from asl.agents.file import Bindings
     from asl.core.document import Document
 
-__all__ = ["PROFILE", "bindings", "named", "named_folders", "read_document", "read_input"]
+__all__ = [
+    "PROFILE",
+    "Origin",
+    "bindings",
+    "named",
+    "named_folders",
+    "origin_options",
+    "read_document",
+    "read_documents",
+    "read_input",
+]
+
+Command: TypeAlias = Callable[..., Any]
 
 PROFILE = click.option(
     "--profile",
@@ -28,13 +41,76 @@ PROFILE = click.option(
 )
 
 
-def read_document(name: str) -> "Document":
+class Origin(TypedDict):
+    """How a document is taken from a file: what `--resource`, `--var`, `--vars`, `--root` say."""
+
+    resource: str | None
+    variables: Mapping[str, Json]
+    defaults: Mapping[str, Json]
+    root: str | None
+
+
+def origin_options(command: Command) -> Command:
+    """Add the options that say how a document is taken from a file, as the argument `origin`."""
+
+    @click.option("--resource", metavar="NAME", help="State machine of a template.")
+    @click.option(
+        "--var", "pairs", metavar="NAME=VALUE", multiple=True, help="Value of a placeholder."
+    )
+    @click.option(
+        "--vars", "files", metavar="FILE", multiple=True, help="Values from a JSON or YAML file."
+    )
+    @click.option("--root", metavar="FOLDER", help="Where files lie that a template may name.")
+    @wraps(command)
+    def with_origin(
+        *args: Any,
+        resource: str | None,
+        pairs: tuple[str, ...],
+        files: tuple[str, ...],
+        root: str | None,
+        **options: Any,
+    ) -> Any:
+        origin: Origin = {
+            "resource": resource,
+            "variables": dict(map(_pair, pairs)),
+            "defaults": {name: value for file in files for name, value in _values(file)},
+            "root": root,
+        }
+        return command(*args, origin=origin, **options)
+
+    return with_origin
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--var")
+    return name, value
+
+
+def _values(file: str) -> Iterable[tuple[str, Json]]:
+    from asl.sources.values import read_values
+
+    with _faults_are_usage():
+        return read_values(Path(file)).items()
+
+
+def read_document(name: str, origin: Origin) -> "Document":
     """Read the document of this file, of standard input for `-`."""
-    from asl.core.document import read
+    from asl.sources import load
 
     if name == "-":
-        return read(sys.stdin.buffer.read(), name="<stdin>")
-    return read(Path(name))
+        return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
+    return load(Path(name), **origin)
+
+
+def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
+    """Read every document of this file: a template may hold several."""
+    from asl.sources import load_each
+
+    if name == "-":
+        return load_each(sys.stdin.buffer.read(), name="<stdin>", **origin)
+    return load_each(Path(name), **origin)
 
 
 def read_input(text: str) -> Json:

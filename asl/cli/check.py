@@ -1,11 +1,12 @@
 """`asl check`: everything that is wrong with documents."""
 
 import sys
+from collections.abc import Iterator
 
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, named, read_document
+from asl.cli.arguments import PROFILE, Origin, named, origin_options, read_documents
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import DocumentNotFound, InvalidDocument
@@ -18,6 +19,7 @@ __all__ = ["command"]
 @click.command("check")
 @click.argument("documents", metavar="DOC...", nargs=-1, required=True)
 @PROFILE
+@origin_options
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
 @click.option(
     "--format",
@@ -38,6 +40,7 @@ __all__ = ["command"]
 def command(
     documents: tuple[str, ...],
     profile: str,
+    origin: Origin,
     strict: bool,
     format_: str,
     agent_files: tuple[str, ...],
@@ -45,15 +48,20 @@ def command(
 ) -> Exit:
     """Say what is wrong with documents, and where.
 
-    DOC is a JSON or YAML file, or - for standard input. Exits with 3 if a document has errors.
+    DOC is a JSON or YAML file, or - for standard input; of a template, every state machine is
+    checked unless --resource names one. Exits with 3 if a document has errors.
     """
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
-    reports, missing = [], []
+    if len(documents) > 1:  # what one of them does not need, another may
+        origin["defaults"] = {**origin["defaults"], **origin["variables"]}
+        origin["variables"] = {}
+    reports: list[Report] = []
+    missing = []
     for name in documents:
         try:
-            reports.append(_report(name, profile, strict, agents, resources))
+            reports += _reports(name, origin, profile, strict, agents, resources)
         except DocumentNotFound as error:
             missing.append(error)
     shown = [_errors_only(each) for each in reports] if quiet else reports
@@ -66,21 +74,26 @@ def command(
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
 
 
-def _report(
+def _reports(
     name: str,
+    origin: Origin,
     profile: str,
     strict: bool,
     agents: frozenset[str] | None,
     resources: frozenset[str] | None,
-) -> Report:
+) -> Iterator[Report]:
     from asl.checks import check
     from asl.checks.aws import unreadable
 
     try:
-        document = read_document(name)
+        documents = read_documents(name, origin)
     except InvalidDocument as refusal:
-        return unreadable(refusal.report) if PROFILES[profile].aws else refusal.report
-    return check(document, PROFILES[profile], strict=strict, agents=agents, resources=resources)
+        documents = [refusal]
+    for each in documents:
+        if isinstance(each, InvalidDocument):
+            yield unreadable(each.report) if PROFILES[profile].aws else each.report
+        else:
+            yield check(each, PROFILES[profile], strict=strict, agents=agents, resources=resources)
 
 
 def _errors_only(report: Report) -> Report:

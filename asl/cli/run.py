@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, bindings, named_folders, read_document, read_input
+from asl.cli.arguments import (
+    PROFILE,
+    Origin,
+    bindings,
+    named_folders,
+    origin_options,
+    read_document,
+    read_input,
+)
 from asl.cli.exits import Exit, of_status
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
@@ -51,6 +59,7 @@ __all__ = ["command"]
     help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
 )
 @PROFILE
+@origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
 @click.option("--name", help="Name of the execution; random if absent.")
@@ -74,6 +83,7 @@ def command(
     agent_pairs: tuple[str, ...],
     bucket_pairs: tuple[str, ...],
     profile: str,
+    origin: Origin,
     virtual_time: bool,
     clock: str | None,
     name: str | None,
@@ -88,16 +98,18 @@ def command(
 ) -> Exit:
     """Run a document and print its output.
 
-    DOC is a JSON or YAML file, or - for standard input.
+    DOC is a JSON or YAML file, or - for standard input. It may also be a template of SAM or
+    CloudFormation or a Terraform file that holds state machines.
 
     \b
         asl run review.asl.json --input '{"code": "x"}' --agents agents.yaml
         asl run order.asl.json --agent Charge=billing:charge --virtual-time --trace
+        asl run template.yaml --resource Order --var Stage=test
     """
     if as_json + events + (history == "-") > 1:
         raise click.UsageError("--json, --events and --history - exclude each other")
     data = _input(document, input_, input_file)
-    loaded = read_document(document)
+    loaded = read_document(document, origin)
     bound = bindings(agent_files, agent_pairs)
     program = _compiled(loaded, bound, profile, strict, ignore_blocks, quiet)
     chosen = _clock(virtual_time, clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
@@ -31,6 +31,9 @@ from asl.core.source import (
 )
 from asl.core.values import SURROGATE, Json, detached, type_name
 
+if TYPE_CHECKING:
+    from asl.core.yaml_text import Schema
+
 _FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -38,6 +41,17 @@ class Readable(Protocol):
     """An open file, of text or of bytes."""
 
     def read(self, size: int, /) -> str | bytes: ...
+
+
+class Written(Protocol):
+    """A text that was put together, and the offsets at which its characters were written."""
+
+    @property
+    def string(self) -> str:
+        """The text."""
+
+    def origin(self, position: int) -> int:
+        """Where the character at a position stands in the source."""
 
 
 What: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
@@ -49,7 +63,8 @@ class Document:
     """A value, the text it was read from, and the dialect it is written in.
 
     `resource` is the name of the state machine in a template that holds it; `findings` is what
-    there was to say about the value while it was read.
+    there was to say about the value while it was read. Where the text that was parsed is not that
+    of the source but put together from it, `_written` is that text.
     """
 
     value: Json
@@ -58,6 +73,7 @@ class Document:
     _spans: list[Span] = field(default_factory=list, repr=False)
     resource: str | None = None
     findings: tuple[Finding, ...] = ()
+    _written: Written | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -73,13 +89,16 @@ class Document:
         With *inside*, where that character of the string at the pointer stands, if it can be told.
         Without text it is the number of the value in the order of appearance.
         """
-        start = self._span().find(pointer, at_key)
-        if inside is None or self.source.text is None:
-            return start
-        value = resolved(self.value, pointer)
-        return character(self.source.text, start, value, inside) if type(value) is str else start
+        offset = self.span.find(pointer, at_key)
+        text = self.source.text if self._written is None else self._written.string
+        if inside is not None and text is not None:
+            value = resolved(self.value, pointer)
+            offset = character(text, offset, value, inside) if type(value) is str else offset
+        return offset if self._written is None else self._written.origin(offset)
 
-    def _span(self) -> Span:
+    @property
+    def span(self) -> Span:
+        """Where the value and its parts begin in the text that was parsed."""
         if not self._spans:
             if self.source.text is None:
                 self._spans.append(spans_of(self.value))
@@ -159,8 +178,10 @@ def opened(
     return Source(name, text, format)
 
 
-def parsed(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
-    """The value of a text; raises `InvalidDocument`."""
+def parsed(
+    source: Source, limits: Limits = DEFAULT_LIMITS, schema: Schema | None = None
+) -> Document:
+    """The value of a text; raises `InvalidDocument`. A schema is only for YAML."""
     text = source.text
     assert text is not None
     spans = []
@@ -169,7 +190,7 @@ def parsed(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
 
         if len(text.encode()) > limits.max_yaml_bytes:
             raise _too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
-        value, span, faults = yaml_text.loads(text, limits)
+        value, span, faults = yaml_text.loads(text, limits, schema or yaml_text.CORE)
         spans.append(span)  # this parser is too slow to be run twice
     else:
         value, faults = json_text.loads(text, limits)

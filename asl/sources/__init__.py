@@ -1,0 +1,206 @@
+"""Documents as they lie in repositories: with placeholders, or within a template.
+
+A definition may hold placeholders (`${Name}`) for what only a deployment knows, and it may stand in
+a template of SAM or CloudFormation or in a Terraform file. `load` finds it, fills in what is given,
+and every place points to where the author wrote it.
+
+What only such documents need is imported when one of them comes.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import Document, What, as_object, invalid, opened, parsed, read
+from asl.core.errors import AslError, InvalidDocument
+from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
+from asl.core.values import Json, compact
+
+if TYPE_CHECKING:
+    from asl.sources.reading import Reading
+
+__all__ = ["load", "load_each"]
+
+Values: TypeAlias = Mapping[str, Json]
+
+_NONE: Values = {}
+_YAML_TEMPLATE = r"""(?m)^["']?Resources["']?[ \t]*:"""
+_TERRAFORM = r'(?m)^[ \t]*resource[ \t]+"aws_sfn_state_machine"'
+
+
+class Template(Protocol):
+    """A file in which state machines are defined."""
+
+    @property
+    def source(self) -> Source:
+        """The text of the file."""
+
+    @property
+    def names(self) -> Mapping[str, frozenset[str]]:
+        """The state machines, and what they may be called beside their names."""
+
+    def document(self, name: str, reading: "Reading") -> Document:
+        """The definition of a state machine; raises InvalidDocument."""
+
+
+def load(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    resource: str | None = None,
+    variables: Values = _NONE,
+    defaults: Values = _NONE,
+    root: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Document:
+    """Read a document, or the one that a template holds under the name of a resource.
+
+    `variables` are the values of placeholders and of whatever else a template refers to; one that
+    nothing refers to draws a warning (READ-13), which is not so for those of `defaults`. Files that
+    a template names are read below its own folder, or below `root`.
+
+    Raises `InvalidDocument` for what cannot be read, `DocumentNotFound` for a path without a file,
+    and `AslError` where it is not clear which state machine is meant.
+    """
+    found = _found(what, name, format, limits)
+    if isinstance(found, Document | Source):
+        return _plain(found, resource, variables, defaults, limits)
+    from asl.sources.reading import Reading
+
+    reading = Reading({**defaults, **variables}, limits, root)
+    document = found.document(_chosen(found, resource), reading)
+    return _with_unused(document, variables, reading)
+
+
+def load_each(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    resource: str | None = None,
+    variables: Values = _NONE,
+    defaults: Values = _NONE,
+    root: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> list[Document | InvalidDocument]:
+    """Read a document, or all that a template holds: each one, or why it cannot be read.
+
+    Everything else is as in `load`.
+    """
+    found = _found(what, name, format, limits)
+    if isinstance(found, Document | Source):
+        return [_plain(found, resource, variables, defaults, limits)]
+    from asl.sources.reading import Reading
+
+    several = resource is None and len(found.names) > 1
+    read: list[Document | InvalidDocument] = []
+    asked: set[str] = set()
+    for each in found.names if several else [_chosen(found, resource)]:
+        reading = Reading({**defaults, **variables}, limits, root, asked)
+        try:
+            read.append(found.document(each, reading))
+        except InvalidDocument as refusal:
+            read.append(refusal)
+    if isinstance(read[-1], Document):
+        read[-1] = _with_unused(read[-1], variables, reading)
+    return read
+
+
+def _found(
+    what: What, name: str | None, format: str | None, limits: Limits
+) -> Document | Source | Template:
+    """What is to be read: a value, a text that is not parsed yet, or a template."""
+    if isinstance(what, dict):
+        return _template(read(what, name=name))
+    source = opened(what, name=name, format=format, limits=limits)
+    text = source.text
+    assert text is not None
+    if source.format == "json" and '"Resources"' not in text:
+        return source
+    if (source.name or "").endswith(".tf") or (
+        source.format == "yaml" and re.search(_TERRAFORM, text)
+    ):
+        from asl.sources import terraform
+
+        return terraform.Template(replace(source, format="hcl"), limits)
+    if source.format == "json":
+        try:
+            return _template(parsed(source, limits))
+        except InvalidDocument:  # its placeholders may still make it a document
+            return source
+    if not re.search(_YAML_TEMPLATE, text):
+        return source
+    from asl.core.yaml_text import old_schema
+    from asl.sources.intrinsics import TAGS
+
+    found = _template(parsed(source, limits, old_schema(TAGS)))
+    return source if isinstance(found, Document) else found
+
+
+def _template(document: Document) -> Document | Template:
+    """The template that a document is by its shape, else the document."""
+    value = document.value
+    if type(value) is not dict or "States" in value or type(value.get("Resources")) is not dict:
+        return document
+    from asl.sources import cloudformation
+
+    return cloudformation.Template(document)
+
+
+def _plain(
+    found: Document | Source,
+    resource: str | None,
+    variables: Values,
+    defaults: Values,
+    limits: Limits,
+) -> Document:
+    """A document that is no template, with the values of its placeholders."""
+    if resource is not None:
+        raise AslError(f"there is no resource {resource!r}: this is a document and no template")
+    text = found.text or "" if isinstance(found, Source) else compact(found.value)
+    if not variables and "${" not in text:
+        return as_object(parsed(found, limits) if isinstance(found, Source) else found)
+    from asl.sources import definition
+    from asl.sources.reading import Reading
+
+    reading = Reading({**defaults, **variables}, limits)
+    if isinstance(found, Source):
+        document = definition.of_file(found, reading.value, reading, None)
+    else:
+        document = definition.of_value(found, reading.value, reading)
+    return _with_unused(document, variables, reading)
+
+
+def _chosen(template: Template, resource: str | None) -> str:
+    """The name of the state machine that is meant."""
+    names, file = template.names, template.source.name or "the template"
+    if not names:
+        message = "no state machine is defined here"
+        raise invalid(template.source, [Fault("READ-14", message, 0)])
+    if resource is None:
+        if len(names) == 1:
+            return next(iter(names))
+        raise AslError(f"{file} has {len(names)} state machines, name one: {_listed(names)}")
+    if resource in names:
+        return resource
+    meant = [name for name, others in names.items() if resource in others]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise AslError(f"{resource!r} is the name of several resources: {_listed(meant)}")
+    hint = did_you_mean(resource, names) or f"there are {_listed(names)}"
+    raise AslError(f"{file} has no state machine {resource!r} ({hint})")
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = ", ".join(list(names)[:20])
+    return shown if len(names) <= 20 else f"{shown}, ..."
+
+
+def _with_unused(document: Document, variables: Values, reading: "Reading") -> Document:
+    """The document, with a warning for every value that nothing refers to."""
+    unused = tuple(reading.unused(variables))
+    return replace(document, findings=document.findings + unused) if unused else document

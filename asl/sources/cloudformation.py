@@ -1,0 +1,165 @@
+"""State machines in templates of SAM and CloudFormation, also in those that CDK has made."""
+
+import os
+from typing import Final
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import Document
+from asl.core.source import Source, Span
+from asl.core.values import Json
+from asl.sources.definition import Part, of_file, of_part, of_text, substituted
+from asl.sources.intrinsics import Resolver, members
+from asl.sources.reading import Reading
+from asl.sources.text import Text, string_meaning
+
+__all__ = ["Template"]
+
+KINDS: Final = ("AWS::Serverless::StateMachine", "AWS::StepFunctions::StateMachine")
+OBJECT, STRING, FILE, BUCKET = (
+    "Definition",
+    "DefinitionString",
+    "DefinitionUri",
+    "DefinitionS3Location",
+)
+DEFINITIONS: Final = (OBJECT, STRING, FILE, BUCKET)
+"""The properties of which a state machine has exactly one."""
+
+
+class Template:
+    """A template, and the logical names of its state machines."""
+
+    def __init__(self, document: Document) -> None:
+        self.value = document.value
+        self.span = document.span
+        self.source = document.source
+        self.names = {
+            name: _constructs(resource)
+            for name, resource in self.value["Resources"].items()
+            if type(resource) is dict and resource.get("Type") in KINDS
+        }
+
+    def document(self, name: str, reading: Reading) -> Document:
+        """The definition of a state machine; raises InvalidDocument."""
+        return _Machine(self, name, reading).document()
+
+
+def _constructs(resource: Json) -> frozenset[str]:
+    """What a resource is called in the CDK: its path, and the last word of it."""
+    path = members(resource, "Metadata").get("aws:cdk:path")
+    if type(path) is not str:
+        return frozenset()
+    path = path.removesuffix("/Resource")
+    return frozenset((path, path.rpartition("/")[2]))
+
+
+class _Machine:
+    """One state machine while it is read."""
+
+    def __init__(self, template: Template, name: str, reading: Reading) -> None:
+        self.name = name
+        self.source = template.source
+        self.reading = reading
+        self.resolver = Resolver(template.value, template.span, template.source, reading)
+        self.properties = members(template.value["Resources"][name], "Properties")
+        self.span = template.span
+        for step in ("Resources", name, "Properties"):
+            self.span = self.span.member(step) or self.span
+        self.substitutions = members(self.properties, "DefinitionSubstitutions")
+        self.expanding: list[str] = []
+
+    def document(self) -> Document:
+        field, value, span = self.definition()
+        if field in (FILE, BUCKET):
+            return self.of_file(self.file(value, span))
+        if type(value) is dict and value.keys() == {"Fn::Transform"}:
+            inner = span.member("Fn::Transform") or span
+            return self.of_file(self.resolver.included(value["Fn::Transform"], inner))
+        part = self.resolver.resolve(value, span)
+        if field == OBJECT:
+            if isinstance(part.value, Text):
+                raise self.resolver.refused(span, f"{OBJECT} is an object", f"a text is a {STRING}")
+            return of_part(self.filled(part), self.source, self.reading, self.name)
+        if not isinstance(part.value, Text):
+            raise self.resolver.refused(span, f"{STRING} is a text", f"an object is a {OBJECT}")
+        text = substituted(part.value, self.lookup, self.source, self.reading)
+        return of_text(text, self.source, self.reading, self.name)
+
+    def definition(self) -> tuple[str, Json, Span]:
+        """The property that holds the definition, and its value."""
+        given = [field for field in DEFINITIONS if field in self.properties]
+        if len(given) != 1:
+            near = next((did_you_mean(key, DEFINITIONS) for key in self.properties), None)
+            message = f"{self.name} has {' and '.join(given) or 'no definition'}"
+            hint = (
+                "keep one of them" if given else near or f"give it one of {', '.join(DEFINITIONS)}"
+            )
+            raise self.reading.refused(self.source, self.span.at, "READ-14", message, hint)
+        (field,) = given
+        return field, self.properties[field], self.span.member(field) or self.span
+
+    def file(self, value: Json, span: Span) -> Source:
+        """The local file that holds the definition, or the copy that CDK keeps of it."""
+        key = value.get("Key") if type(value) is dict else None
+        place = span.member("Key") or span
+        if key is None and not (type(value) is dict and "Bucket" in value):
+            path = self.resolver.string(value, span)
+            if not path.startswith("s3://"):
+                return self.reading.file(path, self.source, span.at)
+        elif key is not None:
+            asset = f"asset.{self.resolver.string(key, place)}"
+            folder = os.path.dirname(self.source.name or "")
+            if os.path.isfile(os.path.join(folder, asset)):
+                return self.reading.file(asset, self.source, place.at)
+        raise self.reading.refused(
+            self.source,
+            span.at,
+            "READ-14",
+            f"the definition of {self.name} lies in a bucket",
+            "name its file instead of the template, with --var for its placeholders",
+        )
+
+    def of_file(self, file: Source) -> Document:
+        return of_file(file, self.lookup, self.reading, self.name)
+
+    def lookup(self, name: str) -> str | None:
+        """The value of a placeholder of the definition."""
+        given = self.reading.value(name)
+        if given is not None:
+            return given
+        if name not in self.substitutions:
+            return None
+        place = self.span.member("DefinitionSubstitutions") or self.span
+        span = place.member(name) or place
+        if name in self.expanding:
+            message = f"the substitutions {' and '.join(self.expanding)} hold each other"
+            raise self.resolver.refused(span, message)
+        self.expanding.append(name)
+        text = self.resolver.text(self.substitutions[name], span)
+        value = substituted(text, self.lookup, self.source, self.reading).string
+        self.expanding.pop()
+        return value
+
+    def filled(self, part: Part) -> Part:
+        """A definition that is an object, with the values of its placeholders.
+
+        AWS inserts them into the JSON of the object, so they mean what a JSON string means.
+        """
+        value = part.value
+        if isinstance(value, Text):
+            return Part(self.substituted(value), part.at, part.key_at)
+        if isinstance(value, list):
+            return Part([self.filled(item) for item in value], part.at, part.key_at)
+        if isinstance(value, dict):
+            each = {
+                self.substituted(Text.at(key, part.at)).string: self.filled(item)
+                for key, item in value.items()
+            }
+            return Part(each, part.at, part.key_at)
+        return part
+
+    def substituted(self, text: Text) -> Text:
+        return substituted(text, self.meaning, self.source, self.reading)
+
+    def meaning(self, name: str) -> str | None:
+        value = self.lookup(name)
+        return None if value is None else string_meaning(value)

@@ -1,0 +1,201 @@
+"""From what a template says to a document, with the places of the template."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from asl.core import json_text, yaml_text
+from asl.core.diagnostics import Finding, escape
+from asl.core.document import Document, as_object, invalid, parsed
+from asl.core.source import Fault, Source, Span
+from asl.core.values import Json, compact
+from asl.sources.reading import Reading
+from asl.sources.text import Text, joined
+
+__all__ = [
+    "Lookup",
+    "Part",
+    "Unknown",
+    "of_file",
+    "of_part",
+    "of_text",
+    "of_value",
+    "of_yaml",
+    "substituted",
+]
+
+Lookup = Callable[[str], str | None]
+"""Gives the value for the name of a placeholder, None to leave it as it is."""
+
+_REFERENCE = re.compile(r"\$\{([^${}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What only a deployment knows: a reference, or an expression with one in it."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Part:
+    """A value and where it stands; objects and arrays hold parts, strings are texts."""
+
+    value: "dict[str, Part] | list[Part] | Text | Unknown | bool | int | float | None"
+    at: int
+    key_at: int | None = None
+
+
+def substituted(text: Text, lookup: Lookup, source: Source, reading: Reading) -> Text:
+    """The text with a value for every `${Name}` that has one; values are not searched again."""
+    pieces = []
+    end = 0
+    for found in _REFERENCE.finditer(text.string):
+        value = None if text.is_inserted(found.start()) else lookup(found[1])
+        if value is not None:
+            if end < found.start():
+                pieces.append(text.part(end, found.start()))
+            pieces.append(reading.insert(value, source, text.origin(found.start())))
+            end = found.end()
+    if pieces and end < len(text.string):
+        pieces.append(text.part(end, len(text.string)))
+    return joined(pieces, text.begin) if pieces else text
+
+
+def of_file(
+    source: Source, lookup: Lookup, reading: Reading, resource: str | None = None
+) -> Document:
+    """The document of a whole file in which `${Name}` stands for values."""
+    assert source.text is not None
+    if source.format != "yaml":
+        text = substituted(Text.written(source.text, 0), lookup, source, reading)
+        return of_text(text, source, reading, resource)
+
+    def expand(scalar: str) -> str:
+        return substituted(Text.at(scalar, 0), lookup, source, reading).string
+
+    document = parsed(source, reading.limits, replace(yaml_text.CORE, expand=expand))
+    return _document(document.value, document.span, source, reading, resource)
+
+
+def of_value(document: Document, lookup: Lookup, reading: Reading) -> Document:
+    """The document of a value that never was text, in which `${Name}` stands for values."""
+    text = Text.written(compact(document.value), 0)
+    filled = of_text(substituted(text, lookup, document.source, reading), document.source, reading)
+    return replace(filled, _spans=[], _written=None)
+
+
+def of_yaml(text: Text, source: Source, reading: Reading, resource: str | None = None) -> Document:
+    """The document of a YAML text that a template holds."""
+    value, span, faults = yaml_text.loads(text.string, reading.limits)
+    if faults:
+        raise invalid(source, [_moved_fault(fault, text) for fault in faults])
+    return _document(value, span, source, reading, resource, text)
+
+
+def of_text(text: Text, source: Source, reading: Reading, resource: str | None = None) -> Document:
+    """The document of a JSON text that a template holds."""
+    ready, escaped = text.for_json()
+    value, faults = json_text.loads(ready.string, reading.limits)
+    if faults:
+        raise invalid(source, [_moved_fault(fault, ready) for fault in faults])
+    for each in escaped:
+        message = f"the inserted value {each!r} would end its string; it is escaped here"
+        hint = "AWS inserts it as it is and refuses the definition: escape it in the value"
+        reading.note("READ-15", message, hint, each)
+    span = json_text.scan(ready.string, reading.limits)[0]
+    return _document(value, span, source, reading, resource, ready)
+
+
+def _moved_fault(fault: Fault, text: Text) -> Fault:
+    related = fault.related and (text.origin(fault.related[0]), fault.related[1])
+    return replace(fault, offset=text.origin(fault.offset), related=related)
+
+
+def of_part(part: Part, source: Source, reading: Reading, resource: str | None = None) -> Document:
+    """The document of a value that a template holds."""
+    value, span = _unfolded(part, source, reading)
+    return _document(value, span, source, reading, resource)
+
+
+def _unfolded(part: Part, source: Source, reading: Reading) -> tuple[Json, Span]:
+    """The value of a part, and where its members stand."""
+    reading.count(source, part.at)
+    value = part.value
+    span = Span(part.at)
+    span.key_at = part.key_at
+    if isinstance(value, dict):
+        each = {key: _unfolded(member, source, reading) for key, member in value.items()}
+        span.members = {key: inner for key, (_, inner) in each.items()}
+        return {key: member for key, (member, _) in each.items()}, span
+    if isinstance(value, list):
+        items = [_unfolded(item, source, reading) for item in value]
+        span.members = [inner for _, inner in items]
+        return [item for item, _ in items], span
+    return value.string if isinstance(value, Text) else value, span
+
+
+def _document(
+    value: Json,
+    span: Span,
+    source: Source,
+    reading: Reading,
+    resource: str | None = None,
+    written: Text | None = None,
+) -> Document:
+    unfilled = () if reading.deliberate else _unfilled(value, reading)
+    return as_object(
+        Document(
+            value,
+            source,
+            _spans=[span],
+            resource=resource,
+            findings=(*_located(value, reading), *unfilled),
+            _written=written,
+        )
+    )
+
+
+def _located(value: Json, reading: Reading) -> Iterator[Finding]:
+    """Yield the notes, each at the first value in which its text appears."""
+    texts = {note.text for note in reading.notes if note.text}
+    pointers: dict[str | None, str] = {}
+    if texts:
+        anyone = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
+        for pointer, string in _strings(value):
+            for found in anyone.findall(string):
+                pointers.setdefault(found, pointer)
+    for note in reading.notes:
+        yield Finding(note.code, note.message, pointers.get(note.text, ""), note.hint)
+
+
+def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
+    """Yield the placeholders for which there is no value: READ-11.
+
+    `${...}` may be meant as it is written, so only a whole string counts, or one that names a
+    resource.
+    """
+    known = {note.text for note in reading.notes}
+    for pointer, string in _strings(value):
+        if "${" not in string or string in known:
+            continue
+        found = json_text.PLACEHOLDER.fullmatch(string)
+        if found is None and pointer.endswith("/Resource"):
+            found = json_text.PLACEHOLDER.search(string)
+        if found is not None and found[0] not in known:
+            message = f"no value is given for {found[0]}"
+            hint = f"give it one: --var {found[1]}=..."
+            yield Finding("READ-11", message, pointer, hint)
+
+
+def _strings(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield every string of a value with its pointer, in the order of their appearance."""
+    todo = [("", value)]
+    while todo:
+        pointer, each = todo.pop()
+        if type(each) is str:
+            yield pointer, each
+        elif type(each) is dict:
+            todo += [(f"{pointer}/{escape(key)}", item) for key, item in reversed(each.items())]
+        elif type(each) is list:
+            todo += [(f"{pointer}/{index}", item) for index, item in reversed([*enumerate(each)])]

@@ -1,0 +1,572 @@
+"""What expressions of Terraform come to, as far as it can be known without a deployment."""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import fmod
+from typing import Any, Final
+
+from asl.core import yaml_text
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import InvalidDocument
+from asl.core.source import Source
+from asl.core.values import Json, compact, is_number, json_equal
+from asl.sources import hcl
+from asl.sources.definition import Part, Unknown
+from asl.sources.folder import Folder
+from asl.sources.functions import FUNCTIONS, text_of
+from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading
+from asl.sources.text import Text, joined
+
+__all__ = ["Evaluator", "Scope", "Undecided"]
+
+MAX_DEPTH: Final = 150
+"""How deep expressions may stand in each other or refer to each other."""
+
+FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
+STATES: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:"
+CALLED: Final = (
+    (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
+    (r"aws_lambda_function\.(.+)\.(?:function_name|id)", ""),
+    (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", f"{STATES}stateMachine:"),
+    (r"aws_sfn_activity\.(.+)\.(?:arn|id)", f"{STATES}activity:"),
+)
+"""What a workflow calls: the name in the file completes what stands for it."""
+AROUND: Final = (
+    (r"data\.aws_caller_identity\.[^.]+\.account_id", ACCOUNT),
+    (r"data\.aws_partition\.[^.]+\.dns_suffix", "amazonaws.com"),
+    (r"data\.aws_partition\.[^.]+\.partition", PARTITION),
+    (r"data\.aws_region\.[^.]+\.(?:id|name|region)", REGION),
+    (r"terraform\.workspace", "default"),
+)
+"""Where a workflow is deployed."""
+_INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: its file, and the names that are given by what is around it."""
+
+    source: Source
+    names: Mapping[str, Part] = field(default_factory=dict)
+    called_with: Mapping[str, Part] = field(default_factory=dict)
+    """Values for the names of a template, which are written in another file."""
+
+    def written(self, node: hcl.Node) -> str:
+        """An expression as it is written, on one line."""
+        return " ".join((self.source.text or "")[node.at : node.end].split())
+
+    def having(self, names: Mapping[str, Part]) -> "Scope":
+        """The scope with further names."""
+        return replace(self, names={**self.names, **names})
+
+
+class Undecided(Exception):
+    """A value is needed that only a deployment knows."""
+
+
+class Evaluator:
+    """Works out the expressions of one folder."""
+
+    def __init__(self, folder: Folder, reading: Reading) -> None:
+        self.folder = folder
+        self.reading = reading
+        self.depth = 0
+        self.following: list[str] = []
+        """The names whose values are being worked out."""
+
+    def refused(
+        self, node: hcl.Node, scope: Scope, message: str, hint: str | None = None
+    ) -> InvalidDocument:
+        """The refusal of an expression."""
+        return self.reading.refused(scope.source, node.at, "READ-16", message, hint)
+
+    def value(self, node: hcl.Node, scope: Scope) -> Part:
+        """What an expression comes to; raises InvalidDocument for one that cannot be meant."""
+        self.reading.count(scope.source, node.at)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            message = f"expressions lead to each other over more than {MAX_DEPTH} steps"
+            raise self.reading.refused(scope.source, node.at, "READ-03", message)
+        try:
+            return VALUES[type(node)](self, node, scope)
+        except Undecided:
+            return Part(Unknown(scope.written(node)), node.at)
+        finally:
+            self.depth -= 1
+
+    # Values as texts, conditions and JSON --------------------------------------------------------
+
+    def text(self, node: hcl.Node, scope: Scope) -> Text:
+        """What an expression comes to within a text; a stand-in if it is not known."""
+        value = self.value(node, scope).value
+        if isinstance(value, Text):
+            return value
+        if isinstance(value, Unknown):
+            return self.stand_in(value, scope, node.at)
+        if isinstance(value, dict | list) or value is None:
+            hint = "jsonencode makes one of it" if value is not None else None
+            raise self.refused(node, scope, "a string is expected here", hint)
+        return self.reading.insert(text_of(value), scope.source, node.at)
+
+    def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> Text:
+        """The text that takes the place of what is not known."""
+        given = self.reading.value(unknown.text)
+        if given is None:
+            hint = None
+            if unknown.text.startswith("var."):
+                hint = f"give it a value: --var {unknown.text.removeprefix('var.')}=..."
+            given = self.reading.stand_in(unknown.text, f"${{{unknown.text}}}", hint)
+        return self.reading.insert(given, scope.source, at)
+
+    def settled(self, part: Part, scope: Scope) -> Part:
+        """The value with stand-ins for what is not known."""
+        value = part.value
+        if isinstance(value, Unknown):
+            return Part(self.stand_in(value, scope, part.at), part.at, part.key_at)
+        if isinstance(value, dict):
+            each = {key: self.settled(item, scope) for key, item in value.items()}
+            return Part(each, part.at, part.key_at)
+        if isinstance(value, list):
+            return Part([self.settled(item, scope) for item in value], part.at, part.key_at)
+        return part
+
+    def decide(self, node: hcl.Node, scope: Scope) -> bool:
+        """Whether a condition holds; raises Undecided if that is not known."""
+        value = self.json(self.value(node, scope), scope)
+        if value not in (True, False, "true", "false"):
+            raise self.refused(node, scope, "a condition is true or false")
+        return value in (True, "true")
+
+    def json(self, part: Part, scope: Scope) -> Json:
+        """The value as JSON; raises Undecided if a part of it is not known."""
+        self.reading.count(scope.source, part.at)
+        value = part.value
+        if isinstance(value, Unknown):
+            raise Undecided
+        if isinstance(value, Text):
+            self.reading.spend(len(value.string), scope.source, part.at)
+            return value.string
+        if isinstance(value, dict):
+            return {key: self.json(item, scope) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.json(item, scope) for item in value]
+        return value
+
+    def constant(self, value: Json, scope: Scope, at: int) -> Part:
+        """A value that is not written as such, for what stands at an offset."""
+        self.reading.count(scope.source, at)
+        if type(value) is dict:
+            return Part(
+                {key: self.constant(item, scope, at) for key, item in value.items()}, at, at
+            )
+        if type(value) is list:
+            return Part([self.constant(item, scope, at) for item in value], at)
+        if type(value) is str:
+            return Part(self.reading.insert(value, scope.source, at), at)
+        return Part(value, at)
+
+    # Expressions ---------------------------------------------------------------------------------
+
+    def literal(self, node: hcl.Literal, scope: Scope) -> Part:
+        value = node.value
+        return Part(Text.written(value, node.at) if type(value) is str else value, node.at)
+
+    def template(self, node: hcl.Template, scope: Scope) -> Part:
+        if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], hcl.Node):
+            return self.value(node.parts[0], scope)
+        texts = [part if isinstance(part, Text) else self.text(part, scope) for part in node.parts]
+        whole = joined(texts, node.at)
+        self.reading.spend(len(whole.string), scope.source, node.at)
+        return Part(whole, node.at)
+
+    def repeat(self, node: hcl.Repeat, scope: Scope) -> Part:
+        texts = [self.text(node.body, inner) for inner in self.rounds(node, scope)]
+        return Part(joined(texts, node.at), node.at)
+
+    def condition(self, node: hcl.Condition, scope: Scope) -> Part:
+        return self.value(node.yes if self.decide(node.test, scope) else node.no, scope)
+
+    def array(self, node: hcl.Tuple, scope: Scope) -> Part:
+        return Part([self.value(item, scope) for item in node.items], node.at)
+
+    def record(self, node: hcl.Object, scope: Scope) -> Part:
+        members: dict[str, Part] = {}
+        for key, item in node.items:
+            part = self.value(item, scope)
+            members[self.text(key, scope).string] = Part(part.value, part.at, key.at)
+        return Part(members, node.at)
+
+    def loop(self, node: hcl.For, scope: Scope) -> Part:
+        items: list[Part] = []
+        members: dict[str, Part] = {}
+        for inner in self.rounds(node, scope):
+            if node.test is not None and not self.decide(node.test, inner):
+                continue
+            part = self.value(node.value, inner)
+            if node.key is None:
+                items.append(part)
+                continue
+            key = self.text(node.key, inner).string
+            if not node.grouped:
+                members[key] = Part(part.value, part.at, node.key.at)
+            else:
+                group = members.setdefault(key, Part([], node.at, node.key.at)).value
+                assert isinstance(group, list)
+                group.append(part)
+        return Part(items if node.key is None else members, node.at)
+
+    def rounds(self, node: hcl.For | hcl.Repeat, scope: Scope) -> Iterator[Scope]:
+        """Yield the scope of every round of a loop."""
+        over = self.value(node.over, scope).value
+        if isinstance(over, Unknown):
+            raise Undecided
+        at = node.over.at
+        pairs: list[tuple[Json, Part]]
+        if isinstance(over, dict):
+            pairs = list(over.items())
+        elif isinstance(over, list):
+            pairs = list(enumerate(over))
+        else:
+            raise self.refused(node.over, scope, "a list or an object is expected here")
+        for key, item in pairs:
+            each = [self.constant(key, scope, at), item] if len(node.names) == 2 else [item]
+            yield scope.having(dict(zip(node.names, each, strict=True)))
+
+    def operation(self, node: hcl.Operation, scope: Scope) -> Part:
+        sign = node.operator
+        if sign in ("&&", "||") and node.left is not None:
+            holds = self.decide(node.left, scope)
+            if holds is (sign == "&&"):
+                holds = self.decide(node.right, scope)
+            return Part(holds, node.at)
+        if sign == "!":
+            return Part(not self.decide(node.right, scope), node.at)
+        right = self.json(self.value(node.right, scope), scope)
+        left = 0 if node.left is None else self.json(self.value(node.left, scope), scope)
+        if sign in ("==", "!="):
+            return Part(json_equal(left, right) is (sign == "=="), node.at)
+        try:
+            numbers = FUNCTIONS["tonumber"](left), FUNCTIONS["tonumber"](right)
+            return Part(ARITHMETIC[sign](*numbers), node.at)
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            raise self.refused(node, scope, f"{sign!r} needs two numbers") from None
+
+    def splat(self, node: hcl.Splat, scope: Scope) -> Part:
+        over = self.value(node.of, scope)
+        if isinstance(over.value, Unknown):
+            raise Undecided
+        items = over.value if isinstance(over.value, list) else [over]
+        each = [self.value(node.each, scope.having({hcl.ITEM: item})) for item in items]
+        return Part(each, node.at)
+
+    # References ----------------------------------------------------------------------------------
+
+    def reference(self, node: hcl.Node, scope: Scope) -> Part:
+        """A name with the attributes and indices that follow it."""
+        steps: list[hcl.Attribute | hcl.Index] = []
+        while isinstance(node, hcl.Attribute | hcl.Index):
+            steps.append(node)
+            node = node.of
+        steps.reverse()
+        if not isinstance(node, hcl.Name):
+            part = self.value(node, scope)
+        elif node.name in scope.names:
+            part = scope.names[node.name]
+        elif node.name in scope.called_with:
+            part = self.moved(scope.called_with[node.name], node.at, scope)
+        else:
+            part, steps = self.root(node, steps, scope)
+        for step in steps:
+            part = self.member(part, step, scope)
+        return part
+
+    def root(
+        self, node: hcl.Name, steps: list[hcl.Attribute | hcl.Index], scope: Scope
+    ) -> tuple[Part, list[hcl.Attribute | hcl.Index]]:
+        """What a reference begins with, and the steps that are left."""
+        names = [step.name for step in steps if isinstance(step, hcl.Attribute)]
+        match [node.name, *names]:
+            case ["var", name, *_]:
+                return self.variable(name, node, scope), steps[1:]
+            case ["local", name, *_]:
+                return self.local(name, node, scope), steps[1:]
+            case ["path", _, *_]:
+                return Part(Text.written(".", node.at), node.at), steps[1:]
+            case ["data", "template_file", name, "rendered", *_]:
+                block = self.folder.block("data", "template_file", name)
+                if block is not None:
+                    text, _ = self.template_file(*block)
+                    return self.constant(text.string, scope, node.at), steps[3:]
+        return Part(Unknown(node.name), node.at), steps
+
+    def member(self, of: Part, step: hcl.Attribute | hcl.Index, scope: Scope) -> Part:
+        """An attribute or an item of a value."""
+        value = of.value
+        if isinstance(value, Unknown):
+            return self.deployed(value.text + self.suffix(step, scope), step, scope)
+        if isinstance(step, hcl.Attribute):
+            key: Json = step.name
+        else:
+            key = self.json(self.value(step.key, scope), scope)
+        if isinstance(value, dict) and text_of(key) in value:
+            return Part(value[text_of(key)].value, value[text_of(key)].at)
+        if isinstance(value, list) and is_number(key) and -1 < key < len(value):
+            return value[int(key)]
+        hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
+        raise self.refused(step, scope, f"there is no member {key!r}", hint)
+
+    def suffix(self, step: hcl.Attribute | hcl.Index, scope: Scope) -> str:
+        if isinstance(step, hcl.Attribute):
+            return f".{step.name}"
+        key = self.value(step.key, scope).value
+        if isinstance(key, Unknown):
+            return f"[{key.text}]"
+        return f"[{compact(self.json(Part(key, step.at), scope))}]"
+
+    def deployed(self, path: str, node: hcl.Node, scope: Scope) -> Part:
+        """A value that a deployment makes: as given, by a stand-in, or unknown."""
+        given = self.reading.given_for(path)
+        if given is not None:
+            return self.constant(given, scope, node.at)
+        for pattern, known in AROUND:
+            if re.fullmatch(pattern, path):
+                return self.constant(self.reading.stand_in(path, known), scope, node.at)
+        for pattern, prefix in CALLED:
+            if found := re.fullmatch(pattern, path.removeprefix("data.")):
+                name = prefix + _INSTANCE.sub(lambda key: f"-{key[1]}" if key[1] else "", found[1])
+                return self.constant(self.reading.stand_in(path, name), scope, node.at)
+        return Part(Unknown(path), node.at)
+
+    def local(self, name: str, node: hcl.Node, scope: Scope) -> Part:
+        """A local value."""
+        path = f"local.{name}"
+        given = self.reading.given_for(path)
+        if given is not None:
+            return self.constant(given, scope, node.at)
+        found = self.folder.local(name)
+        if found is None:
+            return self.missing(path, node)
+        return self.followed(path, *found, node, scope)
+
+    def variable(self, name: str, node: hcl.Node, scope: Scope) -> Part:
+        """An input variable: as given, as a tfvars file says, or its default."""
+        path = f"var.{name}"
+        block = self.folder.block("variable", name)
+        kind = block[0].body.attributes.get("type") if block else None
+        given = self.reading.given_for(path if path in self.reading.given else name)
+        if given is not None:
+            return self.constant(self.converted(given, kind, node, scope), scope, node.at)
+        if name in self.folder.assigned:
+            return self.followed(path, *self.folder.assigned[name], node, scope)
+        if block is None:
+            return self.missing(path, node)
+        default = block[0].body.attributes.get("default")
+        if default is None:
+            return Part(Unknown(path), node.at)
+        return self.followed(path, default, block[1], node, scope)
+
+    def missing(self, path: str, node: hcl.Node) -> Part:
+        message = f"no file of the folder declares {path}"
+        self.reading.note("READ-17", message, None, f"${{{path}}}")
+        return Part(Unknown(path), node.at)
+
+    def followed(
+        self, path: str, node: hcl.Node, source: Source, at: hcl.Node, scope: Scope
+    ) -> Part:
+        """The value of what a name stands for; it seems to stand here if that is another file."""
+        if path in self.following:
+            raise self.refused(at, scope, f"{path} refers to itself")
+        self.following.append(path)
+        try:
+            part = self.value(node, Scope(source))
+        finally:
+            self.following.pop()
+        return part if source is scope.source else self.moved(part, at.at, scope)
+
+    def moved(self, part: Part, at: int, scope: Scope) -> Part:
+        """A value of another file, as if it stood at an offset of this one."""
+        self.reading.count(scope.source, at)
+        value = part.value
+        if isinstance(value, Text):
+            return Part(self.reading.insert(value.string, scope.source, at), at)
+        if isinstance(value, dict):
+            return Part({key: self.moved(item, at, scope) for key, item in value.items()}, at, at)
+        if isinstance(value, list):
+            return Part([self.moved(item, at, scope) for item in value], at)
+        return Part(value, at)
+
+    def converted(self, value: Json, kind: hcl.Node | None, node: hcl.Node, scope: Scope) -> Json:
+        """A given value as the type that is declared for it: texts may stand for other values."""
+        if type(value) is not str or kind is None:
+            return value
+        convert, hint = FUNCTIONS["jsondecode"], "write it as JSON"
+        if isinstance(kind, hcl.Name):
+            convert = FUNCTIONS.get(f"to{kind.name}", FUNCTIONS["tostring"])
+            hint = f"it is declared as a {kind.name}"
+        try:
+            return convert(value)
+        except (TypeError, ValueError):
+            raise self.refused(node, scope, f"the value {value!r} does not fit", hint) from None
+
+    # Functions -----------------------------------------------------------------------------------
+
+    def call(self, node: hcl.Call, scope: Scope) -> Part:
+        name = node.name.removeprefix("core::")
+        if name in OWN:
+            return OWN[name](self, node, scope)
+        if name not in FUNCTIONS:
+            raise Undecided
+        values = [self.json(self.value(each, scope), scope) for each in node.arguments]
+        if node.spread and type(values[-1]) is list:
+            values += values.pop()
+        try:
+            result = FUNCTIONS[name](*values)
+        except (TypeError, ValueError, LookupError, AttributeError, StopIteration) as error:
+            raise self.wrong(node, scope, str(error)) from None
+        return self.constant(result, scope, node.at)
+
+    def wrong(self, node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
+        message = f"{node.name}() has arguments that it does not take"
+        return self.refused(node, scope, message, reason or None)
+
+    def parts(self, node: hcl.Call, scope: Scope) -> Iterator[Part]:
+        """Yield the values of the arguments; raises Undecided where one is not known."""
+        for index, argument in enumerate(node.arguments):
+            part = self.value(argument, scope)
+            if isinstance(part.value, Unknown):
+                raise Undecided
+            if node.spread and index == len(node.arguments) - 1 and isinstance(part.value, list):
+                yield from part.value
+            else:
+                yield part
+
+    def merge(self, node: hcl.Call, scope: Scope) -> Part:
+        members: dict[str, Part] = {}
+        for part in self.parts(node, scope):
+            if not isinstance(part.value, dict):
+                raise self.wrong(node, scope, "objects are expected")
+            self.reading.count(scope.source, node.at, len(part.value))
+            members |= part.value
+        return Part(members, node.at)
+
+    def concat(self, node: hcl.Call, scope: Scope) -> Part:
+        items: list[Part] = []
+        for part in self.parts(node, scope):
+            if not isinstance(part.value, list):
+                raise self.wrong(node, scope, "lists are expected")
+            self.reading.count(scope.source, node.at, len(part.value))
+            items += part.value
+        return Part(items, node.at)
+
+    def encode(self, node: hcl.Call, scope: Scope) -> Part:
+        (argument,) = self.arguments(node, scope, 1)
+        part = self.settled(self.value(argument, scope), scope)
+        return self.constant(compact(self.json(part, scope)), scope, node.at)
+
+    def decode_yaml(self, node: hcl.Call, scope: Scope) -> Part:
+        (argument,) = self.arguments(node, scope, 1)
+        text = self.json(self.value(argument, scope), scope)
+        value, _, faults = yaml_text.loads(str(text), self.reading.limits)
+        if faults:
+            raise self.wrong(node, scope, faults[0].message)
+        return self.constant(value, scope, node.at)
+
+    def attempt(self, node: hcl.Call, scope: Scope) -> Part:
+        """`try`: the first argument that can be worked out."""
+        for argument in node.arguments[:-1]:
+            try:
+                return self.value(argument, scope)
+            except InvalidDocument:
+                continue
+        return self.value(self.arguments(node, scope, len(node.arguments) or 1)[-1], scope)
+
+    def contents(self, node: hcl.Call, scope: Scope) -> Part:
+        text, _ = self.file(node, scope)
+        return self.constant(text.string, scope, node.at)
+
+    def arguments(self, node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
+        if len(node.arguments) not in counts:
+            raise self.wrong(node, scope, f"{counts[0]} are expected")
+        return node.arguments
+
+    def file(self, node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
+        """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
+        path = self.text(self.arguments(node, scope, 1, 2)[0], scope).string
+        file = self.reading.file(path, scope.source, node.at)
+        if node.name == "file":
+            return Text.written(file.text or "", 0), file
+        names = self.value(node.arguments[1], scope) if len(node.arguments) == 2 else Part({}, 0)
+        if not isinstance(names.value, dict):
+            raise self.wrong(node, scope, "the values of a template are an object")
+        return self.render(file, names.value)
+
+    def template_file(self, block: hcl.Block, source: Source) -> tuple[Text, Source]:
+        """What the data source `template_file` gives."""
+        scope, attributes = Scope(source), block.body.attributes
+        values = self.value(attributes["vars"], scope).value if "vars" in attributes else {}
+        template = attributes.get("template")
+        if not isinstance(template, hcl.Call) or template.name != "file":
+            at = template.at if template else block.at
+            message = "the template of template_file is file(...)"
+            raise self.reading.refused(source, at, "READ-16", message)
+        path = self.text(self.arguments(template, scope, 1)[0], scope).string
+        file = self.reading.file(path, source, template.at)
+        return self.render(file, values if isinstance(values, dict) else {})
+
+    def render(self, file: Source, values: Mapping[str, Part]) -> tuple[Text, Source]:
+        """A file as a template, with the names that its caller gives; those of ours win."""
+        file = replace(file, format="json" if file.format == "json" else "yaml")
+        names = dict(values)
+        for name in names:
+            given = self.reading.given_for(name)
+            if given is not None:
+                names[name] = self.constant(given, Scope(file), 0)
+        return self.text(hcl.parse_template(file), Scope(file, called_with=names)), file
+
+
+def _quotient(one: float, other: float) -> float:
+    result = one / other
+    return int(result) if result.is_integer() else result
+
+
+ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _quotient,
+    "%": fmod,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+OWN: Final[Mapping[str, Callable[[Evaluator, hcl.Call, Scope], Part]]] = {
+    "concat": Evaluator.concat,
+    "file": Evaluator.contents,
+    "jsonencode": Evaluator.encode,
+    "merge": Evaluator.merge,
+    "templatefile": Evaluator.contents,
+    "try": Evaluator.attempt,
+    "yamldecode": Evaluator.decode_yaml,
+}
+"""The functions that need more than values: places, files, what is not known."""
+
+VALUES: Final[Mapping[type[hcl.Node], Callable[[Evaluator, Any, Scope], Part]]] = {
+    hcl.Attribute: Evaluator.reference,
+    hcl.Call: Evaluator.call,
+    hcl.Condition: Evaluator.condition,
+    hcl.For: Evaluator.loop,
+    hcl.Index: Evaluator.reference,
+    hcl.Literal: Evaluator.literal,
+    hcl.Name: Evaluator.reference,
+    hcl.Object: Evaluator.record,
+    hcl.Operation: Evaluator.operation,
+    hcl.Repeat: Evaluator.repeat,
+    hcl.Splat: Evaluator.splat,
+    hcl.Template: Evaluator.template,
+    hcl.Tuple: Evaluator.array,
+}
+"""How each kind of expression is worked out."""

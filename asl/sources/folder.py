@@ -1,0 +1,81 @@
+"""The files of a Terraform module: one folder, in which each may refer to what another declares."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from asl.core.document import invalid, opened
+from asl.core.source import Fault, Limits, Source
+from asl.sources import hcl
+
+__all__ = ["Folder", "read_hcl"]
+
+MAX_FILES: Final = 200
+"""How many other files of a folder are looked at."""
+
+
+def read_hcl(source: Source, limits: Limits) -> hcl.Body:
+    """What a file says; raises InvalidDocument. HCL has the bounds of YAML."""
+    text = source.text or ""
+    if len(text) > limits.max_yaml_bytes:
+        message = f"the file is larger than {limits.max_yaml_bytes} bytes"
+        raise invalid(replace(source, text=None), [Fault("READ-04", message, 0)])
+    return hcl.parse(source)
+
+
+class Folder:
+    """One file of a folder, and the others as soon as it refers to something else."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.limits = limits
+        self.source = source
+        self.body = read_hcl(source, limits)
+
+    @cached_property
+    def files(self) -> list[tuple[Source, hcl.Body]]:
+        """The other files, in alphabetical order; none if the first one is no file itself."""
+        return [(each, read_hcl(each, self.limits)) for each in self.others((".tf",))]
+
+    @cached_property
+    def assigned(self) -> dict[str, tuple[hcl.Node, Source]]:
+        """What the files say that Terraform reads values from without being asked."""
+        return {
+            name: (node, source)
+            for source in self.others(("terraform.tfvars", ".auto.tfvars"))
+            for name, node in read_hcl(source, self.limits).attributes.items()
+        }
+
+    def others(self, endings: tuple[str, ...]) -> Iterator[Source]:
+        name = self.source.name
+        if name is None or name.startswith("<"):
+            return
+        folder, own = os.path.split(name)
+        with os.scandir(folder or ".") as entries:
+            found = [each.name for each in entries if each.is_file()]
+        names = sorted(each for each in found if each.endswith(endings) and each != own)
+        for each in islice(names, MAX_FILES):
+            yield replace(opened(os.path.join(folder, each), limits=self.limits), format="hcl")
+
+    def blocks(self, *head: str) -> Iterator[tuple[hcl.Block, Source]]:
+        """Yield the blocks of a kind and with labels, the first file's before those of others."""
+        for block in self.body.blocks:
+            if (block.kind, *block.labels) == head:
+                yield block, self.source
+        for source, body in self.files:
+            for block in body.blocks:
+                if (block.kind, *block.labels) == head:
+                    yield block, source
+
+    def block(self, *head: str) -> tuple[hcl.Block, Source] | None:
+        """The first of these blocks."""
+        return next(self.blocks(*head), None)
+
+    def local(self, name: str) -> tuple[hcl.Node, Source] | None:
+        """What a local value is."""
+        for block, source in self.blocks("locals"):
+            if name in block.body.attributes:
+                return block.body.attributes[name], source
+        return None

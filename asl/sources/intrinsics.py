@@ -1,0 +1,391 @@
+"""The intrinsic functions of CloudFormation, with stand-ins for what only a deployment knows."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import parsed
+from asl.core.errors import InvalidDocument
+from asl.core.source import Source, Span
+from asl.core.values import Json, compact
+from asl.sources.definition import Part, of_part
+from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
+from asl.sources.scalars import scalar
+from asl.sources.text import Text, joined
+
+__all__ = ["TAGS", "Resolver", "members"]
+
+PSEUDO: Final = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Partition": PARTITION,
+    "AWS::Region": REGION,
+    "AWS::StackId": f"arn:{PARTITION}:cloudformation:{REGION}:{ACCOUNT}:stack/stack/0",
+    "AWS::StackName": "stack",
+    "AWS::URLSuffix": "amazonaws.com",
+}
+
+FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
+_STATES: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:"
+ARNS: Final = {
+    "AWS::Lambda::Alias": FUNCTION,
+    "AWS::Lambda::Function": FUNCTION,
+    "AWS::Lambda::Version": FUNCTION,
+    "AWS::Serverless::Function": FUNCTION,
+    "AWS::Serverless::StateMachine": f"{_STATES}stateMachine:",
+    "AWS::StepFunctions::Activity": f"{_STATES}activity:",
+    "AWS::StepFunctions::StateMachine": f"{_STATES}stateMachine:",
+}
+"""Resources that a workflow calls; their logical names complete their ARNs."""
+
+_NAMED_BY_REF: Final = {"AWS::Lambda::Function", "AWS::Serverless::Function"}
+"""Where `Ref` gives a name and not an ARN."""
+
+_NAMES: Final = {"FunctionName", "Name"}
+_SUBSTITUTION: Final = re.compile(r"\$\{(!?)([^${}]+)\}")
+_DYNAMIC: Final = re.compile(r"\{\{resolve:[^{}]+\}\}")
+
+NOTHING: Final = Part(None, -1)
+"""What `AWS::NoValue` stands for: its member is left out."""
+
+
+class Resolver:
+    """Works out the values of one template."""
+
+    def __init__(self, template: Json, span: Span, source: Source, reading: Reading) -> None:
+        self.span = span
+        self.source = source
+        self.reading = reading
+        self.parameters = members(template, "Parameters")
+        self.resources = members(template, "Resources")
+        self.mappings = members(template, "Mappings")
+        self.conditions = members(template, "Conditions")
+        self.transformed = "Transform" in template
+        self.deciding: list[str] = []
+
+    def resolve(self, value: Json, span: Span) -> Part:
+        """The value without intrinsic functions; raises InvalidDocument for one that is wrong."""
+        places = span.members
+        if isinstance(places, dict):
+            if len(places) == 1:
+                ((name, inner),) = places.items()
+                if name in FUNCTIONS:
+                    return FUNCTIONS[name](self, value[name], inner, span.at)
+                if name.startswith("Fn::"):
+                    raise self.refused(span, f"{name} is not supported in a definition")
+            parts: dict[str, Part] = {}
+            for key, inner in places.items():
+                part = self.resolve(value[key], inner)
+                if part is not NOTHING:
+                    parts[key] = Part(part.value, part.at, inner.key_at)
+            return Part(parts, span.at)
+        if places is not None:
+            items = [self.resolve(item, at) for item, at in zip(value, places, strict=True)]
+            return Part([item for item in items if item is not NOTHING], span.at)
+        return Part(self.literal(value, span) if type(value) is str else value, span.at)
+
+    def literal(self, value: str, span: Span) -> Text:
+        """A string of the template, as it is written."""
+        for found in _DYNAMIC.findall(value):
+            self.reading.stand_in(found, found, "the value is fetched by a deployment only")
+        if self.source.text is None:
+            return Text.at(value, span.at)
+        return scalar(value, self.source.text, span.at)
+
+    def text(self, value: Json, span: Span) -> Text:
+        """The value as a text."""
+        part = self.resolve(value, span)
+        if isinstance(part.value, Text):
+            return part.value
+        if isinstance(part.value, dict | list) or part.value is None:
+            raise self.refused(span, "a text is expected here")
+        return Text.at(as_text(part.value), span.at)
+
+    def string(self, value: Json, span: Span) -> str:
+        """The value as a string."""
+        return self.text(value, span).string
+
+    def arguments(self, value: Json, span: Span, *counts: int) -> list[tuple[Json, Span]]:
+        """The arguments of a function; there must be as many of them as one of the counts says."""
+        if not isinstance(span.members, list) or len(span.members) not in counts:
+            wanted = " or ".join(map(str, counts))
+            raise self.refused(span, f"an array of {wanted} arguments is expected here")
+        return list(zip(value, span.members, strict=True))
+
+    def items(self, value: Json, span: Span) -> list[Part]:
+        """The items of an array, which may be the result of a function."""
+        part = self.resolve(value, span)
+        if not isinstance(part.value, list):
+            raise self.refused(span, "an array is expected here")
+        return part.value
+
+    def constant(self, value: Json, at: int) -> Part:
+        """A value that does not stand in the text, for what stands at an offset of it."""
+        if type(value) is dict:
+            return Part({key: self.constant(item, at) for key, item in value.items()}, at, at)
+        if type(value) is list:
+            return Part([self.constant(item, at) for item in value], at)
+        if type(value) is str:
+            return Part(self.reading.insert(value, self.source, at), at)
+        return Part(value, at)
+
+    def refused(self, span: Span, message: str, hint: str | None = None) -> InvalidDocument:
+        """The refusal of what stands here."""
+        return self.reading.refused(self.source, span.at, "READ-16", message, hint)
+
+    # What a name stands for ----------------------------------------------------------------------
+
+    def named(self, name: str) -> Json:
+        """The value of `Ref name` and of `${name}`; for the latter, `name.attribute` as well."""
+        given = self.reading.given_for(name)
+        if given is not None:
+            return self.listed(name, given)
+        if name in PSEUDO:
+            return self.reading.stand_in(name, PSEUDO[name])
+        if name in self.parameters:
+            default = members(self.parameters, name).get("Default")
+            if default is not None:
+                return self.listed(name, as_text(default))
+            return self.reading.stand_in(name, f"${{{name}}}")
+        return self.reading.stand_in(name, self.deployed(name))
+
+    def deployed(self, name: str) -> str:
+        """A text for what a deployment makes of a resource, or of an attribute of it."""
+        base, dot, attribute = name.partition(".")
+        kind = members(self.resources, base).get("Type")
+        verbatim = f"${{{name}}}"
+        if kind is None:
+            self.unknown(base, verbatim)
+        elif kind in ARNS:
+            if attribute in _NAMES or (kind in _NAMED_BY_REF and not dot):
+                return base
+            return ARNS[kind] + base
+        return verbatim
+
+    def listed(self, name: str, value: Json) -> Json:
+        """The value of a parameter, taken apart if it is a list (`CommaDelimitedList`)."""
+        kind = members(self.parameters, name).get("Type")
+        if type(value) is str and type(kind) is str and "List" in kind:
+            return [item.strip() for item in value.split(",")]
+        return as_text(value) if kind is not None and type(value) is not list else value
+
+    def unknown(self, name: str, text: str) -> None:
+        """Note that the template has no resource of a name, unless a macro may make it."""
+        known = [*self.resources, *self.parameters]
+        hint = did_you_mean(name, known)
+        if hint or not self.transformed:
+            message = f"the template has neither a resource nor a parameter {name!r}"
+            self.reading.note("READ-17", message, hint, text)
+
+    # Conditions ----------------------------------------------------------------------------------
+
+    def decide(self, value: Json, span: Span) -> bool:
+        """Whether a condition holds, by the values that are known here."""
+        if type(value) is str:
+            return self.decide_named(value, span)
+        if isinstance(span.members, dict) and len(span.members) == 1:
+            ((name, inner),) = span.members.items()
+            argument = value[name]
+            match name:
+                case "Condition" if type(argument) is str:
+                    return self.decide_named(argument, span)
+                case "Fn::Equals":
+                    one, other = self.arguments(argument, inner, 2)
+                    return self.string(*one) == self.string(*other)
+                case "Fn::Not":
+                    return not self.decide(*self.arguments(argument, inner, 1)[0])
+                case "Fn::And" | "Fn::Or":
+                    each = self.arguments(argument, inner, *range(2, 11))
+                    return (all if name == "Fn::And" else any)(self.decide(*one) for one in each)
+        raise self.refused(span, "this is no condition")
+
+    def decide_named(self, name: str, span: Span) -> bool:
+        """Whether a condition of the template holds."""
+        if name not in self.conditions:
+            raise self.refused(
+                span, f"there is no condition {name!r}", did_you_mean(name, self.conditions)
+            )
+        if name in self.deciding:
+            raise self.refused(span, f"the condition {name!r} depends on itself")
+        self.deciding.append(name)
+        conditions = self.span.member("Conditions") or span
+        holds = self.decide(self.conditions[name], conditions.member(name) or span)
+        self.deciding.pop()
+        return holds
+
+    # Functions -----------------------------------------------------------------------------------
+
+    def ref(self, argument: Json, span: Span, at: int) -> Part:
+        """`Ref`: a parameter, or what a resource is called."""
+        if type(argument) is not str:
+            raise self.refused(span, "Ref takes the name of a parameter or a resource")
+        if argument == "AWS::NoValue":
+            return NOTHING
+        return self.constant(self.named(argument), at)
+
+    def get_att(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::GetAtt`: an attribute of a resource."""
+        if type(argument) is list:
+            parts = self.arguments(argument, span, *range(2, 10))
+            name = ".".join(self.string(*part) for part in parts)
+        else:
+            name = self.string(argument, span)
+        if "." not in name:
+            raise self.refused(span, "Fn::GetAtt takes a resource and an attribute, as in Name.Arn")
+        return self.constant(self.named(name), at)
+
+    def sub(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Sub`: a text with `${Name}`, and values for names of its own."""
+        own: Mapping[str, tuple[Json, Span]] = {}
+        if type(argument) is list:
+            (argument, span), (values, places) = self.arguments(argument, span, 2)
+            if not isinstance(places.members, dict):
+                raise self.refused(places, "an object with values is expected here")
+            own = {name: (values[name], place) for name, place in places.members.items()}
+        text = self.text(argument, span)
+        pieces = []
+        end = 0
+        for found in _SUBSTITUTION.finditer(text.string):
+            literal, name = found.groups()
+            pieces.append(text.part(end, found.start()))
+            origin = text.origin(found.start())
+            if literal:
+                pieces += [text.part(found.start(), found.start() + 2)]
+                pieces += [text.part(found.start() + 3, found.end())]
+            elif name in own:
+                pieces.append(self.reading.insert(self.string(*own[name]), self.source, origin))
+            else:
+                value = as_text(self.named(name))
+                pieces.append(self.reading.insert(value, self.source, origin))
+            end = found.end()
+        pieces.append(text.part(end, len(text.string)))
+        return Part(joined(pieces, text.begin), at)
+
+    def join(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Join`: texts with a delimiter between them."""
+        (delimiter, place), (values, places) = self.arguments(argument, span, 2)
+        between = self.literal(delimiter, place) if type(delimiter) is str else None
+        if between is None:
+            raise self.refused(place, "the delimiter is a string")
+        pieces: list[Text] = []
+        for item in self.items(values, places):
+            if isinstance(item.value, dict | list) or item.value is None:
+                raise self.refused(Span(item.at), "a text is expected here")
+            text = item.value
+            pieces += [between] if pieces else []
+            pieces.append(text if isinstance(text, Text) else Text.at(as_text(text), item.at))
+        return Part(joined(pieces, at), at)
+
+    def split(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Split`: the pieces of a text."""
+        delimiter, text = self.arguments(argument, span, 2)
+        between = self.string(*delimiter)
+        if not between:
+            raise self.refused(delimiter[1], "the delimiter is empty")
+        return self.constant(self.string(*text).split(between), at)
+
+    def select(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Select`: one item of an array."""
+        index, values = self.arguments(argument, span, 2)
+        items = self.items(*values)
+        digits = self.string(*index)
+        if not digits.isdecimal() or int(digits) >= len(items):
+            raise self.refused(index[1], f"there is no item {digits!r} of {len(items)}")
+        return items[int(digits)]
+
+    def find_in_map(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::FindInMap`: a value of the section Mappings."""
+        *keys, last = self.arguments(argument, span, 3, 4)
+        keys = keys if type(last[0]) is dict and "DefaultValue" in last[0] else [*keys, last]
+        value: Json = self.mappings
+        for key, place in keys:
+            name = self.string(key, place)
+            if type(value) is not dict or name not in value:
+                if len(keys) < len(argument):
+                    inner = last[1].member("DefaultValue") or last[1]
+                    return self.resolve(last[0]["DefaultValue"], inner)
+                known = list(value) if type(value) is dict else []
+                hint = did_you_mean(name, known) or f"there are {', '.join(known[:10])}"
+                raise self.refused(place, f"the mapping has no {name!r}", hint)
+            value = value[name]
+        return self.constant(value, at)
+
+    def choose(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::If`: one of two values, by a condition."""
+        condition, yes, no = self.arguments(argument, span, 3)
+        return self.resolve(*(yes if self.decide(*condition) else no))
+
+    def import_value(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::ImportValue`: an output of another stack."""
+        name = self.string(argument, span)
+        given = self.reading.value(name)
+        return self.constant(given or self.reading.stand_in(name, f"${{{name}}}"), at)
+
+    def base64(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Base64`."""
+        return self.constant(b64encode(self.string(argument, span).encode()).decode(), at)
+
+    def length(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Length`: how many items an array has."""
+        return Part(len(self.items(argument, span)), at)
+
+    def to_json_string(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::ToJsonString`: a value as JSON text."""
+        part = self.resolve(argument, span)
+        return self.constant(compact(of_part(part, self.source, self.reading, None).value), at)
+
+    def transform(self, argument: Json, span: Span, at: int) -> Part:
+        """`Fn::Transform`: a file that is included."""
+        file = self.included(argument, span)
+        return self.constant(parsed(file, self.reading.limits).value, at)
+
+    def included(self, argument: Json, span: Span) -> Source:
+        """The file that the macro AWS::Include puts here; there is no other macro."""
+        name = argument.get("Name") if type(argument) is dict else None
+        if name != "AWS::Include":
+            raise self.refused(span, f"the macro {name!r} runs in a deployment only")
+        place = span.member("Parameters") or span
+        path = members(argument, "Parameters").get("Location")
+        if type(path) is not str or path.startswith("s3://"):
+            raise self.refused(place, "the included file is not a local one")
+        return self.reading.file(path, self.source, place.at)
+
+
+Function = Callable[[Resolver, Json, Span, int], Part]
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    "Ref": Resolver.ref,
+    "Fn::Base64": Resolver.base64,
+    "Fn::FindInMap": Resolver.find_in_map,
+    "Fn::GetAtt": Resolver.get_att,
+    "Fn::If": Resolver.choose,
+    "Fn::ImportValue": Resolver.import_value,
+    "Fn::Join": Resolver.join,
+    "Fn::Length": Resolver.length,
+    "Fn::Select": Resolver.select,
+    "Fn::Split": Resolver.split,
+    "Fn::Sub": Resolver.sub,
+    "Fn::ToJsonString": Resolver.to_json_string,
+    "Fn::Transform": Resolver.transform,
+}
+"""Every function that can be worked out without a deployment."""
+
+_CONDITIONS = ("And", "Equals", "Not", "Or")
+_OTHERS = ("Cidr", "ForEach", "GetAZs")
+
+TAGS: Final = {
+    f"!{name.removeprefix('Fn::')}": name
+    for name in (
+        *FUNCTIONS,
+        "Condition",
+        *(f"Fn::{name}" for name in (*_CONDITIONS, *_OTHERS)),
+    )
+}
+"""The short forms of YAML."""
+
+
+def members(value: Json, key: str) -> dict[str, Json]:
+    """The object under a key, empty where there is none."""
+    found = value.get(key) if type(value) is dict else None
+    return found if type(found) is dict else {}

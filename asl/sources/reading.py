@@ -1,0 +1,132 @@
+"""What one reading carries along: values given and made up, files, remarks and limits."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.document import invalid, opened
+from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
+from asl.core.values import Json, compact
+from asl.sources.text import Text
+
+__all__ = ["ACCOUNT", "PARTITION", "REGION", "Note", "Reading", "as_text"]
+
+PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
+"""Where a workflow seems to be deployed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A finding about the first value in which a text appears, about the whole without one."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """One call of `load`: the values that the caller gives, and what was said about the rest."""
+
+    given: Mapping[str, Json]
+    limits: Limits = DEFAULT_LIMITS
+    root: str | None = None
+    asked: set[str] = field(default_factory=set)
+    """The names for which a value was looked for."""
+    notes: dict[Note, None] = field(default_factory=dict)
+    deliberate: bool = False
+    """Whether every placeholder that is left is meant as it is written."""
+    characters: int = 0
+    values: int = 0
+
+    def given_for(self, name: str) -> Json:
+        """The value that the caller has given for a name; None if there is none."""
+        self.asked.add(name)
+        return self.given.get(name)
+
+    def value(self, name: str) -> str | None:
+        """The text of the value that the caller has given for a name."""
+        value = self.given_for(name)
+        return None if value is None else as_text(value)
+
+    def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
+        """Note that a value which only a deployment knows is replaced by a text, and return it."""
+        message = f"{name} is known only after deployment; here it is {text!r}"
+        hint = hint or f"give it a value: --var {name}=..."
+        self.note("READ-12", message, hint, text)
+        return text
+
+    def note(self, code: str, message: str, hint: str | None, text: str | None = None) -> None:
+        """Remember what is to be said about a text, once."""
+        self.notes.setdefault(Note(code, message, hint, text))
+
+    def insert(self, value: str, source: Source, origin: int) -> Text:
+        """The value as a text for what is written at an offset, as long as the limits allow it."""
+        self.spend(len(value), source, origin)
+        return Text.inserted(value, origin)
+
+    def spend(self, characters: int, source: Source, origin: int) -> None:
+        """Count characters that are put together, as long as the limits allow it."""
+        self.characters += characters
+        if self.characters > self.limits.max_bytes:
+            limit = f"more than {self.limits.max_bytes} characters are put together"
+            raise self.refused(source, origin, "READ-04", limit)
+
+    def count(self, source: Source, origin: int, values: int = 1) -> None:
+        """Count values that are looked at or made, as long as the limits allow it."""
+        self.values += values
+        if self.values > self.limits.max_values:
+            limit = f"more than {self.limits.max_values} values"
+            raise self.refused(source, origin, "READ-04", limit)
+
+    def unused(self, names: Iterable[str]) -> Iterator[Finding]:
+        """Yield a finding for every name that nothing asked for."""
+        for name in names:
+            if name not in self.asked:
+                hint = did_you_mean(name, self.asked)
+                if hint is None and self.asked:
+                    hint = f"there are {', '.join(sorted(self.asked)[:10])}"
+                yield Finding("READ-13", f"nothing refers to {name!r}", "", hint)
+
+    def file(self, path: str, source: Source, origin: int) -> Source:
+        """The text of a file that a template names, relative to its own folder.
+
+        Raises InvalidDocument where nothing may be read, or nothing is.
+        """
+        if source.name is None or source.name.startswith("<"):
+            raise self.refused(
+                source,
+                origin,
+                "READ-14",
+                f"the file {path!r} is not read for a template that is no file itself",
+            )
+        folder = os.path.dirname(source.name)
+        full = os.path.join(folder, path)
+        root = os.path.realpath(self.root if self.root is not None else folder)
+        real = os.path.realpath(full)
+        if os.path.commonpath([root, real]) != root:
+            raise self.refused(
+                source,
+                origin,
+                "READ-14",
+                f"the file {path!r} lies outside of the folder of the template",
+                "allow it with --root FOLDER, or name the file itself instead of the template",
+            )
+        try:
+            return opened(os.path.normpath(full), limits=self.limits)
+        except DocumentNotFound as missing:
+            raise self.refused(source, origin, "READ-14", str(missing)) from None
+
+    def refused(
+        self, source: Source, origin: int, code: str, message: str, hint: str | None = None
+    ) -> InvalidDocument:
+        """The refusal of what is written at an offset of a template."""
+        return invalid(source, [Fault(code, message, origin, hint)])
+
+
+def as_text(value: Json) -> str:
+    """What is inserted for a value: a string is itself, everything else its JSON."""
+    return value if type(value) is str else compact(value)

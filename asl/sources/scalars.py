@@ -1,0 +1,79 @@
+"""Scalars of JSON and YAML, character by character: where what they mean is written."""
+
+import re
+from collections.abc import Iterator
+
+from asl.sources.text import Run, Text
+
+__all__ = ["scalar"]
+
+_PROPERTIES = re.compile(r"(?:[!&]\S*\s+)*")
+_HEADER = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?\r?\n")
+_BLANKS = re.compile(r"\s*")
+_WORD = re.compile(r"\S+")
+_QUOTED = re.compile(
+    r"""(?P<fold>[ \t]*(?:\r?\n[ \t]*)+)
+      | (?P<joint>\\\r?\n[ \t]*)
+      | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
+      | (?P<escape>\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.))
+      | (?P<plain>[^"\\\ \t\r\n]+|[ \t]+)""",
+    re.VERBOSE,
+)
+
+
+def scalar(value: str, source: str, offset: int) -> Text:
+    """The value of a scalar that begins at an offset of the source, with the place of its parts.
+
+    A tag or an anchor may stand before it. Where it is written in an unusual way, all of it seems
+    to stand at its begin.
+    """
+    properties = _PROPERTIES.match(source, offset)
+    at = properties.end() if properties else offset
+    runs = list(
+        _double(source, at + 1) if source[at : at + 1] == '"' else _words(value, source, at)
+    )
+    merged: list[Run] = []
+    for run in runs:
+        if run.start < 0 or run.start > len(value):
+            return Text.at(value, offset)
+        if not merged or run.origin - run.start != merged[-1].origin - merged[-1].start:
+            merged.append(run)
+    if not merged or merged[0].start:
+        merged.insert(0, Run(0, at, False, False))
+    return Text(value, merged)
+
+
+def _double(source: str, at: int) -> Iterator[Run]:
+    """Yield a run for every part of a string in double quotes, by JSON's and YAML's rules."""
+    start = 0
+    while token := _QUOTED.match(source, at):
+        yield Run(start, at, True, False)
+        at = token.end()
+        match token.lastgroup:
+            case "plain":
+                start += len(token[0])
+            case "fold":
+                start += max(1, token[0].count("\n") - 1)
+            case "escape" | "pair":
+                start += 1
+
+
+def _words(value: str, source: str, at: int) -> Iterator[Run]:
+    """Yield a run for every word of a plain, single-quoted or block scalar; only blanks differ."""
+    single = source[at : at + 1] == "'"
+    if single:
+        at += 1
+    elif header := _HEADER.match(source, at):
+        at = header.end()
+    for word in _WORD.finditer(value):
+        blanks = _BLANKS.match(source, at)
+        at = blanks.end() if blanks else at
+        start = word.start()
+        for part in word[0].split("'") if single else [word[0]]:
+            if not source.startswith(part, at):
+                yield Run(-1, at, False, False)
+                return
+            yield Run(start, at, True, False)
+            start += len(part) + 1
+            at += len(part) + 2 * single
+        at -= 2 * single

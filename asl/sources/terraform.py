@@ -1,0 +1,112 @@
+"""State machines in Terraform files."""
+
+from typing import Final
+
+from asl.core.document import Document
+from asl.core.source import Limits, Source
+from asl.sources import hcl
+from asl.sources.definition import of_part, of_text, of_yaml
+from asl.sources.expressions import Evaluator, Scope, Undecided
+from asl.sources.folder import Folder
+from asl.sources.reading import Reading
+from asl.sources.text import Text
+
+__all__ = ["Template"]
+
+KIND: Final = "aws_sfn_state_machine"
+MAX_STEPS: Final = 100
+"""How many names may stand between a definition and where it is written."""
+
+
+class Template:
+    """A Terraform file, and its state machines; a module that is given a definition is one, too."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.source = source
+        self.folder = Folder(source, limits)
+        self.blocks = {
+            name: block for block in self.folder.body.blocks if (name := _name(block)) is not None
+        }
+        self.names = {
+            name: frozenset((".".join((*block.labels,)),)) for name, block in self.blocks.items()
+        }
+
+    def document(self, name: str, reading: Reading) -> Document:
+        """The definition of a state machine; raises InvalidDocument."""
+        block = self.blocks[name]
+        reading.deliberate = True  # Terraform writes $${ for what it is to leave alone
+        definition = block.body.attributes.get("definition")
+        if definition is None:
+            message = f"{name} has no definition"
+            raise reading.refused(self.source, block.at, "READ-14", message)
+        return _Machine(Evaluator(self.folder, reading), name).document(
+            definition, Scope(self.source)
+        )
+
+
+def _name(block: hcl.Block) -> str | None:
+    """The name of the state machine that a block declares, None if it is another one."""
+    if block.kind == "resource" and len(block.labels) == 2 and block.labels[0] == KIND:
+        return block.labels[1]
+    if block.kind == "module" and block.labels and "definition" in block.body.attributes:
+        return f"module.{block.labels[0]}"
+    return None
+
+
+class _Machine:
+    """One state machine while it is read: from its definition to where that is written."""
+
+    def __init__(self, evaluator: Evaluator, name: str) -> None:
+        self.evaluator = evaluator
+        self.reading = evaluator.reading
+        self.name = name
+
+    def document(self, node: hcl.Node, scope: Scope) -> Document:
+        node, scope = self.origin(node, scope)
+        if isinstance(node, hcl.Call) and node.name == "jsonencode" and len(node.arguments) == 1:
+            node, scope = self.origin(node.arguments[0], scope)
+            if isinstance(node, hcl.Call) and node.name in ("jsondecode", "yamldecode"):
+                return self.decoded(node, scope)
+            part = self.evaluator.settled(self.evaluator.value(node, scope), scope)
+            return of_part(part, scope.source, self.reading, self.name)
+        return of_text(*self.text(node, scope), self.reading, self.name)
+
+    def decoded(self, node: hcl.Call, scope: Scope) -> Document:
+        (argument,) = self.evaluator.arguments(node, scope, 1)
+        text, source = self.text(*self.origin(argument, scope))
+        read = of_yaml if node.name == "yamldecode" else of_text
+        return read(text, source, self.reading, self.name)
+
+    def text(self, node: hcl.Node, scope: Scope) -> tuple[Text, Source]:
+        """The text of an expression, and the file in which it is written."""
+        match node:
+            case hcl.Call(name="file" | "templatefile"):
+                return self.evaluator.file(node, scope)
+            case hcl.Attribute(
+                of=hcl.Attribute(
+                    of=hcl.Attribute(of=hcl.Name(name="data"), name="template_file"), name=name
+                ),
+                name="rendered",
+            ) if block := self.evaluator.folder.block("data", "template_file", name):
+                return self.evaluator.template_file(*block)
+        return self.evaluator.text(node, scope), scope.source
+
+    def origin(self, node: hcl.Node, scope: Scope) -> tuple[hcl.Node, Scope]:
+        """Where an expression is written that is a name for another, or a choice of two."""
+        for _ in range(MAX_STEPS):
+            match node:
+                case hcl.Template(quoted=True, parts=[hcl.Node() as only]):
+                    node = only
+                case hcl.Condition():
+                    try:
+                        node = node.yes if self.evaluator.decide(node.test, scope) else node.no
+                    except Undecided:
+                        return node, scope
+                case hcl.Attribute(of=hcl.Name(name="local"), name=name) if (
+                    f"local.{name}" not in self.reading.given
+                    and (found := self.evaluator.folder.local(name)) is not None
+                ):
+                    node, scope = found[0], Scope(found[1])
+                case _:
+                    return node, scope
+        raise self.evaluator.refused(node, scope, "the definition refers to itself")

@@ -1,0 +1,138 @@
+"""Texts that were put together, and where each of their characters was written."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from json import dumps, loads
+from typing import NamedTuple
+
+__all__ = ["Run", "Text", "joined", "string_meaning"]
+
+_SIGNIFICANT = re.compile(r'\\.|"', re.DOTALL)
+
+
+class Run(NamedTuple):
+    """Characters from `start` on: written at `origin`, one after the other or all at once.
+
+    What was `inserted` is a value that took the place of a reference.
+    """
+
+    start: int
+    origin: int
+    moving: bool
+    inserted: bool
+
+
+class Text:
+    """A string whose characters know the offset at which they were written."""
+
+    __slots__ = ("runs", "string")
+
+    def __init__(self, string: str, runs: list[Run]) -> None:
+        self.string = string
+        self.runs = runs
+
+    @classmethod
+    def written(cls, string: str, origin: int) -> Text:
+        """Characters that stand in the source one by one."""
+        return cls(string, [Run(0, origin, True, False)])
+
+    @classmethod
+    def at(cls, string: str, origin: int) -> Text:
+        """Characters of the source of which only the begin is known."""
+        return cls(string, [Run(0, origin, False, False)])
+
+    @classmethod
+    def inserted(cls, string: str, origin: int) -> Text:
+        """A value for what is written at the offset."""
+        return cls(string, [Run(0, origin, False, True)])
+
+    @property
+    def begin(self) -> int:
+        """Where the first character was written."""
+        return self.runs[0].origin
+
+    def origin(self, position: int) -> int:
+        """Where the character at a position was written."""
+        run = self.runs[bisect_right(self.runs, position, key=_start) - 1]
+        return run.origin + (position - run.start if run.moving else 0)
+
+    def is_inserted(self, position: int) -> bool:
+        """Whether the character at a position belongs to a value."""
+        return self.runs[bisect_right(self.runs, position, key=_start) - 1].inserted
+
+    def part(self, start: int, end: int) -> Text:
+        """The characters from one position up to another."""
+        first = bisect_right(self.runs, start, key=_start) - 1
+        last = max(first + 1, bisect_right(self.runs, end - 1, key=_start))
+        runs = [run._replace(start=run.start - start) for run in self.runs[first:last]]
+        runs[0] = runs[0]._replace(start=0, origin=self.origin(start))
+        return Text(self.string[start:end], runs)
+
+    def pieces(self) -> Iterator[tuple[int, int, bool]]:
+        """Yield `(start, end, inserted)` for what was written and inserted, in turn."""
+        start, inserted = 0, self.runs[0].inserted
+        for run in self.runs:
+            if run.inserted or inserted:
+                if run.start > start:
+                    yield start, run.start, inserted
+                start, inserted = run.start, run.inserted
+        yield start, len(self.string), inserted
+
+    def for_json(self) -> tuple[Text, list[str]]:
+        """The text as JSON, with those inserted values that had to be escaped.
+
+        AWS inserts a value as it is. So does this, unless the value stands within a JSON string
+        that it would end or break: such a value is escaped.
+        """
+        pieces, escaped = [], []
+        inside = False
+        for start, end, inserted in self.pieces():
+            piece = self.part(start, end)
+            if inserted and inside:
+                content = _content(piece.string)
+                if content != piece.string:
+                    escaped.append(piece.string)
+                    piece = Text.inserted(content, piece.begin)
+            elif not inserted:
+                for found in _SIGNIFICANT.finditer(self.string, start, end):
+                    inside ^= found[0] == '"'
+            pieces.append(piece)
+        return joined(pieces, self.begin), escaped
+
+
+def joined(texts: Iterable[Text], origin: int) -> Text:
+    """One text after the other; an empty one stands at the origin."""
+    strings: list[str] = []
+    runs: list[Run] = []
+    length = 0
+    for text in texts:
+        if text.string:
+            strings.append(text.string)
+            runs += [run._replace(start=run.start + length) for run in text.runs]
+            length += len(text.string)
+    return Text("".join(strings), runs or [Run(0, origin, False, False)])
+
+
+def _content(value: str) -> str:
+    """What to write between the quotes of a JSON string: the value itself if JSON allows it."""
+    try:
+        loads(f'"{value}"')
+    except ValueError:
+        return dumps(value, ensure_ascii=False)[1:-1]
+    return value
+
+
+def string_meaning(content: str) -> str:
+    """What a JSON string means that has this between its quotes; the content itself if none can."""
+    try:
+        meaning: str = loads(f'"{content}"')
+    except ValueError:
+        return content
+    return meaning
+
+
+def _start(run: Run) -> int:
+    return run.start
