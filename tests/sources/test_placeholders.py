@@ -1,0 +1,177 @@
+"""Documents with placeholders, and the values that are given for them."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+from asl.core.diagnostics import Severity
+
+JSON = """{
+  "StartAt": "A",
+  "States": {
+    "A": {"Type": "Task", "Resource": "${Arn}", "TimeoutSeconds": ${Seconds}, "End": true}
+  }
+}"""
+YAML = """\
+StartAt: A
+States:
+  A:
+    Type: Task
+    Resource: ${Arn}
+    Comment: "${Seconds}"
+    TimeoutSeconds: ${Seconds}
+    End: true
+"""
+
+
+def passing(value: object) -> dict[str, object]:
+    return {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": value, "End": True}}}
+
+
+def found(document: asl.Document) -> list[tuple[str, str, int | None, int | None]]:
+    return [(each.code, each.message, each.line, each.column) for each in asl.check(document)]
+
+
+@pytest.mark.parametrize("text", [JSON, YAML])
+def test_values_are_filled_in_before_the_text_is_read(text: str) -> None:
+    """A placeholder may stand in a string or for a whole value."""
+    document = asl.load(text, variables={"Arn": "arn:aws:states:::x", "Seconds": 30})
+    state = document.value["States"]["A"]
+    assert (state["Resource"], state["TimeoutSeconds"]) == ("arn:aws:states:::x", 30)
+    assert found(document) == []
+
+
+def test_a_value_may_be_text() -> None:
+    """What the command line gives is text, and is inserted as such."""
+    state = asl.load(JSON, variables={"Arn": "a:b", "Seconds": "30"}).value["States"]["A"]
+    assert state["TimeoutSeconds"] == 30
+
+
+@pytest.mark.parametrize(
+    ("value", "inserted"), [(True, "true"), (None, "null"), (1.5, "1.5"), ({"a": [1]}, '{"a":[1]}')]
+)
+def test_values_that_are_no_text_are_inserted_as_json(value: object, inserted: str) -> None:
+    """Within a string stands the JSON of a value, elsewhere the value."""
+    text = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": [${X}, "b"], "End": true}}}'
+    if value is not None:
+        document = asl.load(text, variables={"X": value})
+        assert document.value["States"]["A"]["Result"][0] == value
+    written = asl.load(passing("-${X}-"), variables={"X": value}).value["States"]["A"]["Result"]
+    assert written == (f"-{inserted}-" if value is not None else "-${X}-")
+
+
+def test_a_value_is_not_searched_again() -> None:
+    """What a value holds is not filled in, so nothing can grow without bounds."""
+    document = asl.load(passing("${A}"), variables={"A": "${B}${A}", "B": "x"})
+    assert document.value["States"]["A"]["Result"] == "${B}${A}"
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=12))
+def test_a_value_cannot_change_the_document_around_it(value: str) -> None:
+    """Whatever a value is, it stays within the string of its placeholder."""
+    document = asl.load(passing(["${X}", "next"]), variables={"X": value})
+    first, second = document.value["States"]["A"]["Result"]
+    assert second == "next"
+    assert first == value or "\\" in value
+
+
+@pytest.mark.parametrize(
+    ("value", "warned"),
+    [
+        ("${Arn}", True),
+        ("${AWS::Region}", True),
+        ("${Function.Arn}", True),
+        ("a ${Name} within a text", False),
+        ("${$$.Execution.StartTime}", False),
+        ("${}", False),
+        ("{% '${x}' %}", False),
+        ("$.name", False),
+    ],
+)
+def test_a_placeholder_that_stands_alone_wants_a_value(value: str, warned: bool) -> None:
+    """A string that is nothing but a placeholder is a warning; other texts mean what they say."""
+    report = asl.check(passing(value))
+    assert [each.code for each in report] == ["READ-11"] * warned
+    if warned:
+        assert report.warnings[0].pointer == "/States/A/Result"
+        assert report.warnings[0].hint == f"give it one: --var {value[2:-1]}=..."
+
+
+def test_a_resource_that_holds_a_placeholder_wants_a_value() -> None:
+    """A name of a resource is complete or cannot be bound."""
+    text = JSON.replace('"${Arn}"', '"arn:${Part}:x"').replace("${Seconds}", "1")
+    assert found(asl.load(text)) == [("READ-11", "no value is given for ${Part}", 4, 39)]
+
+
+def test_without_a_value_the_place_of_a_number_is_named() -> None:
+    """A placeholder that keeps the text from being JSON says which value is missing."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(JSON)
+    (fault,) = refusal.value.report
+    assert (fault.code, fault.line, fault.column) == ("READ-01", 4, 67)
+    assert fault.hint == "give it a value: --var Seconds=..."
+
+
+@pytest.mark.parametrize("text", [JSON, YAML])
+def test_places_are_those_of_the_text_that_was_written(text: str) -> None:
+    """Values of any length move no place."""
+    text = text.replace('"End"', '"Nxt": 1, "End"').replace("    End", "    Nxt: 1\n    End")
+    document = asl.load(text, variables={"Arn": "x" * 300, "Seconds": 1})
+    (warning,) = asl.check(document)
+    assert warning.code == "V-TOP-09"
+    assert warning.line is not None and warning.column is not None
+    assert text.split("\n")[warning.line - 1][warning.column - 1 :].lstrip('"').startswith("Nxt")
+
+
+def test_a_fault_is_where_its_placeholder_is() -> None:
+    """A value that is no JSON where it stands is reported at its placeholder."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(JSON, variables={"Arn": "x" * 50, "Seconds": "soon"})
+    (fault,) = refusal.value.report
+    assert (fault.code, fault.line, fault.column) == ("READ-01", 4, 67)
+    assert fault.hint == 'put it in double quotes: "soon"'
+
+
+def test_the_place_within_a_string_is_exact() -> None:
+    """A fault within an expression is found behind values that were inserted before it."""
+    text = '{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass",\n'
+    text += '"Comment": "${X}", "Output": "{% ${X} + ) %}", "End": true}}}'
+    (error,) = asl.check(asl.load(text, variables={"X": "12345678"})).errors
+    (plain,) = asl.check(text.replace("${X}", "1234")).errors
+    assert (error.line, error.column) == (plain.line, plain.column)
+    assert plain.column is not None and plain.column > text.index("+") - text.index("\n")
+
+
+def test_a_value_that_nothing_refers_to_is_a_warning() -> None:
+    """A misspelt name is found."""
+    document = asl.load(passing("${Stage}"), variables={"Stgae": "x", "Other": 1})
+    unused = [each for each in asl.check(document) if each.code == "READ-13"]
+    assert [(each.message, each.hint) for each in unused] == [
+        ("nothing refers to 'Stgae'", "did you mean 'Stage'?"),
+        ("nothing refers to 'Other'", "there are Stage"),
+    ]
+    assert all(each.severity is Severity.WARNING for each in unused)
+
+
+def test_a_value_that_is_escaped_is_a_warning() -> None:
+    """AWS would refuse what is put right here."""
+    document = asl.load(passing("${Q}"), variables={"Q": 'SELECT "a"'})
+    assert document.value["States"]["A"]["Result"] == 'SELECT "a"'
+    assert [each.code for each in asl.check(document)] == ["READ-15"]
+
+
+def test_a_document_is_no_template() -> None:
+    """There is no resource to choose in a plain document."""
+    with pytest.raises(asl.AslError, match="no template"):
+        asl.load(passing(1), resource="A")
+
+
+def test_reading_plain_documents_is_as_before(tmp_path: Path) -> None:
+    """A file without placeholders is read as it is, and is called by its name."""
+    file = tmp_path / "plain.asl.json"
+    file.write_text('{"StartAt": "A", "States": {"A": {"Type": "Succeed", "Comment": "${"}}}')
+    document = asl.load(file)
+    assert (document.name, document.findings, document.resource) == ("plain", (), None)
