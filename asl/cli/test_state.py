@@ -3,7 +3,7 @@
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import bindings, read_document, read_input
+from asl.cli.arguments import Origin, bindings, origin_options, read_document, read_input
 from asl.cli.exits import Exit
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -14,6 +14,7 @@ __all__ = ["command"]
 @click.command("test-state")
 @click.argument("document", metavar="DOC")
 @click.option("-s", "--state", metavar="NAME", help="The state, where DOC is a whole document.")
+@origin_options
 @click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
 @click.option("--mock-result", metavar="JSON", help="What the state's work gives.")
 @click.option("--mock-error", metavar="JSON", help='How it fails: {"error": ..., "cause": ...}.')
@@ -57,6 +58,7 @@ def command(
     agent_files: tuple[str, ...],
     agent_pairs: tuple[str, ...],
     profile: str,
+    origin: Origin,
 ) -> Exit:
     """Run one state alone and print what AWS's TestState would answer.
 
@@ -73,7 +75,7 @@ def command(
         given["retrierRetryCount"] = retries
     bound = bindings(agent_files, agent_pairs)
     result = asl.test_state(
-        read_document(document),
+        read_document(document, origin),
         {} if input_ is None else read_input(input_),
         state=state,
         mock={key: read_input(text) for key, text in mocks.items() if text is not None} or None,
