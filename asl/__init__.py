@@ -24,6 +24,7 @@ from asl.core.errors import (
 )
 
 if TYPE_CHECKING:
+    import os
     from decimal import Decimal
 
     from asl.agents.registry import Registry
@@ -66,6 +67,7 @@ __all__ = [
     "check",
     "compile",
     "load",
+    "load_mocks",
     "run",
     "test_state",
     "variable_references",
@@ -243,6 +245,37 @@ def run(
         ),
         chosen,
     )
+
+
+def load_mocks(
+    file: str | os.PathLike[str],
+    case: str,
+    *,
+    machine: str | None = None,
+    document: Program | Document | What | None = None,
+) -> dict[str, Any]:
+    """Read a test case of a mock configuration file of Step Functions Local, for `mocks=`.
+
+    `machine` names the state machine where it is neither the only one, nor called like the
+    document, nor the only one with such a case. With `document` the case may only mock Tasks that
+    the document has. What is wrong raises AslError, a line with the place for each fault.
+    """
+    from asl.agents.mock_file import load_mocks as load
+    from asl.program import Program
+
+    if document is None:
+        return dict(load(file, case, machine=machine))
+    if isinstance(document, Program):
+        steps = [step for each in document.machines.values() for step in each.steps.values()]
+        states, name = {step.name: step.type for step in steps}, document.name
+    else:
+        from asl.checks.workflow import taken_apart
+        from asl.core.profile import DEFAULT
+
+        loaded = _document(document)
+        nodes = taken_apart(loaded.value, DEFAULT).nodes()
+        states, name = {node.name: node.value.get("Type", "") for node in nodes}, loaded.name
+    return dict(load(file, case, machine=machine, states=states, workflow=name))
 
 
 async def arun(

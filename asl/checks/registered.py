@@ -1,10 +1,11 @@
 """Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
+from asl.states.host import Target
 
 __all__ = ["check"]
 
@@ -32,11 +33,17 @@ def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
                 yield Finding("V-DEB-08", message, place, near(name, known))
 
 
+def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:
+    """Whether a handler is bound to the resource in any of its forms."""
+    names = (target.name, target.base)
+    return any(name in known or any(matches(name) for matches in patterns) for name in names)
+
+
 def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
     patterns = [compile_glob(pattern) for pattern in known if "*" in pattern]
     for node in workflow.nodes():
         name = text(node.value, "Resource")
-        if name is None or name in known or any(matches(name) for matches in patterns):
+        if name is None or _is_served(Target("resource", name, node.name), known, patterns):
             continue
         message = f"no handler for the resource {name!r} is registered"
         yield Finding(

@@ -22,12 +22,14 @@ __all__ = [
     "PROFILE",
     "Origin",
     "bindings",
+    "mocks",
     "named",
     "named_folders",
     "origin_options",
     "read_document",
     "read_documents",
     "read_input",
+    "workflows",
 ]
 
 Command: TypeAlias = Callable[..., Any]
@@ -155,6 +157,38 @@ def named_folders(pairs: Iterable[str]) -> dict[str, str]:
         if not name or not equals or not where:
             raise click.BadParameter(f"{pair!r} is not NAME=FOLDER", param_hint="--bucket")
         found[name] = where
+    return found
+
+
+def mocks(specs: Iterable[str], document: "Document") -> dict[str, Any]:
+    """Read the mocks that `FILE#Case` and `FILE#Machine/Case` say; the last one wins."""
+    import asl
+
+    found: dict[str, Any] = {}
+    for spec in specs:
+        file, mark, case = spec.rpartition("#")
+        if not (file and mark and case):
+            raise click.BadParameter(f"{spec!r} is not FILE#CASE", param_hint="--mock")
+        with _faults_are_usage():
+            found |= asl.load_mocks(file, case, document=document)
+    return found
+
+
+def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
+    """Read the documents that `NAME=FILE` pairs name; `FILE#RESOURCE` is one of a template."""
+    found = {}
+    for pair in pairs:
+        name, equals, file = pair.partition("=")
+        path, _, resource = file.partition("#")
+        if not (name and equals and path):
+            raise click.BadParameter(f"{pair!r} is not NAME=FILE", param_hint="--workflow")
+        own: Origin = {
+            "resource": resource or None,
+            "variables": {},  # not every file needs all of them
+            "defaults": {**origin["defaults"], **origin["variables"]},
+            "root": origin["root"],
+        }
+        found[name] = read_document(path, own)
     return found
 
 

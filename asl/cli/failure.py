@@ -4,6 +4,7 @@ from asl.cli.places import name_of
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.engine.result import Result
+from asl.program import Step
 
 __all__ = ["explained"]
 
@@ -17,9 +18,15 @@ def explained(result: Result, document: Document) -> str:
         place = document.locate(step.pointer + _below(error), at_key=True)
         if place.line is not None:
             lines[-1] += f" at {document.source.name}:{place.line}:{place.column}"
-    if result.error == "States.AgentNotFound":
-        lines.append("  hint: bind it with --agent NAME=module:function or --agents FILE")
+        if result.error == "States.AgentNotFound":
+            lines.append(f"  hint: {_how_to_bind(step)}")
     return "\n".join(lines)
+
+
+def _how_to_bind(step: Step) -> str:
+    if step.resource is None:
+        return "bind it with --agent NAME=module:function or --agents FILE"
+    return "bind it under 'resources' in an --agents FILE, or mock the state with --mock FILE#CASE"
 
 
 def _below(error: StateError) -> str:

@@ -12,10 +12,12 @@ from asl.cli.arguments import (
     PROFILE,
     Origin,
     bindings,
+    mocks,
     named_folders,
     origin_options,
     read_document,
     read_input,
+    workflows,
 )
 from asl.cli.exits import Exit, of_status
 from asl.core.errors import ExpressionFault, InvalidDocument
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from asl.program import Program
 
 __all__ = ["command"]
+
+STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:start*")
+"""The resources that are served as soon as there are workflows to start."""
 
 
 @click.command("run")
@@ -58,6 +63,20 @@ __all__ = ["command"]
     multiple=True,
     help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
 )
+@click.option(
+    "--mock",
+    "mock_cases",
+    metavar="FILE#CASE",
+    multiple=True,
+    help="Answer Tasks from a test case of a mock file of Step Functions Local.",
+)
+@click.option(
+    "--workflow",
+    "workflow_pairs",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="A workflow that the document may start, by name or ARN.",
+)
 @PROFILE
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
@@ -82,6 +101,8 @@ def command(
     agent_files: tuple[str, ...],
     agent_pairs: tuple[str, ...],
     bucket_pairs: tuple[str, ...],
+    mock_cases: tuple[str, ...],
+    workflow_pairs: tuple[str, ...],
     profile: str,
     origin: Origin,
     virtual_time: bool,
@@ -111,7 +132,9 @@ def command(
     data = _input(document, input_, input_file)
     loaded = read_document(document, origin)
     bound = bindings(agent_files, agent_pairs)
-    program = _compiled(loaded, bound, profile, strict, ignore_blocks, quiet)
+    bound.mocks.update(mocks(mock_cases, loaded))
+    startable = workflows(workflow_pairs, origin)
+    program = _compiled(loaded, bound, startable, profile, strict, ignore_blocks, quiet)
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
@@ -120,11 +143,12 @@ def command(
             loaded,
             data,
             bound,
-            named_folders(bucket_pairs),
-            chosen,
-            name,
             listeners,
             record,
+            buckets=named_folders(bucket_pairs),
+            workflows=startable or None,
+            clock=chosen,
+            name=name,
         )
     if history == "-":
         streams.result(streams.as_text(result.history()))
@@ -154,6 +178,7 @@ def _input(document: str, given: str | None, file: str | None) -> Json:
 def _compiled(
     document: "Document",
     bound: "Bindings",
+    startable: "dict[str, Document]",
     profile_name: str,
     strict: bool,
     ignore_blocks: bool,
@@ -171,7 +196,7 @@ def _compiled(
         profile,
         strict=strict,
         agents=bound.agents,
-        resources=bound.resources,
+        resources=[*bound.resources, *(STARTS if startable else ())],
         for_run=True,
         ignore_blocks=ignore_blocks,
     )
@@ -240,11 +265,9 @@ def _run(
     document: "Document",
     data: Json,
     bound: "Bindings",
-    buckets: dict[str, str],
-    clock: "Clock",
-    name: str | None,
     listeners: "list[Listener]",
     record: str | None,
+    **options: Any,
 ) -> "Result":
     import asl
 
@@ -266,10 +289,8 @@ def _run(
             agents=around(bound.agents),
             resources=around(bound.resources),
             mocks=around(bound.mocks),
-            buckets=buckets,
-            clock=clock,
-            name=name,
             listener=listen if listeners else None,
+            **options,
         )
     if record is not None:
         _write_case(record, recording.case(program.name, document, data, result))

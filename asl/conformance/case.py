@@ -20,8 +20,9 @@ CHECK_FACTS = frozenset({"diagnostics", "valid"})
 """What `expect` says about the document alone; everything else is about a run of it."""
 
 DOCUMENTS = ("document", "document_file", "document_text")
-SCRIPTED = ("agents", "resources", "mocks")
-DEFAULTS = (*DOCUMENTS, *SCRIPTED, "buckets", "spec", "profile", "dialect", "clock")
+SCRIPTED = ("agents", "resources", "mocks", "answers")
+SURROUNDINGS = (*SCRIPTED, "buckets", "workflows")
+DEFAULTS = (*DOCUMENTS, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
 """What a suite may say once for all of its cases."""
 
 USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
@@ -54,6 +55,8 @@ class Case:
     resources: Mapping[str, Json] = field(default_factory=dict)
     mocks: Mapping[str, Json] = field(default_factory=dict)
     buckets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    answers: Mapping[str, Json] = field(default_factory=dict)
+    workflows: Mapping[str, Json] = field(default_factory=dict)
     clock: str | None = None
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -86,7 +89,7 @@ class Case:
             request["document_text"] = self.document_text
         else:
             request["document"] = self.document
-        for key in (*SCRIPTED, "buckets", "clock", "name"):
+        for key in (*SURROUNDINGS, "clock", "name"):
             if value := getattr(self, key):
                 request[key] = value
         return request
@@ -190,8 +193,6 @@ def _case(
 
 def _faults(values: Mapping[str, Json]) -> Iterator[str]:
     """Say what the schema cannot."""
-    if "answers" in values:
-        yield "'answers' (to approvals) is not supported by this version"
     if sum(key in values for key in DOCUMENTS) != 1:
         yield f"exactly one of {', '.join(DOCUMENTS)} is needed"
     for key in SCRIPTED:

@@ -64,26 +64,24 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _run(program: Program, request: Mapping[str, Json], buckets: Buckets) -> Result:
-    from asl.agents.registry import Registry
-    from asl.buckets import bound
+    import asl
+    from asl.conformance.outside import Outside
     from asl.expr.times import epoch
-    from asl.hosts.clock import VirtualClock
-    from asl.hosts.local import drive
-    from asl.hosts.run import execute
 
-    registry = Registry(request.get("agents"), request.get("resources"), request.get("mocks"))
-    clock = VirtualClock(epoch(request["clock"])) if "clock" in request else VirtualClock()
-    name = request.get("name", "case")
-    work = execute(
+    clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else "virtual"
+    answers = request.get("answers")
+    return asl.run(
         program,
         request["input"],
-        registry.find,
-        clock,
-        name=name,
-        foreign=True,
-        buckets=bound(buckets),
+        agents=request.get("agents"),
+        resources=request.get("resources"),
+        mocks=request.get("mocks"),
+        tokens=None if answers is None else Outside(answers),
+        workflows=request.get("workflows"),
+        buckets=buckets,
+        clock=clock,
+        name=request.get("name", "case"),
     )
-    return drive(work, clock)
 
 
 def _written(buckets: Buckets, before: Buckets) -> Iterator[Json]:

@@ -233,6 +233,7 @@ class Wait:
 
         self.desk = desk
         self.token = call.token
+        self.state = call.state_name
         self.clock = clock
         self.loop: asyncio.AbstractEventLoop = get_running_loop()
         self.answer: asyncio.Future[Json] = self.loop.create_future()

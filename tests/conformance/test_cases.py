@@ -93,7 +93,11 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
         ("document: {}\n    expext: {}", 3, "'expext' was unexpected"),
         ("expect: {valid: true}", 3, "exactly one of document, document_file, document_text"),
         ("document: {}\n    document_text: ''\n    expect: {valid: true}", 3, "exactly one of"),
-        ("document: {}\n    answers: []\n    expect: {valid: true}", 3, "not supported"),
+        (
+            "document: {}\n    answers: {A: {return: 1, hang: true}}\n    expect: {valid: true}",
+            5,
+            "a script has exactly one",
+        ),
         ("document: {}\n    clock: noon\n    expect: {valid: true}", 3, "clock: "),
         (
             "document: {}\n    mocks: {A: {retrun: 1}}\n    expect: {valid: true}",

@@ -1,0 +1,73 @@
+"""A desk at which scripts answer: the `answers` of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+from asl.agents.scripted import ScriptedAgent
+from asl.core.errors import StateError
+from asl.core.values import Json, compact
+from asl.engine.agent import Call
+from asl.hosts.clock import Clock
+from asl.hosts.tokens import TaskTokens, Wait
+
+__all__ = ["Outside"]
+
+
+class Outside(TaskTokens):
+    """Answers a token as soon as it is open, by the script of its state, on the virtual clock."""
+
+    def __init__(self, scripts: Mapping[str, Json]) -> None:
+        super().__init__(patience=0)
+        self.scripts = {state: ScriptedAgent(script) for state, script in scripts.items()}
+
+    @contextmanager
+    def waiting(self, call: Call, clock: Clock) -> Iterator[Wait]:
+        """Keep a token open; meanwhile its script runs."""
+        script = self.scripts.get(call.state_name)
+        with super().waiting(call, clock) as wait:
+            if script is None:
+                yield wait
+                return
+            from asyncio import ensure_future
+
+            task = ensure_future(self._answer(wait.token, script))
+            try:
+                yield wait
+            finally:
+                task.cancel()
+
+    def offer(
+        self, activity: str, wait: Wait, payload: Json, begun: Callable[[str | None], object]
+    ) -> None:
+        """Let a worker have a task at once, if the state has a script."""
+        super().offer(activity, wait, payload, begun)
+        if wait.state in self.scripts:
+            self.get_activity_task(activity, "worker", wait=0)
+
+    async def _answer(self, token: str, script: ScriptedAgent) -> None:
+        outside = cast("Call", _Outside(self, token))
+        try:
+            answer = await script.answer(None, outside)
+        except StateError as error:
+            self.send_task_failure(token, error.name, error.cause)
+        else:
+            self.send_task_success(token, compact(answer))
+
+
+class _Outside:
+    """What a script uses of a call, by way of the desk."""
+
+    def __init__(self, desk: TaskTokens, token: str) -> None:
+        self.desk = desk
+        self.token = token
+
+    async def sleep(self, seconds: float) -> None:
+        from asyncio import sleep
+
+        await sleep(seconds)
+
+    def heartbeat(self) -> None:
+        self.desk.send_task_heartbeat(self.token)
