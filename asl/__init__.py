@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from asl.engine.agent import Call
     from asl.engine.history import Event
     from asl.engine.result import Result
+    from asl.executions import ExecutionBusy, ExecutionExists, ExecutionNotFound, Store
     from asl.hosts.clock import Clock, VirtualClock, WallClock
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
@@ -51,6 +52,9 @@ __all__ = [
     "Document",
     "DocumentNotFound",
     "Event",
+    "ExecutionBusy",
+    "ExecutionExists",
+    "ExecutionNotFound",
     "InvalidDocument",
     "InvalidTest",
     "NotJson",
@@ -60,6 +64,9 @@ __all__ = [
     "Severity",
     "StateError",
     "StateResult",
+    "Store",
+    "StoreDamaged",
+    "StoreError",
     "TaskTokens",
     "VirtualClock",
     "WallClock",
@@ -68,12 +75,19 @@ __all__ = [
     "compile",
     "load",
     "load_mocks",
+    "open_store",
     "run",
     "test_state",
     "variable_references",
 ]
 
 _LAZY = {
+    "ExecutionBusy": "asl.executions",
+    "ExecutionExists": "asl.executions",
+    "ExecutionNotFound": "asl.executions",
+    "Store": "asl.executions",
+    "StoreDamaged": "asl.stores.sqlite",
+    "StoreError": "asl.stores.sqlite",
     "Call": "asl.engine.agent",
     "Diagnostic": "asl.core.diagnostics",
     "Document": "asl.core.document",
@@ -333,6 +347,24 @@ async def arun(
 
     result: Result = await run_in_thread(get_running_loop(), drive, work, chosen)
     return result
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    clock: str | Clock = "wall",
+    **bindings: Any,
+) -> Store:
+    """Open a file of executions that survive their process; it is made where there is none.
+
+    `bindings` are those of `run` (agents, resources, ...) and hold for every execution of the
+    store. `synchronous` is SQLite's: with `FULL` what is acknowledged survives a loss of power,
+    with `NORMAL` the death of the process. Raises StoreError for a file that cannot be used.
+    """
+    from asl.executions import Store
+
+    return Store(path, synchronous=synchronous, clock=clock, **bindings)
 
 
 def test_state(

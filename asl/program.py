@@ -94,3 +94,5 @@ class Program:
     """Seconds that one execution may take, None for no bound."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Every machine of the workflow by the JSON Pointer of its object."""
+    document: Mapping[str, Json] = field(default_factory=dict)
+    """What was compiled."""

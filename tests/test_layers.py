@@ -26,6 +26,8 @@ LAYERS = {
     "asl.agents": 6,
     "asl.buckets": 6,
     "asl.hosts": 6,
+    "asl.stores": 6,
+    "asl.executions": 7,
     "asl": 7,
     "asl.conformance": 8,
     "asl.cli": 9,

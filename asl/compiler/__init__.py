@@ -25,7 +25,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     machines: dict[str, Machine] = {}
     machine = _machine(profile, machines, "JSONPath", workflow, "")
     timeout = workflow.get("TimeoutSeconds")
-    return Program(machine, profile, name, timeout, machines)
+    return Program(machine, profile, name, timeout, machines, workflow)
 
 
 def open_state(workflow: Mapping[str, Json], name: str, profile: Profile) -> StateCompiler:

@@ -44,6 +44,8 @@ class Execution:
     index = 0
     """The number of a child execution."""
     usage = Usage()
+    earlier: Callable[[list[Any]], list[Any]] | None = None
+    """Reads what was recorded before this process, to stand in front of a flat history."""
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     context: Mapping[str, Json] | None = None
@@ -78,7 +80,14 @@ class Execution:
         """Reads the history while it grows."""
         from asl.engine.history import Follower
 
+        self.complete(self.history)
         return Follower(self)
+
+    def complete(self, flat: list[Any]) -> None:
+        """Put what was recorded before this process in front of a flat history, once."""
+        if self.earlier is not None:
+            earlier, self.earlier = self.earlier, None
+            flat[:0] = earlier(flat)
 
     @property
     def name(self) -> str:

@@ -169,6 +169,10 @@ class Frame:
         self._performed = self.visit, ordinal + 1 if visit == self.visit else 0
         return self.key
 
+    def seen_usage(self, usage: Usage | None) -> None:
+        """Let expressions see what the execution had spent when a recorded answer came."""
+        self._usage = usage
+
     def restore(self, position: Json) -> None:
         """Stand where the machine stood when *position* was taken."""
         machine = self.step.pointer.rpartition("/States/")[0]

@@ -1,6 +1,6 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -18,14 +18,14 @@ __all__ = ["Result"]
 class Result:
     """What an execution came to (Specification 1.3). Events are expanded when they are read.
 
-    `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT` or `ABORTED`; `output` is there only when it
-    succeeded; `error` and `cause` are None where the workflow gave none.
+    `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED` or `PAUSED`; `output` is there only
+    when it succeeded; `error` and `cause` are None where the workflow gave none.
     """
 
     def __init__(
         self,
         execution: Execution,
-        records: Sequence[Any],
+        records: list[Any],
         status: str,
         ended: float,
         output: Json = None,
@@ -41,7 +41,18 @@ class Result:
     @property
     def records(self) -> Iterator[Record]:
         """The records of the history, in order (`asl.engine.records`)."""
+        self.execution.complete(self._flat)
         return each_record(self._flat)
+
+    @property
+    def id(self) -> str:
+        """The id of the execution, in the form of AWS's."""
+        return self.execution.id
+
+    @property
+    def name(self) -> str:
+        """The name of the execution."""
+        return self.execution.name
 
     @property
     def ok(self) -> bool:
@@ -89,7 +100,8 @@ class Result:
         events = [expander.start()]
         for record in self.records:
             events.extend(expander.feed(record))
-        events.append(expander.end(self.status, self.ended, self.end_details()))
+        if self.status != "PAUSED":
+            events.append(expander.end(self.status, self.ended, self.end_details()))
         return events
 
     def history(self) -> dict[str, Json]:

@@ -37,6 +37,8 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.engine.frame import Frame as EngineFrame
+    from asl.engine.journal import Journal
     from asl.engine.result import Result
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
@@ -128,6 +130,9 @@ class LocalHost:
         return self._run or self
 
     # Life
+
+    def keep(self, journal: Journal, frame: EngineFrame) -> None:
+        """Keep the execution of a top machine; this host keeps nothing."""
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, asking the driver for one at the first need."""

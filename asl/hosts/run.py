@@ -19,12 +19,13 @@ from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost
 from asl.program import Program
-from asl.states.host import Expired, Record
+from asl.states.host import Expired, Record, Suspended
 from asl.states.objects import Bucket
 
 if TYPE_CHECKING:
     from asyncio import Task
 
+    from asl.engine.journal import Journal
     from asl.hosts.services import Services
 
 __all__ = ["Listener", "execute"]
@@ -48,6 +49,8 @@ async def execute(
     services: Services | None = None,
     parent: LocalHost | None = None,
     workflow_id: str | None = None,
+    started: float | None = None,
+    journal: Journal | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -58,12 +61,14 @@ async def execute(
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states; *parent* is the host of
     the execution that starts this one, *workflow_id* the id by which it asks for the workflow.
+    With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
     """
     if foreign:
         data = detached(data)
     limit = program.profile.max_payload
     history: list[Any] = []
-    execution = Execution(program, data, name or urandom(16).hex(), clock.now(), history, express)
+    began = clock.now() if started is None else started
+    execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
     if prices:
         execution.prices = prices
     if workflow_id is not None:
@@ -71,10 +76,13 @@ async def execute(
     if listener is not None:
         execution.emit = _told(execution, listener)
         execution.emit(())
-    host = LocalHost(program, find, clock, execution.deadline, buckets, services, parent)
+    kind = LocalHost if journal is None else _durable()
+    host = kind(program, find, clock, execution.deadline, buckets, services, parent)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
+    if journal is not None:
+        host.keep(journal, frame)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         output = await interpret(frame)
@@ -85,6 +93,8 @@ async def execute(
             )
     except StateError as error:
         status, output, failure = "FAILED", None, error
+    except Suspended:
+        status = "PAUSED"
     except Expired:
         status = "TIMED_OUT"
     except BaseException:
@@ -102,9 +112,15 @@ async def execute(
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
     result = Result(execution, history, status, ended, output, failure)
-    if listener is not None:
+    if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result
+
+
+def _durable() -> type[LocalHost]:
+    from asl.hosts.durable import DurableHost
+
+    return DurableHost
 
 
 def _ended(record: Record) -> None:

@@ -1,0 +1,257 @@
+"""The journal: what a host keeps of an execution so that it survives, as plain JSON.
+
+An execution is a tree of machines. Each machine has at most one *position* (where it stood when a
+state began) and the *answers* of the effects since then. Recovery runs a machine from its position
+again: pure states are computed anew, an effect with an answer is not performed a second time
+(design of durability: docs/notes/durability.md). Records of the history are written once each.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Protocol
+
+from asl.core.errors import EvaluationFailed, StateError
+from asl.core.values import Json
+from asl.engine.execution import Execution, Usage
+from asl.engine.frame import Frame
+from asl.expr.frame import Variables, assigned
+from asl.program import Step
+from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
+
+__all__ = [
+    "Journal",
+    "RecordReader",
+    "RecordWriter",
+    "read_error",
+    "read_spending",
+    "read_usage",
+    "written_error",
+    "written_spending",
+    "written_usage",
+]
+
+
+class Journal(Protocol):
+    """Where one execution is kept. What is put is durable once `commit` has returned."""
+
+    positions: dict[str, Json]
+    """Positions found at recovery, by the path of the machine."""
+    answers: dict[str, Json]
+    """Answers found at recovery, by the key of the effect."""
+    recorded: dict[str, int]
+    """How many records each machine had written before, by its path."""
+
+    @property
+    def reached(self) -> Callable[[str], object]:
+        """What is called at named instants, for tests that end the process there."""
+        ...
+
+    def history(self) -> Iterable[tuple[str, Json]]:
+        """Return path and JSON of the records that were found at recovery, in order."""
+        ...
+
+    def put_position(self, path: str, position: Json) -> None:
+        """Keep where a machine stands, instead of its earlier position and its answers."""
+        ...
+
+    def put_answer(self, key: str, answer: Json) -> int:
+        """Keep an answer; returns its size in bytes."""
+        ...
+
+    def put_record(self, path: str, record: Json) -> None:
+        """Append a record to the history."""
+        ...
+
+    spending: Json
+    """What the execution had spent at recovery, None for nothing."""
+
+    def put_spending(self, spending: Json) -> None:
+        """Keep what the execution has spent."""
+        ...
+
+    async def commit(self, in_event_loop: bool) -> None:
+        """Return when all that was put is durable."""
+        ...
+
+    def commit_soon(self) -> None:
+        """Make all that was put durable by the end of this turn of the event loop."""
+        ...
+
+
+# Errors and usage
+
+_ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
+    "StateError": StateError,
+    "Raised": Raised,
+    "Reported": Reported,
+    "HeartbeatMissed": lambda name, cause: HeartbeatMissed(cause),
+}
+
+
+def written_error(error: StateError) -> Json:
+    """Return an error as JSON: its kind, name and cause, and where an expression failed."""
+    if isinstance(error, EvaluationFailed):
+        return ["EvaluationFailed", error.location, error.cause]
+    kind = type(error).__name__
+    return [kind if kind in _ERRORS else "StateError", error.name, error.cause]
+
+
+def read_error(written: Json) -> StateError:
+    """Return the error again."""
+    kind, name, cause = written
+    if kind == "EvaluationFailed":
+        return EvaluationFailed(cause, name)
+    return _ERRORS[kind](name, cause)
+
+
+def written_usage(usage: Usage) -> Json:
+    """Return usage as JSON; money as text."""
+    return [str(usage.cost), usage.tokens]
+
+
+def read_usage(written: Json) -> Usage:
+    """Return the usage again."""
+    cost, tokens = written
+    return Usage(Decimal(cost), tokens)
+
+
+def written_spending(execution: Execution) -> Json:
+    """Return what an execution has spent so far as JSON, by state and by model, too."""
+    tables = (execution.by_state, execution.by_model)
+    return [
+        written_usage(execution.usage),
+        *({key: [str(cost), used] for key, (cost, used) in table.items()} for table in tables),
+    ]
+
+
+def read_spending(written: Json, execution: Execution) -> None:
+    """Let an execution have spent this already."""
+    total, *tables = written
+    execution.usage = read_usage(total)
+    for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
+        table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})
+
+
+# Records of the history
+
+_NOBODY: Any = None
+"""The host of a frame that only stands for a machine of the past."""
+
+
+class RecordWriter:
+    """Turns the records of one machine into JSON.
+
+    A value that stood in this record or in the one before is written as a reference to there: a
+    state's input is the output of the last one.
+    """
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: list[Json] = []
+
+    def write(self, record: Record) -> Json:
+        """Return `[kind, time, visit, state or null, ...]`."""
+        kind, time, _, visit, step, *rest = record
+        seen: list[Json] = []
+        written = [_written(value, seen, self._last) for value in rest]
+        self._last = seen
+        return [kind, time, visit, None if step is None else step.pointer, *written]
+
+
+def _written(value: Any, seen: list[Json], last: list[Json]) -> Json:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict | list):
+        for earlier, mark in ((seen, "="), (last, "<")):
+            for index, known in enumerate(earlier):
+                if known is value:
+                    seen.append(value)
+                    return {mark: index}
+        seen.append(value)
+        if isinstance(value, Variables):
+            return {"variables": [value, value.assigned]}
+        return {"json": value}
+    if value is ABSENT:
+        return {"absent": True}
+    if isinstance(value, Step):
+        return {"step": value.pointer}
+    if isinstance(value, StateError):
+        return {"error": written_error(value)}
+    if isinstance(value, Usage):
+        return {"usage": written_usage(value)}
+    if isinstance(value, Options):
+        return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
+    raise TypeError(f"no record holds {type(value).__name__}")
+
+
+class RecordReader:
+    """Turns JSON into records again, and paths into frames that stand for their machines.
+
+    *later* are the records that follow: their machines are the same ones.
+    """
+
+    def __init__(self, execution: Execution, later: Iterable[Record] = ()) -> None:
+        program = execution.program
+        top = Frame(execution, _NOBODY, program.machine.start, None, execution.started, {})
+        self._frames: dict[str, Frame] = {"": top}
+        self._frames |= {record[2].path: record[2] for record in later}
+        self._last: dict[str, list[Json]] = {}
+        self._steps = {
+            step.pointer: step
+            for machine in program.machines.values()
+            for step in machine.steps.values()
+        }
+
+    def read(self, path: str, written: Json) -> Record:
+        """Return the record of the machine at *path*."""
+        kind, time, visit, pointer, *rest = written
+        seen: list[Json] = []
+        last = self._last.get(path, [])
+        values = [self._value(value, seen, last) for value in rest]
+        self._last[path] = seen
+        step = None if pointer is None else self._steps[pointer]
+        first = next((value for value in (step, *values) if isinstance(value, Step)), None)
+        return (kind, time, self._frame(path, first), visit, step, *values)
+
+    def _frame(self, path: str, step: Step | None) -> Frame:
+        """Return the frame of a path: `/Each@12.0[17]`; *step* is one of its machine."""
+        known = self._frames.get(path)
+        if known is not None:
+            return known
+        above, _, last = path.rpartition("/")
+        place, _, index = last[:-1].rpartition("[")
+        name, _, effect = place.rpartition("@")
+        visit, ordinal = map(int, effect.split("."))
+        parent = self._frame(above, None)
+        machine = parent.step.pointer.rpartition("/")[0]
+        parent.forking = self._steps[f"{machine}/{name}"], visit, ordinal
+        frame = self._frames[path] = Frame(
+            parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
+        )
+        frame.parent, frame.origin, frame.index = parent, parent.forking, int(index)
+        return frame
+
+    def _value(self, written: Json, seen: list[Json], last: list[Json]) -> Any:
+        if type(written) is not dict:
+            return written
+        ((mark, content),) = written.items()
+        if mark not in ("json", "variables", "=", "<"):
+            return self._read(mark, content)
+        if mark == "variables":
+            value: Json = assigned(*content)
+        else:
+            value = content if mark == "json" else (seen if mark == "=" else last)[content]
+        seen.append(value)
+        return value
+
+    def _read(self, mark: str, content: Json) -> Any:
+        if mark == "absent":
+            return ABSENT
+        if mark == "step":
+            return self._steps[content]
+        if mark == "error":
+            return read_error(content)
+        if mark == "usage":
+            return read_usage(content)
+        return Options(*content)

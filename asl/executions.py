@@ -1,0 +1,330 @@
+"""Executions that are kept in a store: started once, gone on with after anything that happens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import AslError, StateError
+from asl.core.values import Json, detached
+from asl.stores.sqlite import SqliteStore, Stored
+
+if TYPE_CHECKING:
+    from asl.core.document import Document, What
+    from asl.core.profile import Profile
+    from asl.engine.result import Result
+    from asl.hosts.clock import Clock
+    from asl.program import Program
+    from asl.stores.journal import SqliteJournal
+
+__all__ = ["ExecutionBusy", "ExecutionExists", "ExecutionNotFound", "Store"]
+
+FINAL = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+
+
+class ExecutionNotFound(AslError):
+    """The store has no execution of this name."""
+
+
+class ExecutionExists(AslError):
+    """There is an execution of this name, of another document or another input."""
+
+
+class ExecutionBusy(AslError):
+    """Another process is at work on the execution."""
+
+
+class Store:
+    """Executions in a file, and those who answer for the names in their documents.
+
+    `bindings` are what `asl.run` takes: agents, resources, workflows, buckets, tokens, prices; they
+    hold for every execution, those given to `start` or `resume` for one.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: str = "FULL",
+        clock: str | Clock = "wall",
+        **bindings: Any,
+    ) -> None:
+        from asl import _clock
+
+        self.file = SqliteStore(path, synchronous=synchronous)
+        self.clock = _clock(clock)
+        self.bindings = bindings
+        self._programs: dict[tuple[str, str], Program] = {}
+        self._last = 0
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self.file.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # Running
+
+    def start(
+        self,
+        workflow: Program | Document | What,
+        input: Json = None,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
+        **bindings: Any,
+    ) -> Result:
+        """Start an execution and run it until it ends or waits for people; blocks the caller.
+
+        Starting the same document on the same input under a name that exists goes on with that
+        execution, or returns what it came to. Raises ExecutionExists where they differ.
+        """
+        from asl import _refuse_running_loop
+        from asl.hosts.local import drive
+
+        _refuse_running_loop()
+        work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
+        return drive(work, self.clock)
+
+    async def astart(
+        self,
+        workflow: Program | Document | What,
+        input: Json = None,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
+        **bindings: Any,
+    ) -> Result:
+        """Do what `start` does on the running event loop; many at a time share each commit."""
+        return await self._start(workflow, input, name, profile, express, requestor, bindings, True)
+
+    def resume(self, name: str, **bindings: Any) -> Result:
+        """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
+
+        Returns what it came to where it has ended. Raises ExecutionNotFound, and ExecutionBusy
+        while another process is at work on it.
+        """
+        from asl import _refuse_running_loop
+        from asl.hosts.local import drive
+
+        _refuse_running_loop()
+        return drive(self._resume(name, bindings, False), self.clock)
+
+    async def aresume(self, name: str, **bindings: Any) -> Result:
+        """Do what `resume` does on the running event loop."""
+        return await self._resume(name, bindings, True)
+
+    async def _start(
+        self,
+        workflow: Program | Document | What,
+        data: Json,
+        name: str | None,
+        profile: str | Profile | None,
+        express: bool,
+        requestor: str | None,
+        bindings: Mapping[str, Any],
+        in_event_loop: bool,
+    ) -> Result:
+        from asl import _check_name, _program
+
+        program = _program(workflow, profile, False)
+        _check_name(name)
+        data = {} if data is None else detached(data)
+        name = name or os.urandom(16).hex()
+        with self._locked(name):
+            document = self.file.put_document(program.document)
+            known = self.file.execution(name)
+            if known is not None:
+                self._check_same(known, document, data)
+                return await self._go_on(known, program, bindings, in_event_loop)
+            self._programs[document, program.profile.name] = program
+            stored, journal = self._create(name, program, document, data, express, requestor)
+            return await self._run(stored, program, data, journal, bindings, in_event_loop)
+
+    def _create(
+        self,
+        name: str,
+        program: Program,
+        document: str,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+    ) -> tuple[Stored, SqliteJournal]:
+        import asl
+        from asl.core.values import compact
+        from asl.stores.journal import SqliteJournal
+
+        number = self._last = max(self._last + 1, (time_ns() // 1000 << 10) + os.getpid() % 1024)
+        chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
+        started = self.clock.now()
+        self.file.write(
+            "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
+            "requestor, status, started, written_by, chain) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'RUNNING', ?, ?, ?)",
+            number,
+            name,
+            program.name,
+            document,
+            program.profile.name,
+            int(express),
+            self.file.packed(compact(data)),
+            requestor,
+            started,
+            asl.__version__,
+            chain,
+        )
+        stored = Stored(
+            number, name, program.name, document, program.profile.name, express, requestor,
+            "RUNNING", started, None, None, None, None, 0,
+        )  # fmt: skip
+        return stored, SqliteJournal(self.file, number, chain)
+
+    def _check_same(self, known: Stored, document: str, data: Json) -> None:
+        if known.document != document:
+            raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
+        if self._input(known) != data:
+            raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
+
+    async def _resume(self, name: str, bindings: Mapping[str, Any], in_event_loop: bool) -> Result:
+        known = self.get(name)
+        with self._locked(known.name):
+            known = self.get(known.name)
+            return await self._go_on(known, self._program(known), bindings, in_event_loop)
+
+    async def _go_on(
+        self, known: Stored, program: Program, bindings: Mapping[str, Any], in_event_loop: bool
+    ) -> Result:
+        if known.status in FINAL:
+            return self._result(known, program)
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, known.number, b"")
+        journal.load()
+        return await self._run(known, program, self._input(known), journal, bindings, in_event_loop)
+
+    async def _run(
+        self,
+        stored: Stored,
+        program: Program,
+        data: Json,
+        journal: SqliteJournal,
+        bindings: Mapping[str, Any],
+        in_event_loop: bool,
+    ) -> Result:
+        from asl import _buckets, _prices, _registry, _services
+        from asl.hosts.run import execute
+
+        given = {**self.bindings, **bindings}
+        services = _services(given.get("tokens"), given.get("workflows"), program.profile, False)
+        registry = _registry(
+            given.get("agents"), given.get("resources"), given.get("mocks"), services
+        )
+        result = await execute(
+            program,
+            data,
+            registry.find,
+            self.clock,
+            name=stored.name,
+            express=stored.express,
+            foreign=True,
+            prices=_prices(given.get("prices")),
+            buckets=_buckets(given.get("buckets")),
+            listener=given.get("listener"),
+            in_event_loop=in_event_loop,
+            services=services,
+            started=stored.started,
+            journal=journal,
+        )
+        if result.status == "PAUSED":
+            journal.put_status("PAUSED", None)
+        else:
+            journal.put_end(result.status, result.ended, result.output, result.error, result.cause)
+        await journal.commit(in_event_loop)
+        return result
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        """Keep other processes from an execution; its lock ends with this one."""
+        place = int.from_bytes(sha256(name.encode()).digest()[:7])
+        if not self.file.locks.take(place):
+            raise ExecutionBusy(f"another process is at work on the execution {name!r}")
+        try:
+            yield
+        finally:
+            self.file.locks.leave(place)
+
+    # Looking
+
+    def get(self, name: str) -> Stored:
+        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        found = self.file.execution(name) or self.file.execution(name.rpartition(":")[2])
+        if found is None:
+            raise ExecutionNotFound(f"there is no execution {name!r} in {self.file.path}")
+        return found
+
+    def executions(
+        self, *, status: str | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Stored]:
+        """Return a page of executions, the newest first."""
+        return self.file.executions(status=status, before=before, limit=limit)
+
+    def result(self, name: str) -> Result:
+        """Return what an execution has come to, its history so far included."""
+        known = self.get(name)
+        return self._result(known, self._program(known))
+
+    def _input(self, stored: Stored) -> Json:
+        return self._column(stored, "input")
+
+    def _column(self, stored: Stored, column: str) -> Json:
+        query = f"SELECT {column} FROM execution WHERE number = ?"
+        ((body,),) = self.file.rows(query, stored.number)
+        return None if body is None else self.file.unpacked(body)
+
+    def _program(self, stored: Stored) -> Program:
+        key = stored.document, stored.profile
+        if key not in self._programs:
+            from dataclasses import replace
+
+            import asl
+
+            program = asl.compile(self.file.document(stored.document), profile=stored.profile)
+            self._programs[key] = replace(program, name=stored.workflow)
+        return self._programs[key]
+
+    def _result(self, stored: Stored, program: Program) -> Result:
+        from asl.engine.execution import Execution
+        from asl.engine.journal import RecordReader, read_spending
+        from asl.engine.records import BROKEN
+        from asl.engine.result import Result
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        execution = Execution(
+            program, self._input(stored), stored.name, stored.started, [], stored.express
+        )
+        usage = self._column(stored, "usage")
+        if usage is not None:
+            read_spending(usage, execution)
+        reader = RecordReader(execution)
+        records = [reader.read(path, body) for path, body in journal.history()]
+        failure = None
+        if stored.status not in ("SUCCEEDED", "RUNNING", "PAUSED"):
+            broken = (each[5] for each in reversed(records) if each[0] == BROKEN)
+            failure = next(broken, None) or StateError(stored.error, stored.cause)
+        flat = [item for record in records for item in record]
+        ended = self.clock.now() if stored.ended is None else stored.ended
+        output = self._column(stored, "output")
+        return Result(execution, flat, stored.status, ended, output, failure)

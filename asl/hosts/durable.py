@@ -1,0 +1,245 @@
+"""The host of executions that survive their process: every effect is asked once, its answer kept.
+
+An effect first makes durable all that was put before it (the position of its machine, earlier
+answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
+event loop, at the latest before the next effect. At recovery each machine runs again from its
+position; effects that have an answer give it instead of acting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asl.core.errors import AslError, StateError
+from asl.core.values import Json, measure
+from asl.engine.agent import Agent
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.interpreter import interpret
+from asl.engine.journal import (
+    Journal,
+    RecordReader,
+    RecordWriter,
+    read_error,
+    read_spending,
+    read_usage,
+    written_error,
+    written_spending,
+    written_usage,
+)
+from asl.engine.records import STRETCH, each_record
+from asl.hosts.local import LocalHost
+from asl.states.host import Fan, Frame, Joined, Options, Record, Target
+
+__all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
+
+FAIL_POINTS = ("effect.ready", "effect.done", "child.done")
+"""The instants of a step at which a process may die; see `Journal.reached`."""
+
+BEGAN = "!"
+"""Ends the key under which the beginning of a child is kept."""
+
+
+class ForeignAnswer(AslError):
+    """The journal holds the answer to another question: the document was changed, or is not it."""
+
+
+class _Log:
+    """What the host remembers of one machine: how much of it is in the journal."""
+
+    __slots__ = ("began", "path", "records", "stretch", "weight", "writer")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.records = 0
+        """How many records the machine has emitted."""
+        self.stretch = 0
+        """The number of the record with which the present visit began."""
+        self.weight = 0
+        """The size of the answers since the last position."""
+        self.began = not path
+        """Whether it is known when the machine began; of the top one the execution knows."""
+        self.writer = RecordWriter()
+
+
+def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
+    """Return the records that were there before this process, as a flat history."""
+    reader = RecordReader(execution, each_record(flat))
+    return [item for path, body in journal.history() for item in reader.read(path, body)]
+
+
+class DurableHost(LocalHost):
+    """Performs the effects of one execution that is kept in a journal."""
+
+    journal: Journal
+
+    def keep(self, journal: Journal, frame: EngineFrame) -> None:
+        """Keep the execution of its top machine in *journal*, and go on from what is there."""
+        self.journal = journal
+        execution = frame.execution
+        self.history = execution.emit
+        execution.emit = self._emit
+        if journal.spending is not None:
+            read_spending(journal.spending, execution)
+        if journal.recorded:
+            execution.earlier = lambda flat: _earlier(journal, execution, flat)
+        self._recover(frame)
+
+    # Machines
+
+    def _log(self, frame: Any) -> _Log:
+        log: _Log | None = frame.log
+        if log is None:
+            log = frame.log = _Log(frame.path)
+        return log
+
+    def _recover(self, frame: EngineFrame) -> None:
+        """Put a machine where it stood."""
+        log = self._log(frame)
+        position = self.journal.positions.pop(log.path, None)
+        if position is not None:
+            frame.restore(position)
+            log.records = position["records"]
+            log.began = True
+            frame.seen_usage(read_usage(position["usage"]))
+        elif not log.began:
+            began = self.journal.answers.pop(log.path + BEGAN, None)
+            if began is not None:
+                frame.now, log.began = began, True
+
+    async def machine(self, frame: EngineFrame) -> Json:
+        """Run a child machine, or give what came of it before."""
+        log = self._log(frame)
+        outcome = self.journal.answers.pop(log.path, None)
+        if outcome is not None:
+            return self._given("child", log.path, outcome, frame)
+        self._recover(frame)
+        try:
+            value = await interpret(frame)
+        except StateError as error:
+            self._put_outcome(frame, log, None, error)
+            raise
+        self._put_outcome(frame, log, value, None)
+        return value
+
+    def _put_outcome(
+        self, frame: EngineFrame, log: _Log, value: Json, error: StateError | None
+    ) -> None:
+        """Keep what came of a child, unless it has done nothing that must not be done twice."""
+        if not log.began or frame.parent is None:
+            return
+        self._log(frame.parent).weight += self._put(frame, log.path, "child", value, error)
+        self.journal.reached("child.done")
+
+    # The history
+
+    def _emit(self, record: Record) -> None:
+        log = self._log(record[2])
+        if record[0] is STRETCH:
+            log.stretch = log.records
+        number, log.records = log.records, log.records + 1
+        if number >= self.journal.recorded.get(log.path, 0):
+            self.history(record)
+            self.journal.put_record(log.path, log.writer.write(record))
+
+    # Effects
+
+    async def _once(self, at: Any, kind: str, perform: Callable[[], Awaitable[Json]]) -> Json:
+        """Perform an effect, or give the answer that it had."""
+        key = at.next_effect()
+        answer = self.journal.answers.pop(key, None)
+        if answer is not None:
+            return self._given(kind, key, answer, at)
+        log = await self._ready(at)
+        try:
+            value = await perform()
+        except StateError as error:
+            log.weight += self._put(at, key, kind, None, error)
+            raise
+        self.journal.reached("effect.done")
+        log.weight += self._put(at, key, kind, value, None)
+        return value
+
+    async def _ready(self, at: Any) -> _Log:
+        """Make durable what led to this effect."""
+        log = self._log(at)
+        at.seen_usage(None)
+        if log.weight and at.key.endswith(".0"):
+            size = measure(at.data, log.weight)
+            if size + measure(at.variables, log.weight) <= log.weight:
+                self._put_position(at, log)
+        if not log.began:
+            log.began = True
+            self.journal.put_answer(log.path + BEGAN, at.now)
+        await self.journal.commit(self.in_event_loop)
+        self.journal.reached("effect.ready")
+        return log
+
+    def _put_position(self, at: Any, log: _Log) -> None:
+        log.weight = 0
+        position = {
+            "state": at.step.name,
+            "visit": at.visit,
+            "data": at.data,
+            "variables": at.variables,
+            "now": at.now,
+            "records": log.stretch,
+            "usage": written_usage(at.usage),
+        }
+        self.journal.put_position(log.path, position)
+
+    def _put(self, at: Any, key: str, kind: str, value: Json, error: StateError | None) -> int:
+        answer = [kind, at.now, value, None if error is None else written_error(error)]
+        usage = at.execution.usage
+        if usage.tokens or usage.cost:
+            answer.append(written_usage(usage))
+            self.journal.put_spending(written_spending(at.execution))
+        size = self.journal.put_answer(key, answer)
+        if self.in_event_loop:
+            self.journal.commit_soon()
+        return size
+
+    def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
+        """Return or raise what is in the journal."""
+        of, at.now, value, error, *usage = answer
+        if of != kind:
+            raise ForeignAnswer(
+                f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
+            )
+        if usage:
+            at.seen_usage(read_usage(usage[0]))
+        self._log(at).weight += measure(value, 2**62)
+        if error is not None:
+            raise read_error(error)
+        return value
+
+    async def invoke(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None = None,
+        agent: Agent | None = None,
+    ) -> Json:
+        """Call an agent, once and for all."""
+        call = super().invoke
+        return await self._once(at, "call", lambda: call(at, target, payload, options, agent))
+
+    async def sleep_until(self, at: Frame, when: float) -> None:
+        """Return when the clock has reached *when*; what was awaited before is not again."""
+        sleep = super().sleep_until
+        await self._once(at, "sleep", lambda: sleep(at, when))
+
+    async def fork(self, at: Frame, fan: Fan) -> Joined:
+        """Run the children of *fan*, those that have not ended yet."""
+        key = at.next_effect()
+        answer = self.journal.answers.pop(key, None)
+        if answer is not None:
+            self._given("fork", key, answer, at)
+        log = await self._ready(at)
+        try:
+            return await super().fork(at, fan)
+        except StateError as error:
+            log.weight += self._put(at, key, "fork", None, error)
+            raise

@@ -1,0 +1,139 @@
+"""The journal of one execution in a store (protocol `asl.engine.journal.Journal`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from asl.core.values import Json, compact
+
+if TYPE_CHECKING:
+    from asl.stores.sqlite import SqliteStore
+
+__all__ = ["SqliteJournal"]
+
+POSITION = (
+    "INSERT INTO position VALUES (?, ?, ?) "
+    "ON CONFLICT (execution, path) DO UPDATE SET body = excluded.body"
+)
+ANSWER = (
+    "INSERT INTO answer VALUES (?, ?, ?) "
+    "ON CONFLICT (execution, key) DO UPDATE SET body = excluded.body"
+)
+RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
+
+
+class SqliteJournal:
+    """Writes one execution; reads what an earlier process has written."""
+
+    def __init__(self, store: SqliteStore, number: int, chain: bytes, records: int = 0) -> None:
+        self.store = store
+        self.number = number
+        self.chain = chain
+        """The hash of the last record."""
+        self.records = self.found = records
+        """How many records there are, and how many there were at first."""
+        self.positions: dict[str, Json] = {}
+        self.answers: dict[str, Json] = {}
+        self.recorded: dict[str, int] = {}
+        self.spending: Json = None
+
+    @property
+    def reached(self) -> Callable[[str], object]:
+        """What is called at the instants at which a test may end the process."""
+        return self.store.reached
+
+    def load(self) -> None:
+        """Read what an earlier process has written."""
+        store, number = self.store, self.number
+        rows, unpacked = store.rows, store.unpacked
+        for path, body in rows("SELECT path, body FROM position WHERE execution = ?", number):
+            self.positions[path] = unpacked(body)
+        for key, body in rows("SELECT key, body FROM answer WHERE execution = ?", number):
+            self.answers[key] = unpacked(body)
+        for (body,) in rows("SELECT usage FROM execution WHERE number = ?", number):
+            self.spending = None if body is None else unpacked(body)
+        counts = "SELECT path, count(*) FROM record WHERE execution = ? GROUP BY path"
+        self.recorded = dict(rows(counts, number))
+        last = "SELECT number, hash FROM record WHERE execution = ? ORDER BY number DESC LIMIT 1"
+        for self.records, self.chain in rows(last, number):
+            self.found = self.records
+
+    def history(self) -> Iterator[tuple[str, Json]]:
+        """Yield path and JSON of the records that were there at first, in order."""
+        query = "SELECT path, body FROM record WHERE execution = ? AND number <= ? ORDER BY number"
+        for path, body in self.store.rows(query, self.number, self.found):
+            yield path, self.store.unpacked(body)
+
+    def put_position(self, path: str, position: Json) -> None:
+        """Keep where a machine stands; its earlier answers, and all below it, are past."""
+        store, number = self.store, self.number
+        below, beyond = f"{path}/", f"{path}0"  # "0" is the character after "/"
+        for table, column in (("answer", "key"), ("position", "path")):
+            store.write(
+                f"DELETE FROM {table} WHERE execution = ? AND {column} >= ? AND {column} < ?",
+                number,
+                below,
+                beyond,
+            )
+        store.write(POSITION, number, path, store.packed(compact(position)))
+
+    def put_answer(self, key: str, answer: Json) -> int:
+        """Keep an answer; returns its size in bytes."""
+        text = compact(answer)
+        self.store.write(ANSWER, self.number, key, self.store.packed(text))
+        return len(text)
+
+    def put_record(self, path: str, record: Json) -> None:
+        """Append a record, chained to the one before it."""
+        body = self.store.packed(compact(record))
+        self.records += 1
+        self.chain = sha256(self.chain + path.encode() + b"\n" + body).digest()
+        self.store.write(RECORD, self.number, self.records, path, body, self.chain)
+
+    def put_spending(self, spending: Json) -> None:
+        """Keep what the execution has spent."""
+        body = compact(spending)
+        self.store.write("UPDATE execution SET usage = ? WHERE number = ?", body, self.number)
+
+    def put_status(self, status: str, wake: float | None) -> None:
+        """Say that the execution has come to a rest."""
+        self.store.write(
+            "UPDATE execution SET status = ?, wake = ? WHERE number = ?", status, wake, self.number
+        )
+
+    def put_end(
+        self, status: str, ended: float, output: Json, error: str | None, cause: str | None
+    ) -> None:
+        """Say what the execution came to; what only a recovery needs is past."""
+        store, number = self.store, self.number
+        for table in ("position", "answer"):
+            store.write(f"DELETE FROM {table} WHERE execution = ?", number)
+        store.write(
+            "UPDATE execution SET status = ?, ended = ?, wake = NULL, output = ?, error = ?, "
+            "cause = ? WHERE number = ?",
+            status,
+            ended,
+            store.packed(compact(output)),
+            error,
+            cause,
+            number,
+        )
+        closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
+        store.write(closed, number)
+
+    async def commit(self, in_event_loop: bool) -> None:
+        """Return when all that was put is durable."""
+        if not in_event_loop:
+            self.store.flush()
+            return
+        from asyncio import get_running_loop
+
+        await self.store.flush_soon(get_running_loop())
+
+    def commit_soon(self) -> None:
+        """Make all that was put durable by the end of this turn of the event loop."""
+        from asyncio import get_running_loop
+
+        self.store.flush_soon(get_running_loop())

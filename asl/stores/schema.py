@@ -1,0 +1,93 @@
+"""The tables of a store and their versions; a version is reached by one upgrade from the last."""
+
+__all__ = ["APPLICATION_ID", "UPGRADES", "VERSION"]
+
+APPLICATION_ID = 0x41534C31
+"""`ASL1`: marks a SQLite file as a store of ours."""
+
+UPGRADES = (
+    """
+    CREATE TABLE document (
+        hash TEXT PRIMARY KEY,
+        body BLOB NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE execution (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        workflow TEXT NOT NULL,
+        document TEXT NOT NULL REFERENCES document (hash),
+        profile TEXT NOT NULL,
+        express INTEGER NOT NULL,
+        input BLOB NOT NULL,
+        requestor TEXT,
+        status TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL,
+        wake REAL,
+        output BLOB,
+        error TEXT,
+        cause TEXT,
+        usage BLOB,
+        redrives INTEGER NOT NULL DEFAULT 0,
+        written_by TEXT NOT NULL,
+        chain BLOB NOT NULL
+    );
+    CREATE INDEX execution_status ON execution (status, number);
+    CREATE INDEX execution_wake ON execution (wake) WHERE wake IS NOT NULL;
+
+    CREATE TABLE position (
+        execution INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (execution, path)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE answer (
+        execution INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (execution, key)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE request (
+        id TEXT PRIMARY KEY,
+        execution INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        created REAL NOT NULL,
+        wake REAL,
+        body BLOB NOT NULL,
+        received BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX request_open ON request (status, execution);
+
+    CREATE TABLE record (
+        execution INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        body BLOB NOT NULL,
+        hash BLOB NOT NULL,
+        PRIMARY KEY (execution, number)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE blob (
+        hash BLOB PRIMARY KEY,
+        body BLOB NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE checkpoint (
+        id TEXT PRIMARY KEY,
+        execution INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        created REAL NOT NULL,
+        expires REAL,
+        body BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX checkpoint_name ON checkpoint (execution, name, created);
+    """,
+)
+"""The statements that lead from each version to the next; version 0 is an empty file."""
+
+VERSION = len(UPGRADES)

@@ -1,0 +1,300 @@
+"""Executions in one SQLite file: no server, one writer at a time, every step in one transaction.
+
+What an execution has to write is gathered and written together with what all others of the process
+have gathered by then, in one transaction (group commit). Values above 64 KiB are stored once, by
+their content. History records are chained by hashes and never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from asl.core.errors import AslError
+from asl.core.values import Json, compact
+from asl.stores.locks import Locks
+from asl.stores.schema import APPLICATION_ID, UPGRADES, VERSION
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
+
+__all__ = ["FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
+
+LARGE = 64 * 1024
+"""Bytes from which on a value is stored by its content, once."""
+BUSY = 10.0
+"""Seconds to wait for another process that is writing."""
+FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
+"""The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
+
+Write: TypeAlias = tuple[str, tuple[Any, ...]]
+
+
+class StoreError(AslError):
+    """The store cannot be used; the text says why and what to do. Nothing acknowledged is lost."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An execution as the store knows it; times in epoch seconds."""
+
+    number: int
+    name: str
+    workflow: str
+    document: str
+    profile: str
+    express: bool
+    requestor: str | None
+    status: str
+    started: float
+    ended: float | None
+    wake: float | None
+    """When something happens without an answer: a timeout, an escalation."""
+    error: str | None
+    cause: str | None
+    redrives: int
+
+
+_STORED = ", ".join(Stored.__slots__)
+
+
+class SqliteStore:
+    """One store. It may be used by one thread at a time."""
+
+    def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "FULL") -> None:
+        self.path = Path(path)
+        self.reached: Callable[[str], object] = _nothing
+        """Called at each of `FAIL_POINTS`, for tests that end a process there."""
+        self._writes: list[Write] = []
+        self._flushing: Future[None] | None = None
+        self._known: set[bytes] = set()
+        """The hashes of large values that are in the file."""
+        with self._errors():
+            self._file = sqlite3.connect(
+                self.path, isolation_level=None, timeout=BUSY, check_same_thread=False
+            )
+            self._prepare(synchronous)
+        self.locks = Locks(self.path.with_name(self.path.name + ".lock"))
+
+    def _prepare(self, synchronous: str) -> None:
+        if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
+            raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
+        run = self._file.execute
+        run("PRAGMA journal_mode = WAL")
+        run(f"PRAGMA synchronous = {synchronous}")
+        (version,) = run("PRAGMA user_version").fetchone()
+        (application,) = run("PRAGMA application_id").fetchone()
+        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and application != APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database, but no store of executions")
+        if version > VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer version of this program: upgrade it"
+            )
+        if version < VERSION:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        run = self._file.execute
+        run("BEGIN IMMEDIATE")
+        # Another process may have done it since.
+        (version,) = run("PRAGMA user_version").fetchone()
+        for statements in UPGRADES[version:]:
+            for statement in filter(str.strip, statements.split(";")):
+                run(statement)
+        run(f"PRAGMA application_id = {APPLICATION_ID}")
+        run(f"PRAGMA user_version = {VERSION}")
+        run("COMMIT")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Name what SQLite says."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            raise StoreError(f"{self.path}: {error}") from error
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self.path}: {_advice(error)}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreDamaged(
+                f"{self.path} is damaged ({error}): run `asl doctor {self.path}`"
+            ) from error
+
+    def close(self) -> None:
+        """Write what is gathered and close the file."""
+        self.flush()
+        self._file.close()
+        self.locks.close()
+
+    def crash(self) -> None:
+        """Leave the file as a process does that dies: what is gathered is lost."""
+        self._writes.clear()
+        self._file.close()
+        self.locks.close()
+
+    # Writing
+
+    def write(self, statement: str, *values: Any) -> None:
+        """Gather one statement for the next transaction."""
+        self._writes.append((statement, values))
+
+    def flush(self) -> None:
+        """Write all that is gathered in one transaction."""
+        if not self._writes:
+            return
+        writes, self._writes = self._writes, []
+        try:
+            with self._errors():
+                self._commit(writes)
+        except StoreError:
+            self._writes = writes + self._writes  # nothing is lost: it may work the next time
+            raise
+
+    def _flush(self) -> None:
+        """Do it for all that wait for it."""
+        waiting, self._flushing = self._flushing, None
+        assert waiting is not None
+        try:
+            self.flush()
+        except StoreError as error:
+            if not waiting.cancelled():
+                waiting.set_exception(error)
+                waiting.exception()  # seen: who puts the next answer meets the same error
+        else:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def _commit(self, writes: Sequence[Write]) -> None:
+        run = self._file.execute
+        self.reached("commit.begin")
+        run("BEGIN IMMEDIATE")
+        try:
+            for statement, values in writes:
+                run(statement, values)
+            self.reached("commit.written")
+            run("COMMIT")
+        except BaseException:
+            if self._file.in_transaction:
+                run("ROLLBACK")
+            raise
+        self.reached("commit.done")
+
+    def flush_soon(self, loop: AbstractEventLoop) -> Future[None]:
+        """Write what is gathered by the end of this turn of the event loop; awaitable."""
+        if self._flushing is None:
+            self._flushing = loop.create_future()
+            loop.call_soon(self._flush)
+        return self._flushing
+
+    def packed(self, text: str) -> bytes:
+        """Return a value as it is stored: its JSON, or the hash of a large one."""
+        body = text.encode()
+        if len(body) < LARGE:
+            return body
+        key = sha256(body).digest()
+        if key not in self._known:
+            self._known.add(key)
+            self.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", key, body)
+        return b"#" + key
+
+    def unpacked(self, body: bytes | str) -> Json:
+        """Return the value that is stored so."""
+        import json
+
+        if isinstance(body, str):
+            body = body.encode()
+        if body[:1] == b"#":
+            found = self._one("SELECT body FROM blob WHERE hash = ?", body[1:])
+            if found is None or sha256(found[0]).digest() != body[1:]:
+                raise StoreDamaged(f"{self.path}: a large value is missing or was changed")
+            body = found[0]
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise StoreDamaged(f"{self.path}: a stored value is no JSON ({error})") from error
+
+    # Reading
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """Return the rows of a query, with all that is gathered written first."""
+        if self._writes:
+            self.flush()
+        with self._errors():
+            return self._file.execute(statement, values).fetchall()
+
+    def _one(self, statement: str, *values: Any) -> Any:
+        found = self.rows(statement, *values)
+        return found[0] if found else None
+
+    def execution(self, name: str) -> Stored | None:
+        """Return the execution of this name, None where there is none."""
+        found = self._one(f"SELECT {_STORED} FROM execution WHERE name = ?", name)
+        return None if found is None else _stored(found)
+
+    def executions(
+        self, *, status: str | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Stored]:
+        """Return a page of executions, the newest first; *before* is the number of the last one."""
+        last = before if before is not None else 2**62
+        if status is None:
+            found = self.rows(
+                f"SELECT {_STORED} FROM execution WHERE number < ? ORDER BY number DESC LIMIT ?",
+                last,
+                limit,
+            )
+        else:
+            found = self.rows(
+                f"SELECT {_STORED} FROM execution WHERE status = ? AND number < ? "
+                "ORDER BY number DESC LIMIT ?",
+                status,
+                last,
+                limit,
+            )
+        return [_stored(row) for row in found]
+
+    def put_document(self, document: Json) -> str:
+        """Keep a document; return its hash."""
+        body = compact(document).encode()
+        key = sha256(body).hexdigest()
+        self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
+        return key
+
+    def document(self, key: str) -> Json:
+        """Return a document by its hash."""
+        found = self._one("SELECT body FROM document WHERE hash = ?", key)
+        if found is None or sha256(found[0]).hexdigest() != key:
+            raise StoreDamaged(f"{self.path}: the document {key[:12]} is missing or was changed")
+        return self.unpacked(found[0])
+
+
+def _stored(row: Sequence[Any]) -> Stored:
+    values = dict(zip(Stored.__slots__, row, strict=True))
+    values["express"] = bool(values["express"])
+    return Stored(**values)
+
+
+def _advice(error: sqlite3.OperationalError) -> str:
+    text = str(error)
+    if "locked" in text:
+        return f"another program has been writing to it for {BUSY:g} seconds"
+    if "readonly" in text:
+        return "it is read-only: executions cannot be recorded there"
+    if "full" in text:
+        return "the disk is full: nothing more is recorded until there is room"
+    if "unable to open" in text:
+        return "it cannot be opened: does the folder exist, and may it be written to?"
+    return text
+
+
+def _nothing(point: str) -> None:
+    """Go on: nobody wants the process to die here."""

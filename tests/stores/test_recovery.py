@@ -1,0 +1,143 @@
+"""An execution goes on after its process has died, at whatever instant that was."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asl.executions import Store
+
+TASK = {"Type": "Task", "Agent": "Work"}
+INNER = {
+    "StartAt": "One",
+    "States": {
+        "One": {
+            **TASK,
+            "Parameters": {"at": "One", "n.$": "$"},
+            "ResultPath": None,
+            "Next": "Nap",
+        },
+        "Nap": {"Type": "Wait", "Seconds": 5, "Next": "Two"},
+        "Two": {**TASK, "Parameters": {"at": "Two", "n.$": "$"}, "End": True},
+    },
+}
+BRANCH = {
+    "StartAt": "Left",
+    "States": {"Left": {**TASK, "Parameters": {"at": "Left", "n": 0}, "End": True}},
+}
+OTHER = {
+    "StartAt": "Right",
+    "States": {
+        "Right": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "MaxConcurrency": 1,
+            "ItemProcessor": {
+                "StartAt": "Deep",
+                "States": {"Deep": {**TASK, "Parameters": {"at": "Deep", "n.$": "$"}, "End": True}},
+            },
+            "End": True,
+        }
+    },
+}
+DOCUMENT = {
+    "StartAt": "First",
+    "States": {
+        "First": {
+            **TASK,
+            "Parameters": {"at": "First", "n": 0},
+            "ResultPath": "$.first",
+            "Assign": {"seen.$": "$.at"},
+            "Next": "Each",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemProcessor": INNER,
+            "ResultPath": "$.each",
+            "Next": "Both",
+        },
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [BRANCH, OTHER],
+            "ResultPath": "$.both",
+            "Next": "Again",
+        },
+        "Again": {
+            **TASK,
+            "Parameters": {"at": "Again", "n": 0},
+            "Retry": [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 30, "MaxAttempts": 3}],
+            "ResultPath": "$.again",
+            "Next": "Last",
+        },
+        "Last": {"Type": "Pass", "Parameters": {"all.$": "$", "seen.$": "$seen"}, "End": True},
+    },
+}
+INPUT = {"items": [1, 2, 3]}
+
+
+class Died(KeyboardInterrupt):
+    """The process is gone."""
+
+
+class World:
+    """Agents that remember whom they have answered, over the deaths of processes."""
+
+    def __init__(self) -> None:
+        self.answered: list[str] = []
+        self.attempts: dict[str, int] = {}
+
+    def work(self, parameters: dict[str, Any], call: Any) -> Any:
+        key = call.idempotency_key
+        if parameters["at"] == "Again" and call.attempt < 3:
+            self.answered.append(f"{key}#{call.attempt}")
+            from asl import StateError
+
+            raise StateError("Flaky", "again")
+        self.answered.append(f"{key}#{call.attempt}")
+        return {**parameters, "_tokens": 1}
+
+
+def run(path: Path, world: World, die_at: int | None) -> Any:
+    """Run until the end or the *die_at*-th instant; returns the result, None for a death."""
+    store = Store(path, clock="virtual", synchronous="OFF", agents={"Work": world.work})
+    instants = 0
+
+    def reached(point: str) -> None:
+        nonlocal instants
+        instants += 1
+        if instants == die_at:
+            raise Died
+
+    store.file.reached = reached
+    try:
+        result = store.start(DOCUMENT, INPUT, name="it")
+        _ = result.events  # they are read from the file
+        return result
+    except Died:
+        return None
+    finally:
+        store.file.crash()
+
+
+def expected(folder: Path) -> Any:
+    result = run(folder / "whole.db", World(), None)
+    assert result.status == "SUCCEEDED"
+    return result
+
+
+@pytest.mark.parametrize("die_at", range(1, 150, 2))
+def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
+    """Wherever it dies, the result is the same, and no answer that was kept is asked for again."""
+    whole, world = expected(tmp_path), World()
+    first = run(tmp_path / "it.db", world, die_at)
+    result = run(tmp_path / "it.db", world, None) if first is None else first
+    assert result.output == whole.output
+    assert result.usage["tokens"] == whole.usage["tokens"]
+    assert result.visited == whole.visited
+    repeated = len(world.answered) - len(set(world.answered))
+    assert repeated <= 3, "only what was in flight may be asked a second time"
+    store = Store(tmp_path / "it.db")
+    kept = store.result("it")
+    assert [event.type for event in kept.events] == [event.type for event in result.events]
+    store.close()
