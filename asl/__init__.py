@@ -157,10 +157,18 @@ def check(
     this version is reported as information (`EXEC-...`).
     """
     from asl.checks import check as check_document
+    from asl.checks.aws import unreadable
 
+    chosen = _profile(profile)
+    try:
+        loaded = _document(document)
+    except InvalidDocument as refusal:
+        if not chosen.aws:
+            raise
+        raise InvalidDocument(unreadable(refusal.report)) from None
     return check_document(
-        _document(document),
-        _profile(profile),
+        loaded,
+        chosen,
         strict=strict,
         agents=agents,
         resources=resources,

@@ -542,3 +542,47 @@ def test_collected_documents_pass() -> None:
         for name, value in collected()
     }
     assert {name: found for name, found in faults.items() if found} == FROM_ANOTHER_LAYER
+
+
+# JSONata ---------------------------------------------------------------------------------------
+
+READER = {"Resource": "arn:aws:states:::s3:getObject"}
+TWINS: list[tuple[str, tuple[str, ...], Any]] = [
+    ("states:Task", ("TimeoutSeconds",), 5),
+    ("states:Task", ("HeartbeatSeconds",), 5),
+    ("states:Wait", ("Seconds",), 5),
+    ("states:Wait", ("Timestamp",), "2030-01-01T00:00:00Z"),
+    ("states:Map", ("MaxConcurrency",), 5),
+    ("states:Map", ("ToleratedFailureCount",), 5),
+    ("states:Map", ("ToleratedFailurePercentage",), 12.5),
+    ("states:Map", ("Items",), [1]),
+    ("ItemBatcher", ("MaxItemsPerBatch",), 5),
+    ("ItemBatcher", ("MaxInputBytesPerBatch",), 5),
+    ("ItemReader", ("ReaderConfig", "MaxItems"), 5),
+    ("ChoiceRule", ("Condition",), True),
+]
+
+
+@pytest.mark.parametrize(("name", "steps", "literal"), TWINS, ids=lambda value: str(value))
+def test_a_value_may_be_an_expression_instead(
+    name: str, steps: tuple[str, ...], literal: Any
+) -> None:
+    """The literal and a `{% %}` string are both right, any other text is not; hovers say so."""
+    base: dict[str, Any] = dict(READER) if name == "ItemReader" else {}
+    if name.startswith("states:"):
+        base["Type"] = name.removeprefix("states:")
+
+    def accepted(value: Any) -> bool:
+        for step in reversed(steps):
+            value = {step: value}
+        return not broken(name, {**base, **value})
+
+    assert accepted(literal)
+    assert accepted("{% $states.input.n %}")
+    assert accepted("{%\n  $x\n%}")
+    for text in ("$.n", "{% $x", "$x %}", " {% $x %}", "{% $x %}\n"):
+        assert not accepted(text), text
+    schema: Any = REGISTRY.contents(URN + name)
+    for step in steps:
+        schema = schema["properties"][step]
+    assert "{% expression %}" in schema["description"]

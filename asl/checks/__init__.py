@@ -5,6 +5,7 @@ shape comes from the JSON Schemas (`structure`); the rules that need more than o
 are functions, one module per concern.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
 from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, Severity, Wording, place
+from asl.core.diagnostics import Finding, Report, Severity, Wording, place, resolved
 from asl.core.document import Document
 from asl.core.profile import DEFAULT, Profile
 from asl.states import STATE_TYPES
@@ -83,7 +84,9 @@ def check(
     findings = [*document.findings, *_findings(workflow)]
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
-    graded = [_graded(each, profile, strict) for each in dict.fromkeys(findings)]
+    graded = [
+        _graded(_advised(workflow, each), profile, strict) for each in dict.fromkeys(findings)
+    ]
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
     return place(document, [*graded, *unexecuted])
 
@@ -98,6 +101,18 @@ def _findings(workflow: Workflow) -> Iterator[Finding]:
         for finding in rule(workflow):
             if (finding.code, finding.pointer) not in misshapen:
                 yield finding
+
+
+_PLACEHOLDER = re.compile(r"\$\{([^${}]+)\}")
+
+
+def _advised(workflow: Workflow, finding: Finding) -> Finding:
+    """Add what to do about a text that a deployment tool was to fill in."""
+    value = resolved(workflow.value, finding.pointer)
+    match = _PLACEHOLDER.search(value) if type(value) is str and not finding.hint else None
+    if match is None:
+        return finding
+    return replace(finding, hint=f"give the placeholder a value: --var {match[1]}=...")
 
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:

@@ -49,7 +49,9 @@ def adapted(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def unreadable(report: Report) -> Report:
     """Return the report of a text that is no document, with AWS's code for that."""
-    found = tuple(replace(each, aws=AwsDiagnostic(UNREADABLE)) for each in report)
+    source = report.document.source.text if report.document else None
+    code = "MISSING_DESCRIPTION" if source is not None and not source.strip() else UNREADABLE
+    found = tuple(replace(each, aws=AwsDiagnostic(code)) for each in report)
     return Report(found, report.document)
 
 

@@ -174,14 +174,20 @@ def _context(written: Written, query: Query, lead: int) -> Iterator[Finding]:
             "V-JSONATA-03",
             f"{name!r} stands for nothing here: there is no document around an expression",
             written.pointer,
-            "the input is $states.input"
-            if name.startswith("$")
-            else f"write $states.input.{name} for a field of the input, ${name} for a variable",
+            _advice(name),
             aws=Wording(
                 f"Reference to '{name}' {'is' if root else 'at the top level is'} not supported."
             ),
             inside=lead + offset,
         )
+
+
+def _advice(name: str) -> str:
+    if name.startswith("$"):
+        return "the input is $states.input"
+    if name == "States":
+        return "intrinsic functions belong to JSONPath; JSONata has functions of its own"
+    return f"write $states.input.{name} for a field of the input, ${name} for a variable"
 
 
 def _references(workflow: Workflow, written: Written, query: Query, lead: int) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl.checks import check
 from asl.core.aws import location
 from asl.core.diagnostics import Severity
 from asl.core.document import read
+from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS, DEFAULT
 from asl.core.render import render_aws, render_text
 
@@ -206,3 +208,30 @@ def test_aws_severity_of_a_warning() -> None:
     (found,) = json.loads(render_aws(report))["diagnostics"]
     assert report.of(Severity.WARNING)
     assert (found["severity"], found["code"]) == ("WARNING", "POSSIBLY_UNDEFINED_VARIABLE")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{not json", "INVALID_JSON_DESCRIPTION"),
+        ('{"a": 1, "a": 2}', "INVALID_JSON_DESCRIPTION"),
+        ("[]", "INVALID_JSON_DESCRIPTION"),
+        (" \n", "MISSING_DESCRIPTION"),
+    ],
+)
+def test_what_is_no_document_has_a_code_too(text: str, code: str) -> None:
+    """A text that cannot be read is refused with a report that AWS's code stands in."""
+    with pytest.raises(InvalidDocument) as refused:
+        asl.check(text.encode(), profile="aws")
+    assert {each.aws.code for each in refused.value.report} == {code}
+    with pytest.raises(InvalidDocument) as refused:
+        asl.check(text.encode())
+    assert {each.aws for each in refused.value.report} == {None}
+
+
+def test_a_placeholder_that_is_left_says_what_it_waits_for() -> None:
+    """It stays text, so it is neither a number nor an ARN."""
+    document = task(Resource="${Fn}", TimeoutSeconds="${Limit}")
+    hints = {each.pointer: each.hint for each in check(read(document), AWS)}
+    assert hints["/States/S/TimeoutSeconds"] == "give the placeholder a value: --var Limit=..."
+    assert hints["/States/S/Resource"] == "give the placeholder a value: --var Fn=..."
