@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,73 @@ SEED: Json = {
     },
 }
 
+QUERIES: Json = {
+    "QueryLanguage": "JSONata",
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "Items": "{% $states.input.items %}",
+            "ItemSelector": {"n": "{% $states.context.Map.Item.Value %}"},
+            "MaxConcurrency": "{% 2 %}",
+            "ItemReader": {
+                "Resource": "arn:aws:states:::s3:getObject",
+                "ReaderConfig": {
+                    "InputType": "CSV",
+                    "CSVHeaderLocation": "GIVEN",
+                    "CSVHeaders": ["a"],
+                    "MaxItems": "{% 5 %}",
+                },
+                "Arguments": {"Bucket": "b", "Key": "{% $states.input.key %}"},
+            },
+            "ItemBatcher": {"MaxItemsPerBatch": 2, "BatchInput": {"x": "{% $states.input.x %}"}},
+            "ResultWriter": {
+                "Resource": "arn:aws:states:::s3:putObject",
+                "Arguments": {"Bucket": "b", "Prefix": "p"},
+                "WriterConfig": {"OutputType": "JSONL", "Transformation": "FLATTEN"},
+            },
+            "Label": "L",
+            "ToleratedFailurePercentage": 5,
+            "ItemProcessor": {
+                "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+                "StartAt": "Ask",
+                "States": {
+                    "Ask": {
+                        "Type": "Task",
+                        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+                        "Arguments": {"t": "{% $states.context.Task.Token %}"},
+                        "TimeoutSeconds": "{% $states.input.t %}",
+                        "Output": "{% $states.result %}",
+                        "Assign": {"v": "{% $states.result.x %}"},
+                        "Catch": [
+                            {
+                                "ErrorEquals": ["States.ALL"],
+                                "Output": "{% $states.errorOutput %}",
+                                "Next": "Sorry",
+                            }
+                        ],
+                        "Next": "Wait",
+                    },
+                    "Wait": {"Type": "Wait", "Seconds": "{% $v %}", "End": True},
+                    "Sorry": {"Type": "Fail", "Cause": "{% $states.input.Cause %}"},
+                },
+            },
+            "Output": {"all": ["{% $states.result %}", 1]},
+            "Next": "Which",
+        },
+        "Which": {
+            "Type": "Choice",
+            "Choices": [
+                {"Condition": "{% $count($states.input.all) > 1 %}", "Next": "Done"},
+                {"Condition": False, "Assign": {"w": 1}, "Output": "{% 1 %}", "Next": "Done"},
+            ],
+            "Default": "Done",
+        },
+        "Done": {"Type": "Succeed", "Output": "{% $states.input %}"},
+    },
+}
+SEEDS = (SEED, QUERIES)
+
 Place = tuple[str | int, ...]
 
 
@@ -81,12 +149,15 @@ def names(value: Json) -> set[str]:
 
 
 NAMES = sorted(
-    names(SEED) | {"Iterator", "QueryLanguage", "Budget", "Variable.$", "Error", "Items"}
+    names(SEED)
+    | names(QUERIES)
+    | {"Iterator", "QueryLanguage", "Budget", "Variable.$", "Error", "Items"}
 )
 SCALARS = st.sampled_from(
     [
         *(None, True, False, 0, -1, 1.5, 10**400, 1e300, "", "n" * 81, "\\", "{{x}}", "JSONata"),
         *("$", "$.a[*]", "$$", "$v", "States.ALL", "States.Format('{}')", "{% 1 %}"),
+        *("{%", "{%%}", "{% a.b %}", "{% $f(1) %}", "{% $states.result %}", "{% ( %}", "${P}"),
         "2030-02-30T00:00:00Z",
     ]
 ) | st.text(max_size=8)
@@ -102,8 +173,8 @@ VALUES = st.recursive(
 
 @st.composite
 def documents(draw: st.DrawFn) -> Json:
-    """The seed with a few values replaced, renamed, added or removed."""
-    document = copy.deepcopy(SEED)
+    """A seed with a few values replaced, renamed, added or removed."""
+    document = copy.deepcopy(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(1, 3))):
         choices = [place for place in places(document) if place]
         if not choices:
@@ -127,9 +198,11 @@ def documents(draw: st.DrawFn) -> Json:
 profiles = st.sampled_from(list(PROFILES.values()))
 
 
-def test_the_seed_is_sound() -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_seeds_are_sound(seed: Json) -> None:
     """What the laws start from has no errors."""
-    assert check(Document(SEED, Source(None)), for_run=True).ok
+    report = check(Document(seed, Source(None)), for_run=True)
+    assert report.ok, report.errors
 
 
 @given(documents(), profiles, st.booleans())
