@@ -10,7 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
-from asl.core.values import Json, detached
+from asl.core.values import Json, compact, detached
 from asl.stores.sqlite import SqliteStore, Stored
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Store:
         self.clock = _clock(clock)
         self.bindings = bindings
         self._programs: dict[tuple[str, str], Program] = {}
+        self._at_work: set[int] = set()
         self._last = 0
 
     def close(self) -> None:
@@ -144,12 +145,13 @@ class Store:
         data = {} if data is None else detached(data)
         name = name or os.urandom(16).hex()
         with self._locked(name):
-            document = self.file.put_document(program.document)
+            document = sha256(compact(program.document).encode()).hexdigest()
             known = self.file.execution(name)
             if known is not None:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
             self._programs[document, program.profile.name] = program
+            self.file.put_document(document, program.document)
             stored, journal = self._create(name, program, document, data, express, requestor)
             return await self._run(stored, program, data, journal, bindings, in_event_loop)
 
@@ -163,7 +165,6 @@ class Store:
         requestor: str | None,
     ) -> tuple[Stored, SqliteJournal]:
         import asl
-        from asl.core.values import compact
         from asl.stores.journal import SqliteJournal
 
         number = self._last = max(self._last + 1, (time_ns() // 1000 << 10) + os.getpid() % 1024)
@@ -258,12 +259,36 @@ class Store:
     def _locked(self, name: str) -> Iterator[None]:
         """Keep other processes from an execution; its lock ends with this one."""
         place = int.from_bytes(sha256(name.encode()).digest()[:7])
-        if not self.file.locks.take(place):
-            raise ExecutionBusy(f"another process is at work on the execution {name!r}")
+        if place in self._at_work or not self.file.locks.take(place):
+            raise ExecutionBusy(f"somebody else is at work on the execution {name!r}")
+        self._at_work.add(place)
         try:
             yield
         finally:
+            self._at_work.discard(place)
             self.file.locks.leave(place)
+
+    def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
+        """End an execution that nobody is at work on; its status becomes ABORTED.
+
+        Raises ExecutionNotFound, ExecutionBusy, and AslError for one that has ended already.
+        """
+        from asl.stores.journal import SqliteJournal
+
+        name = self.get(name).name
+        with self._locked(name):
+            stored = self.get(name)
+            if stored.status in FINAL:
+                raise AslError(f"the execution {name!r} has ended already: {stored.status}")
+            journal = SqliteJournal(self.file, stored.number, b"")
+            journal.put_end("ABORTED", self.clock.now(), None, error, cause)
+            self.file.flush()
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one."""
+        from asl.stores.doctor import faults
+
+        return faults(self.file)
 
     # Looking
 
@@ -286,6 +311,7 @@ class Store:
         return self._result(known, self._program(known))
 
     def _input(self, stored: Stored) -> Json:
+        """Return the input; what is gathered is written first, for it may stand there."""
         return self._column(stored, "input")
 
     def _column(self, stored: Stored, column: str) -> Json:

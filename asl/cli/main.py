@@ -19,6 +19,10 @@ COMMANDS = {
     "check": "Say what is wrong with documents, and where.",
     "test-state": "Run one state alone, as AWS's TestState does.",
     "test": "Run conformance cases, or cases of your own.",
+    "ls": "List the executions of a store.",
+    "show": "Show an execution of a store and its history.",
+    "stop": "End an execution of a store that waits.",
+    "doctor": "Say whether a store is whole.",
     "explain": "Explain a rule, by its code.",
     "schema": "Print the JSON Schema of documents.",
 }

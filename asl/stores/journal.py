@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asl.core.values import Json, compact
+from asl.stores.schema import LARGE
 
 if TYPE_CHECKING:
     from asl.stores.sqlite import SqliteStore
@@ -64,7 +65,7 @@ class SqliteJournal:
         """Yield path and JSON of the records that were there at first, in order."""
         query = "SELECT path, body FROM record WHERE execution = ? AND number <= ? ORDER BY number"
         for path, body in self.store.rows(query, self.number, self.found):
-            yield path, self.store.unpacked(body)
+            yield path, [self._whole(slot) for slot in self.store.unpacked(body)]
 
     def put_position(self, path: str, position: Json) -> None:
         """Keep where a machine stands; its earlier answers, and all below it, are past."""
@@ -87,10 +88,26 @@ class SqliteJournal:
 
     def put_record(self, path: str, record: Json) -> None:
         """Append a record, chained to the one before it."""
-        body = self.store.packed(compact(record))
+        text = compact(record)
+        if len(text) >= LARGE:
+            text = compact([self._large(slot) for slot in record])
+        body = self.store.packed(text)
         self.records += 1
         self.chain = sha256(self.chain + path.encode() + b"\n" + body).digest()
         self.store.write(RECORD, self.number, self.records, path, body, self.chain)
+
+    def _large(self, slot: Json) -> Json:
+        """Refer to a large value instead of repeating it in every record."""
+        if type(slot) is dict and "json" in slot:
+            body = self.store.packed(compact(slot["json"]))
+            if body[:1] == b"#":
+                return {"large": body[1:].hex()}
+        return slot
+
+    def _whole(self, slot: Json) -> Json:
+        if type(slot) is dict and "large" in slot:
+            return {"json": self.store.unpacked(b"#" + bytes.fromhex(slot["large"]))}
+        return slot
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""

@@ -1,6 +1,9 @@
 """The tables of a store and their versions; a version is reached by one upgrade from the last."""
 
-__all__ = ["APPLICATION_ID", "UPGRADES", "VERSION"]
+__all__ = ["APPLICATION_ID", "LARGE", "UPGRADES", "VERSION"]
+
+LARGE = 64 * 1024
+"""Bytes from which on a value is stored by its content, once."""
 
 APPLICATION_ID = 0x41534C31
 """`ASL1`: marks a SQLite file as a store of ours."""

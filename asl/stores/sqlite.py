@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import AslError
 from asl.core.values import Json, compact
 from asl.stores.locks import Locks
-from asl.stores.schema import APPLICATION_ID, UPGRADES, VERSION
+from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 __all__ = ["FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
 
-LARGE = 64 * 1024
-"""Bytes from which on a value is stored by its content, once."""
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
@@ -238,7 +236,9 @@ class SqliteStore:
 
     def execution(self, name: str) -> Stored | None:
         """Return the execution of this name, None where there is none."""
-        found = self._one(f"SELECT {_STORED} FROM execution WHERE name = ?", name)
+        query = f"SELECT {_STORED} FROM execution WHERE name = ?"
+        with self._errors():
+            found = self._file.execute(query, (name,)).fetchone()
         return None if found is None else _stored(found)
 
     def executions(
@@ -262,12 +262,10 @@ class SqliteStore:
             )
         return [_stored(row) for row in found]
 
-    def put_document(self, document: Json) -> str:
-        """Keep a document; return its hash."""
+    def put_document(self, key: str, document: Json) -> None:
+        """Keep a document under its hash."""
         body = compact(document).encode()
-        key = sha256(body).hexdigest()
         self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
-        return key
 
     def document(self, key: str) -> Json:
         """Return a document by its hash."""

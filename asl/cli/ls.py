@@ -1,0 +1,40 @@
+"""`asl ls`: the executions of a store, the newest first."""
+
+import sys
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.cli.stores import STORE, opened
+from asl.expr.times import format_timestamp
+
+__all__ = ["command"]
+
+STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+COLOURS = {"SUCCEEDED": "green", "FAILED": "red", "TIMED_OUT": "red", "PAUSED": "yellow"}
+
+
+@click.command("ls")
+@STORE
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only these.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+def command(store_file: str | None, status: str | None, limit: int, as_json: bool) -> Exit:
+    """List the executions of a store, the newest first."""
+    with opened(store_file) as store:
+        rows = store.executions(status=status and status.upper(), limit=limit)
+    coloured = streams.colour(sys.stdout)
+    width = max((len(each.name) for each in rows), default=0)
+    for each in rows:
+        started = format_timestamp(each.started)
+        if as_json:
+            fields = {"name": each.name, "workflow": each.workflow, "status": each.status}
+            streams.result(streams.as_text({**fields, "started": started}))
+            continue
+        label = f"{each.status:<9}"
+        if coloured:
+            label = click.style(label, fg=COLOURS.get(each.status))
+        why = f"  {each.error}" if each.error else ""
+        streams.result(f"{each.name:<{width}}  {label}  {started}  {each.workflow}{why}")
+    return Exit.OK

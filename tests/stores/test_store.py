@@ -1,0 +1,216 @@
+"""What a store promises beside recovery: names, exclusion, a word for all that is wrong."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.stores.sqlite import SqliteStore
+
+DOCUMENT = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Task", "Agent": "W", "ResultPath": "$.a", "Next": "B"},
+        "B": {"Type": "Task", "Agent": "W", "ResultPath": "$.b", "Next": "C"},
+        "C": {"Type": "Pass", "Next": "D"},
+        "D": {"Type": "Task", "Agent": "W", "ResultPath": "$.d", "End": True},
+    },
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def opened(path: Path, **bindings: Any) -> asl.Store:
+    return asl.open_store(path, clock="virtual", **{"agents": {"W": lambda data: 1}, **bindings})
+
+
+def test_an_execution_can_be_read_after_its_process(path: Path) -> None:
+    """Output, usage, visited states and events are those of the run."""
+    with opened(path, agents={"W": lambda data: {"_tokens": 3}}) as store:
+        ran = store.start(DOCUMENT, {"n": 1}, name="one")
+        events = [event.to_json() for event in ran.events]
+    with opened(path) as store:
+        kept = store.result("one")
+        assert (kept.status, kept.output) == ("SUCCEEDED", ran.output)
+        assert kept.usage == ran.usage
+        assert kept.visited == ["A", "B", "C", "D"]
+        assert [event.to_json() for event in kept.events] == events
+
+
+def test_a_failure_can_be_read_after_its_process(path: Path) -> None:
+    """Error and cause are those of the run."""
+    document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "InputPath": "$.x", "End": True}}}
+    with opened(path) as store:
+        ran = store.start(document, {}, name="one")
+    with opened(path) as store:
+        kept = store.result("one")
+        assert (kept.status, kept.error, kept.cause) == ("FAILED", ran.error, ran.cause)
+
+
+def test_starting_twice_is_starting_once(path: Path) -> None:
+    """The same name, document and input: what came of it, and no agent is called again."""
+    calls: list[Any] = []
+    with opened(path, agents={"W": calls.append}) as store:
+        first = store.start(DOCUMENT, {"n": 1}, name="one")
+        again = store.start(DOCUMENT, {"n": 1}, name="one")
+    assert again.output == first.output
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("other", [(DOCUMENT, {"n": 2}), ({**DOCUMENT, "Comment": "x"}, {"n": 1})])
+def test_a_name_belongs_to_one_document_and_input(path: Path, other: Any) -> None:
+    """Anything else under the name is refused."""
+    with opened(path) as store:
+        store.start(DOCUMENT, {"n": 1}, name="one")
+        with pytest.raises(asl.ExecutionExists):
+            store.start(*other, name="one")
+
+
+def test_two_stores_exclude_each_other_per_execution(path: Path) -> None:
+    """While one is at work on an execution, the other cannot touch it, but any other one."""
+    with opened(path) as second:
+
+        def meddle(data: Any) -> Any:
+            with pytest.raises(asl.ExecutionBusy):
+                second.start(DOCUMENT, {}, name="one")
+            return second.start(DOCUMENT, {}, name="two").status
+
+        with opened(path, agents={"W": meddle}) as first:
+            assert first.start(DOCUMENT, {}, name="one").status == "SUCCEEDED"
+
+
+def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
+    """Three tasks, four transactions: what an effect leaves is written with the next one."""
+    commits: list[str] = []
+    with opened(path) as store:
+        store.file.reached = commits.append
+        store.start(DOCUMENT, {}, name="one")
+    assert commits.count("commit.done") == 4
+
+
+def test_executions_at_the_same_time_share_their_commits(path: Path) -> None:
+    """Thirty executions of three tasks need far fewer transactions than tasks."""
+
+    async def answer(data: Any) -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    async def all_at_once(store: asl.Store) -> list[Any]:
+        starts = (store.astart(DOCUMENT, {}, name=f"n{i}") for i in range(30))
+        return await asyncio.gather(*starts)
+
+    commits: list[str] = []
+    with asl.open_store(path, agents={"W": answer}) as store:
+        store.file.reached = commits.append
+        results = asyncio.run(all_at_once(store))
+    assert {result.status for result in results} == {"SUCCEEDED"}
+    assert commits.count("commit.done") < 30
+
+
+def test_the_newest_execution_is_listed_first(path: Path) -> None:
+    """Pages go on where the last one ended."""
+    with opened(path) as store:
+        for name in ("a", "b", "c"):
+            store.start(DOCUMENT, {}, name=name)
+        first = store.executions(limit=2)
+        assert [each.name for each in first] == ["c", "b"]
+        assert [each.name for each in store.executions(before=first[-1].number)] == ["a"]
+        assert store.executions(status="FAILED") == []
+
+
+def test_a_large_value_is_stored_once(path: Path) -> None:
+    """Whoever refers to it: positions, answers and records of the history."""
+    task = {"Type": "Task", "Agent": "W", "ResultPath": None}
+    states = {"A": {**task, "Next": "B"}, "B": {**task, "Next": "C"}, "C": {"Type": "Succeed"}}
+    with opened(path) as store:
+        store.start({"StartAt": "A", "States": states}, {"text": "x" * 300_000}, name="one")
+        assert store.result("one").output["text"] == "x" * 300_000
+        assert len(store.result("one").events) == 12
+    assert path.stat().st_size < 2 * 300_000
+
+
+def test_an_aborted_execution_is_over(path: Path) -> None:
+    """What has ended cannot be stopped."""
+    with opened(path) as store:
+        store.start(DOCUMENT, {}, name="one")
+        with pytest.raises(asl.AslError, match="ended already: SUCCEEDED"):
+            store.stop("one")
+
+
+def test_an_unknown_name_is_said(path: Path) -> None:
+    """The message names it and the file."""
+    with opened(path) as store, pytest.raises(asl.ExecutionNotFound, match="'nobody' in"):
+        store.resume("nobody")
+
+
+# Files that are no store, or no whole one
+
+
+def test_a_file_of_something_else_is_refused(path: Path) -> None:
+    """A text is damage, a database of others is not ours."""
+    path.write_text("this is no database at all, but long enough to have a header of one" * 10)
+    with pytest.raises(asl.StoreDamaged):
+        opened(path)
+    path.unlink()
+    sqlite3.connect(path).execute("CREATE TABLE theirs (x)").connection.close()
+    with pytest.raises(asl.StoreError, match="no store of executions"):
+        opened(path)
+
+
+def test_a_newer_store_is_refused(path: Path) -> None:
+    """It says what to do."""
+    opened(path).close()
+    file = sqlite3.connect(path)
+    file.execute("PRAGMA user_version = 99")
+    file.close()
+    with pytest.raises(asl.StoreError, match="newer version"):
+        opened(path)
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """The message asks for the folder."""
+    with pytest.raises(asl.StoreError, match="does the folder exist"):
+        opened(tmp_path / "no" / "runs.db")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (
+            "UPDATE record SET body = CAST('[]' AS BLOB) WHERE number = 2",
+            "record 2 of the history was changed",
+        ),
+        ("DELETE FROM record WHERE number = 2", "record 2 of the history is missing"),
+        ("UPDATE document SET body = CAST('{}' AS BLOB)", "is missing or was changed"),
+        ("DELETE FROM execution", "belong to no execution"),
+    ],
+)
+def test_the_doctor_finds_what_was_changed(path: Path, change: str, fault: str) -> None:
+    """A whole store has no fault; each change behind our back is one."""
+    with opened(path) as store:
+        store.start(DOCUMENT, {}, name="one")
+        assert list(store.faults()) == []
+        store.file.write(change)
+        store.file.flush()
+        assert any(fault in said for said in store.faults())
+
+
+def test_a_failed_write_loses_nothing(path: Path) -> None:
+    """What could not be written is written the next time."""
+    file = SqliteStore(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    file._file.execute("PRAGMA busy_timeout = 0")
+    file.write("INSERT INTO document VALUES ('h', 'b')")
+    with pytest.raises(asl.StoreError, match="another program"):
+        file.flush()
+    other.execute("ROLLBACK")
+    assert file.rows("SELECT hash FROM document") == [("h",)]
+    other.close()
+    file.close()
