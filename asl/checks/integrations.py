@@ -10,7 +10,6 @@ from asl.checks import expressions, queries
 from asl.checks.workflow import Workflow, text
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
-from asl.expr.jsonata import expression
 from asl.states.base import Node
 
 __all__ = ["check", "check_task"]
@@ -89,7 +88,7 @@ def _tokens(node: Node) -> Iterator[str]:
     """Yield the places of what is sent with the token; the whole context object has it too."""
     if node.query_language == "JSONata":
         for written in queries.queries_of(node):
-            source = expression(written.text)
+            source = written.source
             if source is not None and "Token" in source and "$states.context" in source:
                 yield written.pointer
         return

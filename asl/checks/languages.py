@@ -14,7 +14,7 @@ from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
-__all__ = ["check", "other_language"]
+__all__ = ["check", "is_jsonata", "other_language"]
 
 JSONPATH_ONLY = frozenset(
     {
@@ -135,17 +135,18 @@ def other_language(field: str, node: Node, pointer: str) -> Finding:
 
 def _numbers(node: Node) -> Iterator[Finding]:
     for field, rule in _NUMBERS.items():
-        if _is_jsonata(node.value.get(field)):
+        if is_jsonata(node.value.get(field)):
             words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
             message = f"{field!r} is computed by JSONata only"
             yield Finding(rule, message, node.at(field), aws=Wording(words))
     for steps, fields in _BLOCK_NUMBERS:
         for field in fields:
-            if _is_jsonata(below(node.value, *steps).get(field)):
+            if is_jsonata(below(node.value, *steps).get(field)):
                 message = f"{field!r} is computed by JSONata only"
                 wording = Wording(aws.expected("integer"))
                 yield Finding("V-MAP-10", message, node.at(*steps, field), aws=wording)
 
 
-def _is_jsonata(value: Json) -> bool:
+def is_jsonata(value: Json) -> bool:
+    """Whether a value is a string that a JSONata state would evaluate."""
     return type(value) is str and value.startswith("{%") and value.endswith("%}")

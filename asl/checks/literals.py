@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from asl.checks import queries
+from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Workflow, objects
 from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.values import Json
-from asl.expr.jsonata import expression
 from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
@@ -51,7 +51,7 @@ def _in_jsonpath(node: Node) -> Iterator[Finding]:
 
 def _template(template: Json, pointer: str) -> Iterator[Finding]:
     for place, key, text in _literals(template, pointer):
-        if expression(text) is not None:
+        if is_jsonata(text):
             yield Finding(
                 "V-ST-11",
                 "JSONata is evaluated in JSONata states only, so this stays text",

@@ -1,18 +1,23 @@
 """Every expression of the JSONata states: that it can be read and suits its place.
 
-V-JSONATA-*. Specification 3.6.
+V-JSONATA-*. Specification 3.6. The query language itself is imported with the first expression.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from asl.checks.workflow import Workflow, below, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.jsonata import DELIMITERS, Query, expression, parse
 from asl.states.base import Node
+
+if TYPE_CHECKING:
+    from asl.expr.jsonata import Query
 
 __all__ = ["Written", "check", "queries_of", "read"]
 
@@ -64,6 +69,20 @@ class Written:
     text: str
     members: frozenset[str]
     wanted: str | None = None
+
+    @property
+    def source(self) -> str | None:
+        """What stands between the delimiters, None for a string that is no expression."""
+        from asl.expr.jsonata import expression
+
+        return expression(self.text)
+
+    @property
+    def lead(self) -> int:
+        """How many characters stand before the source."""
+        from asl.expr.jsonata import DELIMITERS
+
+        return self.text.index(self.source or "", len(DELIMITERS[0]))
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -120,6 +139,8 @@ def _strings(
 
 def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
     """Return an expression parsed, or why it cannot be; each text is parsed once."""
+    from asl.expr.jsonata import parse
+
     known = workflow.queries.get(source)
     if known is None:
         try:
@@ -131,13 +152,12 @@ def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
 
 
 def _judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
-    source = expression(written.text)
+    source = written.source
     if source is None:
         if written.wanted is None or written.wanted == "string":
             yield from _delimiters(written)
         return
-    lead = written.text.index(source, len(DELIMITERS[0]))
-    query = read(workflow, source)
+    query, lead = read(workflow, source), written.lead
     if isinstance(query, ExpressionFault):
         # AWS gives the words of JSONata without its code (recorded).
         words = Wording(query.message.partition(": ")[2])
@@ -152,6 +172,8 @@ def _judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
 
 
 def _delimiters(written: Written) -> Iterator[Finding]:
+    from asl.expr.jsonata import DELIMITERS
+
     opening, closing = DELIMITERS
     opened, closed = written.text.startswith(opening), written.text.endswith(closing)
     if opened is not closed:
@@ -244,5 +266,5 @@ def _constant(written: Written, query: Query) -> Iterator[Finding]:
             "V-JSONATA-06",
             f"the value must be of type {written.wanted}, and this is always of type {found}",
             written.pointer,
-            inside=written.text.index(query.source) if query.source else None,
+            inside=written.lead,
         )

@@ -9,7 +9,6 @@ from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import paths_in
-from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 
@@ -182,14 +181,13 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
 
 def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
     for each in queries.queries_of(node):
-        source = expression(each.text)
+        source = each.source
         query = None if source is None or workflow.open(source) else queries.read(workflow, source)
         if query is None or isinstance(query, ExpressionFault):
             continue
-        lead = each.text.index(query.source, 2)
         first = {reference.name: reference.offset for reference in reversed(query.references)}
         for name in sorted(query.variables, key=first.__getitem__):
-            yield name, each.pointer, lead + first[name]
+            yield name, each.pointer, each.lead + first[name]
 
 
 def _reads(

@@ -6,14 +6,17 @@ left out of the walk; the schemas report it.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.expr.jsonata import Query
 from asl.states.base import Node
 from asl.states.distributed import FIELDS as DISTRIBUTING
+
+if TYPE_CHECKING:
+    from asl.expr.jsonata import Query
 
 __all__ = ["Scope", "Suggestions", "Workflow", "below", "entries", "objects", "taken_apart", "text"]
 
@@ -51,7 +54,7 @@ class Workflow:
     agents: Collection[str] | None = None
     resources: Collection[str] | None = None
     express: bool = False
-    queries: dict[str, Query | ExpressionFault] = field(default_factory=dict)
+    queries: "dict[str, Query | ExpressionFault]" = field(default_factory=dict)
     """The JSONata expressions read so far, by their text."""
 
     @property

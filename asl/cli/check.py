@@ -1,7 +1,7 @@
 """`asl check`: everything that is wrong with documents."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -10,7 +10,7 @@ from asl.cli.arguments import PROFILE, Origin, named, origin_options, read_docum
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import DocumentNotFound, InvalidDocument
-from asl.core.profile import PROFILES
+from asl.core.profile import PROFILES, Profile
 from asl.core.render import RENDERERS, render_text
 
 __all__ = ["command"]
@@ -36,6 +36,7 @@ __all__ = ["command"]
     multiple=True,
     help="Agents file: warn about names that it does not bind.",
 )
+@click.option("--express", is_flag=True, help="Check for an express execution (--profile aws).")
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors, if there are any.")
 def command(
     documents: tuple[str, ...],
@@ -44,6 +45,7 @@ def command(
     strict: bool,
     format_: str,
     agent_files: tuple[str, ...],
+    express: bool,
     quiet: bool,
 ) -> Exit:
     """Say what is wrong with documents, and where.
@@ -61,7 +63,8 @@ def command(
     missing = []
     for name in documents:
         try:
-            reports += _reports(name, origin, profile, strict, agents, resources)
+            settings = {"strict": strict, "express": express}
+            reports += _reports(name, origin, PROFILES[profile], agents, resources, settings)
         except DocumentNotFound as error:
             missing.append(error)
     shown = [_errors_only(each) for each in reports] if quiet else reports
@@ -77,10 +80,10 @@ def command(
 def _reports(
     name: str,
     origin: Origin,
-    profile: str,
-    strict: bool,
+    profile: Profile,
     agents: frozenset[str] | None,
     resources: frozenset[str] | None,
+    settings: Mapping[str, bool],
 ) -> Iterator[Report]:
     from asl.checks import check
     from asl.checks.aws import unreadable
@@ -91,9 +94,9 @@ def _reports(
         documents = [refusal]
     for each in documents:
         if isinstance(each, InvalidDocument):
-            yield unreadable(each.report) if PROFILES[profile].aws else each.report
+            yield unreadable(each.report) if profile.aws else each.report
         else:
-            yield check(each, PROFILES[profile], strict=strict, agents=agents, resources=resources)
+            yield check(each, profile, agents=agents, resources=resources, **settings)
 
 
 def _errors_only(report: Report) -> Report:

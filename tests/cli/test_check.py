@@ -102,3 +102,44 @@ def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None
     done = asl("check", "later.json")
     assert done.exit_code == 0
     assert "info EXEC-01" in done.stdout
+
+
+JOB = {
+    "StartAt": "A",
+    "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "End": True}},
+}
+
+
+def test_an_express_workflow_is_asked_for(asl: Asl, folder: Path) -> None:
+    """AWS refuses a job there, and says so in its own words."""
+    (folder / "job.json").write_text(json.dumps(JOB))
+    assert asl("check", "job.json", "--profile", "aws").exit_code == 0
+    done = asl("check", "job.json", "--profile", "aws", "--express")
+    assert done.exit_code == 3
+    assert (
+        "= aws: SCHEMA_VALIDATION_FAILED: Express state machine does not support '.sync' service "
+        "integration at /States/A/Resource" in done.stdout
+    )
+
+
+def test_the_answer_of_aws_can_be_had(asl: Asl, folder: Path) -> None:
+    """`--format aws` has its fields; it needs the profile."""
+    (folder / "empty.json").write_text("{}")
+    done = asl("check", "empty.json", "--profile", "aws", "--format", "aws")
+    assert json.loads(done.stdout) == {
+        "result": "FAIL",
+        "diagnostics": [
+            {
+                "severity": "ERROR",
+                "code": "SCHEMA_VALIDATION_FAILED",
+                "message": "These fields are required: [States, StartAt]",
+                "location": "/",
+            }
+        ],
+    }
+    done = asl("check", "pass.asl.json", "--profile", "aws", "--format", "aws")
+    assert json.loads(done.stdout) == {"result": "OK", "diagnostics": []}
+    (folder / "broken.json").write_text("{not json")
+    done = asl("check", "broken.json", "--profile", "aws", "--format", "aws")
+    assert json.loads(done.stdout)["diagnostics"][0]["code"] == "INVALID_JSON_DESCRIPTION"
+    assert asl("check", "empty.json", "--format", "aws").exit_code == 2
