@@ -247,7 +247,8 @@ def run(
 
     program = _program(workflow, profile, ignore_blocks)
     _check_name(name)
-    services = _services(tokens, workflows, program.profile, ignore_blocks)
+    services = _services(program, tokens, workflows, ignore_blocks)
+    services.prices = _prices(prices)
     registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     _refuse_running_loop()
@@ -260,7 +261,7 @@ def run(
             name=name,
             express=express,
             foreign=True,
-            prices=_prices(prices),
+            prices=services.prices,
             buckets=_buckets(buckets),
             listener=listener,
             services=services,
@@ -328,7 +329,8 @@ async def arun(
 
     program = _program(workflow, profile, ignore_blocks)
     _check_name(name)
-    services = _services(tokens, workflows, program.profile, ignore_blocks)
+    services = _services(program, tokens, workflows, ignore_blocks)
+    services.prices = _prices(prices)
     registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
@@ -340,7 +342,7 @@ async def arun(
         name=name,
         express=express,
         foreign=True,
-        prices=_prices(prices),
+        prices=services.prices,
         buckets=_buckets(buckets),
         listener=listener,
         in_event_loop=in_event_loop,
@@ -403,11 +405,11 @@ def test_state(
     A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
     for a definition with errors, and AslError for other misuse.
     """
+    from asl.hosts.services import Services
     from asl.hosts.trial import tested
 
     loaded, chosen_profile = _document(definition), _profile(profile)
-    services = _services(None, None, chosen_profile, False)
-    registry = _registry(agents, resources, None, services)
+    registry = _registry(agents, resources, None, Services())
     chosen = _clock(clock)
     _refuse_running_loop()
     return tested(
@@ -494,9 +496,9 @@ def _clock(clock: str | Clock) -> Clock:
 
 
 def _services(
+    program: Program,
     tokens: TaskTokens | None,
     workflows: Mapping[str, Program | Document | What] | None,
-    profile: Profile,
     ignore_blocks: bool,
 ) -> Services:
     """Gather what a run offers to its states; what they may start is compiled as the run's own."""
@@ -509,15 +511,16 @@ def _services(
         if not isinstance(tokens, TaskTokens):
             raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
     if workflows is None:
-        return Services(tokens)
+        return Services(program, tokens)
     if not isinstance(workflows, Mapping):
         raise AslError(f"workflows are a mapping from names to documents, not {workflows!r}")
     return Services(
+        program,
         tokens,
         {
             name: workflow
             if isinstance(workflow, Program)
-            else compile(workflow, profile=profile, ignore_blocks=ignore_blocks)
+            else compile(workflow, profile=program.profile, ignore_blocks=ignore_blocks)
             for name, workflow in workflows.items()
         },
     )

@@ -228,7 +228,8 @@ class Store:
         from asl.hosts.run import execute
 
         given = {**self.bindings, **bindings}
-        services = _services(given.get("tokens"), given.get("workflows"), program.profile, False)
+        services = _services(program, given.get("tokens"), given.get("workflows"), False)
+        services.prices = _prices(given.get("prices"))
         registry = _registry(
             given.get("agents"), given.get("resources"), given.get("mocks"), services
         )
@@ -240,7 +241,7 @@ class Store:
             name=stored.name,
             express=stored.express,
             foreign=True,
-            prices=_prices(given.get("prices")),
+            prices=services.prices,
             buckets=_buckets(given.get("buckets")),
             listener=given.get("listener"),
             in_event_loop=in_event_loop,

@@ -19,7 +19,9 @@ class Result:
     """What an execution came to (Specification 1.3). Events are expanded when they are read.
 
     `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED` or `PAUSED`; `output` is there only
-    when it succeeded; `error` and `cause` are None where the workflow gave none.
+    when it succeeded; `error` and `cause` are None where the workflow gave none. `started` are the
+    results of the executions that states have started, in the order of their starts; those that
+    were cut short have none.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Result:
         self.ended = ended
         self.output = output
         self._failure = failure
+        self.started: tuple[Result, ...] = ()
 
     @property
     def records(self) -> Iterator[Record]:

@@ -38,12 +38,17 @@ class Callback:
         """Call the handler, drop what it answers, and return the answer to the token."""
         assert call is not None
         host = self.host
-        with host.desk().waiting(call, host.clock) as wait:
+        with host.serving().desk.waiting(call, host.clock) as wait:
             taken = await host.reach(self.handler, payload, call)
             host.advance(call.at, "Submitted", _shown(taken, host.limit))
-            if not (wait.answer.done() or call.limited or host.answerable(self.handler)):
+            if not (wait.answer.done() or self._can_end(call)):
                 raise Raised("States.Timeout", _unanswered(call))
             return await _answered(wait, call)
+
+    def _can_end(self, call: Call) -> bool:
+        """Whether there is anybody who could answer, or a limit to the waiting."""
+        limited = call.limited or self.host.deadline is not None
+        return limited or self.handler.takes_call or self.host.serving().answerable()
 
     async def close(self) -> None:
         """The host closes the handler."""
@@ -64,8 +69,9 @@ class Polled(Service):
             caller.heartbeat()
             host.advance(caller.at, "Started", {} if worker is None else {"workerName": worker})
 
-        with host.desk().waiting(call, host.clock) as wait:
-            host.desk().offer(self.activity, wait, payload, begun)
+        desk = host.serving().desk
+        with desk.waiting(call, host.clock) as wait:
+            desk.offer(self.activity, wait, payload, begun)
             return await _answered(wait, call)
 
 
@@ -78,7 +84,7 @@ class Answer(Service):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Answer at the desk of the run."""
         assert call is not None
-        desk = host_of(call).desk()
+        desk = host_of(call).serving().desk
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
         try:

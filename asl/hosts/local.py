@@ -7,7 +7,6 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from functools import cached_property
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +18,6 @@ from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
-from asl.program import Program
 from asl.states.host import (
     Expired,
     Fan,
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
     from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
-    from asl.engine.result import Result
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
 
@@ -98,36 +95,30 @@ class LocalHost:
     """How many executions have started one another down to this one."""
     machine = staticmethod(interpret)
     """Runs one machine."""
-    _run: LocalHost | None = None
-    _own_tokens: TaskTokens | None = None
+    services: Services | None = None
+    """What the run offers to its states beside agents, if anybody has asked for it."""
+    first: LocalHost | None = None
+    """The host of the execution with which the run began, None for that one itself."""
 
     def __init__(
         self,
-        program: Program,
         find: Find,
         clock: Clock,
+        limit: int,
         deadline: float | None = None,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
-        services: Services | None = None,
-        parent: LocalHost | None = None,
     ) -> None:
-        self.program = program
         self.find = find
         self.clock = clock
         self.now = clock.now
-        self.limit = program.profile.max_payload
+        self.limit = limit
         """Bytes that an agent's answer may have."""
         self.deadline = deadline
         self.buckets = buckets
-        self.services = services
-        """What the run offers to its states beside agents."""
-        if parent is not None:
-            self._run, self.depth = parent.run, parent.depth + 1
 
-    @property
-    def run(self) -> LocalHost:
-        """The host of the execution with which the run began."""
-        return self._run or self
+    def started_by(self, host: LocalHost) -> None:
+        """Serve an execution that one of *host* has started: share what belongs to the run."""
+        self.first, self.depth = host.first or host, host.depth + 1
 
     # Life
 
@@ -154,77 +145,16 @@ class LocalHost:
         self.expired = True
         task.cancel()
 
-    # Executions that states start
-
-    @cached_property
-    def started(self) -> set[str]:
-        """The ids of all executions that the run has started."""
-        return set()
-
-    @cached_property
-    def left(self) -> set[asyncio.Task[Result]]:
-        """Executions that nobody waits for."""
-        return set()
-
-    def start(
-        self, program: Program, data: Json, services: Services, **identity: Any
-    ) -> asyncio.Task[Result]:
-        """Start another execution, on this event loop and this clock; it ends with its task."""
-        from asl.hosts.run import execute
-
-        work = execute(
-            program,
-            data,
-            services.find,
-            self.clock,
-            in_event_loop=True,
-            services=services,
-            parent=self,
-            **identity,
-        )
-        return _running_loop().create_task(work, name="asl-execution")
-
-    def leave(self, execution: asyncio.Task[Result]) -> None:
-        """Let an execution run on; the run ends when it has ended, too."""
-        run = self.run
-        run.left.add(execution)
-        run.holds = True
-        execution.add_done_callback(run._forget)
-
-    def _forget(self, execution: asyncio.Task[Result]) -> None:
-        if not execution.cancelled() and execution.exception() is None:
-            self.left.discard(execution)
-
-    async def _settle(self, cut: bool) -> None:
-        """Wait for the executions that were left, and for those that they leave."""
-        from asyncio import FIRST_COMPLETED, wait
-
-        left = self.left
-        try:
-            while left and not cut:
-                done, _ = await wait(left, return_when=FIRST_COMPLETED)
-                for execution in done:
-                    execution.result()
-        finally:
-            for execution in left:
-                execution.cancel()
-            if left:
-                await wait(left)
-
-    async def close(self, cut: bool) -> None:
-        """Wait for the executions that were left, or *cut* them short; end what agents hold."""
+    async def close(self) -> None:
+        """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
+        self.clock.real_work += 1
         try:
-            if "left" in self.__dict__:
-                await self._settle(cut)
+            for agent in self._closing:
+                await agent.close()
         finally:
-            self.clock.real_work += 1
-            try:
-                for agent in self._closing:
-                    await agent.close()
-            finally:
-                self.clock.real_work -= 1
+            self.clock.real_work -= 1
 
     # Effects
 
@@ -294,31 +224,16 @@ class LocalHost:
         """Record that a request was taken."""
         at.emit((ADVANCED, self.now(), at, at.visit, at.step, what, details))
 
-    def desk(self) -> TaskTokens:
-        """Return the desk of the run's task tokens."""
-        if self.services is not None and self.services.tokens is not None:
-            return self.services.tokens
-        run = self.run
-        if run._own_tokens is None:
-            from asl.hosts.tokens import TaskTokens
+    def serving(self) -> Services:
+        """Return what the run offers to its states."""
+        if self.services is None:
+            from asl.hosts.services import Services
 
-            run._own_tokens = TaskTokens()
-        return run._own_tokens
+            self.services = Services()
+        return self.services
 
-    def answerable(self, handler: Agent) -> bool:
-        """Whether there is anybody who could answer a token, or an end to the waiting."""
-        given = self.services is not None and self.services.tokens is not None
-        return given or handler.takes_call or self.deadline is not None or self._answers()
-
-    def _answers(self) -> bool:
-        """Whether a state of this run answers tokens."""
-        programs = [self.run.program, *(self.services.programs() if self.services else ())]
-        return any(
-            ":aws-sdk:sfn:sendTask" in (step.resource or "")
-            for program in programs
-            for machine in program.machines.values()
-            for step in machine.steps.values()
-        )
+    def _desk(self) -> TaskTokens:
+        return self.serving().desk
 
     async def invoke(
         self,
@@ -381,17 +296,17 @@ class LocalHost:
         try:
             if options is not None and options.limited:
                 return await self._in_time(agent, payload, call, options)
-            call.attach(sleep=self._sleep, tokens=self.desk)
+            call.attach(sleep=self._sleep, tokens=self._desk)
             return await self.reach(agent, payload, call)
         finally:
             call.cancelled = True
 
     def _keep(self, agent: Agent) -> None:
         """Remember what has to be closed."""
-        run = self.run
-        if agent.holds and agent not in run._closing:
-            run._closing += (agent,)
-            run.holds = True
+        first = self.first or self
+        if agent.holds and agent not in first._closing:
+            first._closing += (agent,)
+            first.holds = True
 
     async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         """Have an agent answer, in the way that it needs."""
@@ -415,10 +330,10 @@ class LocalHost:
 
         from asl.hosts.threads import run_in_thread
 
-        run = self.run
-        if run._threads is None:
-            run._threads = Semaphore(MAX_THREADS)
-        async with run._threads:
+        first = self.first or self
+        if first._threads is None:
+            first._threads = Semaphore(MAX_THREADS)
+        async with first._threads:
             self.clock.real_work += 1
             try:
                 return await run_in_thread(loop, agent.answer, payload, call)
@@ -442,7 +357,7 @@ class LocalHost:
 
                 call.attach(
                     sleep=self._sleep,
-                    tokens=self.desk,
+                    tokens=self._desk,
                     beat=lambda: loop.call_soon_threadsafe(renew),
                 )
                 try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
@@ -13,6 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.run import execute
 from asl.hosts.services import Service, Services, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.host import Raised, Target
@@ -58,29 +59,38 @@ class Start(Service):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Start an execution, and wait for its end where the form says so."""
         assert call is not None
-        host = host_of(call)
+        host, services = host_of(call), self.services
         child = self._child(payload, call)
         self._admit(host, child, call)
-        work = host.start(
-            child.program,
-            child.data,
-            self.services,
-            name=child.name,
-            express=self.express,
-            workflow_id=child.workflow_id,
-        )
+        execution = services.start(child.id, self._execution(host, child))
         started = {"ExecutionArn": child.id, "StartDate": self._date(host.now())}
         if self.express:
-            result = await work
-            return self._described(child, result)
+            return self._described(child, await execution)
         if self.pattern not in (".sync", ".sync:2"):
-            host.leave(work)
+            services.leave(execution)
             return started
         host.advance(call.at, "Submitted", {"output": started})
-        result = await work
+        result = await execution
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
+
+    def _execution(self, host: LocalHost, child: _Child) -> Coroutine[Any, Any, Result]:
+        """Return an execution on the clock and the event loop of the one that starts it."""
+        return execute(
+            child.program,
+            child.data,
+            self.services.find,
+            host.clock,
+            name=child.name,
+            express=self.express,
+            prices=self.services.prices,
+            buckets=host.buckets,
+            in_event_loop=True,
+            services=self.services,
+            parent=host,
+            workflow_id=child.workflow_id,
+        )
 
     def _child(self, payload: Json, call: Call) -> _Child:
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
@@ -125,19 +135,18 @@ class Start(Service):
 
     def _admit(self, host: LocalHost, child: _Child, call: Call) -> None:
         """Refuse a name that is taken, and executions without end."""
-        run = host.run
-        if host.depth >= MAX_NESTED or len(run.started) >= MAX_STARTED:
+        taken = self.services.started
+        if host.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
             raise self._refused(
                 call,
                 "ExecutionLimitExceeded",
                 f"executions start one another more than {MAX_NESTED} deep, or more than "
                 f"{MAX_STARTED} were started in one run",
             )
-        if child.id in run.started:
+        if child.id in taken:
             raise self._refused(
                 call, "ExecutionAlreadyExists", f"Execution Already Exists: '{child.id}'"
             )
-        run.started.add(child.id)
 
     def _refused(self, call: Call, code: str, message: str) -> Raised:
         return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)

@@ -77,7 +77,11 @@ async def execute(
         execution.emit = _told(execution, listener)
         execution.emit(())
     kind = LocalHost if journal is None else _durable()
-    host = kind(program, find, clock, execution.deadline, buckets, services, parent)
+    host = kind(find, clock, limit, execution.deadline, buckets)
+    if services is not None:
+        host.services = services
+    if parent is not None:
+        host.started_by(parent)
     if in_event_loop:
         host.enter_event_loop()
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
@@ -107,11 +111,17 @@ async def execute(
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
         ended = clock.now()
-        if host.holds:
-            await host.close(cut)
+        try:
+            if services is not None and parent is None:
+                await services.settle(cut)
+        finally:
+            if host.holds:
+                await host.close()
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
     result = Result(execution, history, status, ended, output, failure)
+    if services is not None and services.started and parent is None:
+        result.started = tuple(services.results())
     if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result

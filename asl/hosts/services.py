@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Coroutine, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 from asl.engine.agent import Agent, Call, Find
 from asl.program import Program
 from asl.states.host import Raised, Target
 
 if TYPE_CHECKING:
+    from asyncio import Task
+    from decimal import Decimal
+
+    from asl.engine.result import Result
     from asl.hosts.local import LocalHost
     from asl.hosts.tokens import TaskTokens
 
@@ -22,19 +27,32 @@ _ANSWERS = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
 
 
 class Services:
-    """The services of one run.
+    """The services of one run, for all of its executions.
 
-    `tokens` is the desk that the caller gave, `workflows` are the programs that states may start,
-    by name or ARN; both None if the caller gave none. `find` resolves the targets of the executions
-    that are started: they have the agents and resources of the run, and none of its mocks.
+    *tokens* is the desk that the caller gave, *workflows* are the programs that states may start,
+    by name or ARN; both None if the caller gave none. *program* is the one that the run began with.
     """
 
+    find: Find
+    """Resolves the targets of executions that are started: to the agents and resources of the run,
+    and to none of its mocks, which go by the states of one document."""
+
+    prices: Mapping[str, Decimal] | None = None
+    """The prices of models, as for the run itself."""
+
     def __init__(
-        self, tokens: TaskTokens | None = None, workflows: Mapping[str, Program] | None = None
+        self,
+        program: Program | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program] | None = None,
     ) -> None:
+        self.program = program
         self.tokens = tokens
         self.workflows = workflows
-        self.find: Find
+        self.started: dict[str, Task[Result]] = {}
+        """All executions that states have started, by their ids."""
+        self.left: set[Task[Result]] = set()
+        """Those among them that nobody waits for, and that have not ended."""
 
     def agent(self, target: Target) -> Agent | None:
         """Return what serves a resource that nobody else is bound to, if there is such a thing."""
@@ -55,9 +73,67 @@ class Services:
             return Answer(own[1])
         return None
 
-    def programs(self) -> Iterator[Program]:
-        """Yield the workflows that states may start."""
-        yield from (self.workflows or {}).values()
+    @cached_property
+    def desk(self) -> TaskTokens:
+        """The desk of the run's task tokens: one of its own, if the caller gave none."""
+        if self.tokens is not None:
+            return self.tokens
+        from asl.hosts.tokens import TaskTokens
+
+        return TaskTokens()
+
+    def answerable(self) -> bool:
+        """Whether the caller, or a state of the run, could answer a token."""
+        programs = [self.program, *(self.workflows or {}).values()]
+        return self.tokens is not None or any(
+            ":aws-sdk:sfn:sendTask" in (step.resource or "")
+            for program in programs
+            if program is not None
+            for machine in program.machines.values()
+            for step in machine.steps.values()
+        )
+
+    # Executions that states start
+
+    def start(self, id: str, work: Coroutine[Any, Any, Result]) -> Task[Result]:
+        """Start an execution as a task of the running event loop."""
+        from asyncio import create_task
+
+        self.started[id] = task = create_task(work, name="asl-execution")
+        return task
+
+    def leave(self, execution: Task[Result]) -> None:
+        """Let an execution run on by itself; the run ends when it has ended, too."""
+        self.left.add(execution)
+        execution.add_done_callback(self._forget)
+
+    def _forget(self, execution: Task[Result]) -> None:
+        if not execution.cancelled() and execution.exception() is None:
+            self.left.discard(execution)
+
+    def results(self) -> Iterator[Result]:
+        """Yield what became of the executions that came to an end."""
+        for execution in self.started.values():
+            if not execution.cancelled() and execution.exception() is None:
+                yield execution.result()
+
+    async def settle(self, cut: bool) -> None:
+        """Wait for the executions that were left, and for those that they leave; or *cut* them."""
+        left = self.left
+        if not left:
+            return
+        from asyncio import FIRST_COMPLETED, wait
+
+        try:
+            while left and not cut:
+                done, _ = await wait(left, return_when=FIRST_COMPLETED)
+                for execution in done:
+                    execution.result()
+        finally:
+            for execution in left:
+                execution.cancel()
+            if left:
+                await wait(left)
 
 
 class Service:

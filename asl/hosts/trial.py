@@ -110,7 +110,7 @@ def tested(
     if context is not None:
         check_context(subject.state, context)
     trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
-    bench = _Bench(trial.program, find, clock)
+    bench = _Bench(find, clock, trial.program.profile.max_payload)
     bench.reading = configuration.get("mapItemReaderData")
     known = detached(dict(variables))
     return trial.run(bench, detached(data), known, context, inspect=level != "INFO")
@@ -375,7 +375,7 @@ async def _interpreted(frame: Frame, bench: _Bench) -> Json:
         return await interpret(frame)
     finally:
         if bench.holds:
-            await bench.close(cut=True)
+            await bench.close()
 
 
 def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int:

@@ -211,6 +211,35 @@ def test_depth_is_bounded() -> None:
     assert (result.ok, len(calls)) == (True, MAX_NESTED + 1)
 
 
+def test_the_result_holds_what_was_started() -> None:
+    """Also of executions that nobody waited for; nothing of one that was cut short."""
+    broken = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Broken"}}}
+    document = starting("Broken", "", Next="Again", ResultPath=None)
+    del document["States"]["Start"]["End"]
+    document["States"]["Again"] = starting("Child", ".sync", TimeoutSeconds=5)["States"]["Start"]
+    slow = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 9, "End": True}}}
+    result = asl.run(document, workflows={"Broken": broken, "Child": slow}, clock="virtual")
+    (only,) = result.started
+    assert (result.error, only.error) == ("States.Timeout", "Broken")
+    assert only.execution.workflow == "Broken"
+
+
+def test_prices_hold_for_all_executions() -> None:
+    """What a model costs is known to those that are started, too."""
+    child = {
+        "StartAt": "P",
+        "States": {
+            "P": {
+                "Type": "Pass",
+                "Parameters": {"c.$": "States.EstimateCost('abcd', 'm')"},
+                "End": True,
+            }
+        },
+    }
+    result = asl.run(starting(), workflows={"Child": child}, prices={"m": "0.5"})
+    assert result.output["Output"] == {"c": 0.5}
+
+
 def test_the_listener_hears_of_the_run_itself() -> None:
     """Executions that are started have histories of their own."""
     heard: list[str] = []
