@@ -9,7 +9,7 @@ The case is a JSON object in the format of `conformance/README.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,9 +20,11 @@ from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.states.host import Target
 
 __all__ = ["Recording", "literal"]
 
+SCHEDULED = ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled")
 HANG = {"hang": True}
 """How an answer is scripted that did not come before the state gave up."""
 
@@ -61,7 +63,7 @@ class Recording:
             "profile": execution.program.profile.name,
             "clock": format_timestamp(execution.started),
             "name": execution.name,
-            "mocks": self.mocks(),
+            "mocks": self.mocks() | _told(result, self.calls.keys()),
             "expect": expect,
         }
 
@@ -134,6 +136,33 @@ def _errors_written(exchange: _Exchange) -> Iterator[None]:
 def _raise(name: str | None, cause: str | None) -> dict[str, Json]:
     both = {"Error": name, "Cause": cause}
     return {"raise": {key: value for key, value in both.items() if value is not None}}
+
+
+def _told(result: Result, recorded: Collection[str]) -> dict[str, dict[str, Json]]:
+    """Script the Tasks whose answer is not that of an agent: it came by token, or from the run.
+
+    Their requests hold tokens and ids, so answers go by their order alone.
+    """
+    states = {
+        step.name
+        for machine in result.execution.program.machines.values()
+        for step in machine.steps.values()
+        if step.resource is not None
+        and (step.name not in recorded or Target("resource", step.resource, "").by_token)
+    }
+    calls: dict[str, list[_Exchange]] = {}
+    under_way: dict[tuple[str | int, ...], _Exchange] = {}
+    for event in result.events:
+        state, details = event.path[-1] if event.path else "", event.details
+        if event.type in SCHEDULED and state in states:
+            under_way[event.path] = exchange = _Exchange(None)
+            calls.setdefault(str(state), []).append(exchange)
+        elif event.type.endswith("Succeeded") and event.path in under_way:
+            under_way.pop(event.path).script = {"return": details["output"]}
+        elif event.type.endswith("Failed") and event.path in under_way:
+            script = _raise(details.get("error"), details.get("cause"))
+            under_way.pop(event.path).script = script
+    return {state: _sequence(each) for state, each in calls.items()}
 
 
 def _script(calls: list[_Exchange]) -> dict[str, Json]:

@@ -24,6 +24,8 @@ class Result:
     were cut short have none.
     """
 
+    started: "tuple[Result, ...]" = ()
+
     def __init__(
         self,
         execution: Execution,
@@ -39,7 +41,6 @@ class Result:
         self.ended = ended
         self.output = output
         self._failure = failure
-        self.started: tuple[Result, ...] = ()
 
     @property
     def records(self) -> Iterator[Record]:

@@ -119,3 +119,52 @@ def test_values_that_look_like_wild_cards_are_taken_literally(value: Any) -> Non
 def test_requests_that_look_like_wild_cards_are_recorded(tmp_path: Path, value: Any) -> None:
     """A table row of the script matches only the request it was made for."""
     recorded(tmp_path, document(Each=EACH), [value, 1], lambda data: [data])
+
+
+TOKEN = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+PASS = document(P={"Type": "Pass", "Result": "child", "End": True})
+
+
+@pytest.mark.parametrize(
+    ("state", "mock"),
+    [
+        (
+            {"Resource": TOKEN, "Parameters": {"token.$": "$$.Task.Token"}},
+            {"sequence": [{"raise": {"Error": "Again"}}, {"return": {"by": "token"}}]},
+        ),
+        (
+            {
+                "Resource": "arn:aws:states:::states:startExecution.sync:2",
+                "Parameters": {"StateMachineArn": "Child"},
+                "ResultSelector": {"Output.$": "$.Output"},
+            },
+            {"return": {"$partial": {"Output": "child"}}},
+        ),
+    ],
+)
+def test_answers_that_no_agent_gave_are_those_of_the_task(
+    tmp_path: Path, state: dict[str, Any], mock: dict[str, Any]
+) -> None:
+    """What came by token, and what an execution came to, is the script of the state."""
+    tokens, asked = asl.TaskTokens(), []
+
+    def handler(parameters: Any) -> str:
+        asked.append(parameters)
+        if len(asked) == 1:
+            tokens.send_task_failure(parameters["token"], "Again")
+        else:
+            tokens.send_task_success(parameters["token"], {"by": "token"})
+        return "dropped"
+
+    retry = [{"ErrorEquals": ["Again"], "MaxAttempts": 1}]
+    loaded = asl.load(document(T={"Type": "Task", "Retry": retry, "End": True, **state}))
+    recording = Recording()
+    resources = recording.around({"arn:aws:states:::sqs:*": handler})
+    result = asl.run(
+        loaded, resources=resources, tokens=tokens, workflows={"Child": PASS}, clock="virtual"
+    )
+    case = recording.case("recorded/one", loaded, {}, result)
+    assert matches(mock, case["mocks"]["T"])
+    file = tmp_path / "recorded.asl-test.json"
+    file.write_text(json.dumps(case), encoding="utf-8")
+    assert run_suite(load_suite(file)).ok
