@@ -70,6 +70,9 @@ class TailCall:
 HOP = 16
 """After how many nested calls the stack is looked at."""
 
+CALL = 10
+"""What a call costs besides the function's body, in steps."""
+
 
 class Lambda(Function):
     """A function of the query together with the place where it was made."""
@@ -88,7 +91,7 @@ class Lambda(Function):
         super().__init__("", len(parameters))
         self.parameters = parameters
         self.body = body
-        self.weight = weight
+        self.weight = weight + CALL
         self.signature = signature
         self.item = item
         self.scope = scope
@@ -100,36 +103,25 @@ class Lambda(Function):
         if run.depth > run.limits.depth:
             raise fault("D1011")
         if run.depth % HOP == 0 and stacks.cramped():
-            value = stacks.elsewhere(lambda: self._trampoline(arguments, item, scope))
+            value = stacks.elsewhere(lambda: _finished(self._entered(arguments, item), item, scope))
         else:
-            value = self._trampoline(arguments, item, scope)
+            value = self._entered(arguments, item)
+            if type(value) is TailCall:
+                value = _finished(value, item, scope)
         run.depth -= 1
         return value
 
-    def _trampoline(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
-        value = self._enter(arguments, item)
-        while type(value) is TailCall:
-            call = value
-            function = call.function(call.item, call.scope)
-            if not isinstance(function, Function):
-                raise fault("T1006")
-            arguments = [each(call.item, call.scope) for each in call.arguments]
-            try:
-                if type(function) is not Lambda:
-                    return function.apply(arguments, item, scope)
-                value = function._enter(arguments, item)
-            except QueryFault as error:
-                error.fields.setdefault("token", call.name)
-                raise
-        return value
-
-    def _enter(self, arguments: list[Value], item: Value) -> Value:
+    def _entered(self, arguments: list[Value], item: Value) -> Value:
+        """Evaluate the body; what it calls in the last place is returned as a TailCall."""
         if self.signature is not None:
             arguments = self.signature.validate(arguments, item)
-        names = dict.fromkeys(self.parameters, UNDEFINED)
-        names.update(zip(self.parameters, arguments, strict=False))
+        names = dict(zip(self.parameters, arguments, strict=False))
+        if len(names) < self.arity:
+            names = dict.fromkeys(self.parameters, UNDEFINED) | names
         run = self.scope.run
-        run.spend(self.weight)
+        run.steps -= self.weight
+        if run.steps < 0:
+            raise run.exhausted()
         return self.body(self.item, Scope(run, self.scope, names))
 
     def bound(self, arguments: list[Value]) -> "Lambda":
@@ -142,7 +134,25 @@ class Lambda(Function):
             else:
                 names[name] = value
         scope = Scope(self.scope.run, self.scope, names)
-        return Lambda(open_, self.body, self.weight, None, self.item, scope)
+        return Lambda(open_, self.body, self.weight - CALL, None, self.item, scope)
+
+
+def _finished(value: Value, item: Value, scope: Scope) -> Value:
+    """Carry out calls in the last place, one after the other."""
+    while type(value) is TailCall:
+        call = value
+        function = call.function(call.item, call.scope)
+        if not isinstance(function, Function):
+            raise fault("T1006")
+        arguments = [each(call.item, call.scope) for each in call.arguments]
+        try:
+            if type(function) is not Lambda:
+                return function.apply(arguments, item, scope)
+            value = function._entered(arguments, item)
+        except QueryFault as error:
+            error.fields.setdefault("token", call.name)
+            raise
+    return value
 
 
 HOLE: Any = object()

@@ -11,6 +11,7 @@ from typing import Any
 from asl.expr.jsonata import operators, paths
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.results import EVERYWHERE
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
 from asl.expr.jsonata.transforms import Transform
@@ -68,6 +69,56 @@ def _bound(tree: Node) -> Iterator[str]:
 
 _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
 """The nodes whose closures leave it to `compile` to collapse a sequence."""
+
+
+# Results -----------------------------------------------------------------------------------------
+
+_SELECTING = {"name", "variable", "wildcard", "descendant", "sort"}
+"""Steps that give parts of what they are applied to."""
+
+_SCALAR = {
+    *("string", "length", "substring", "substringBefore", "substringAfter", "lowercase", "trim"),
+    *("uppercase", "pad", "contains", "replace", "join", "number", "sum", "max", "min", "average"),
+    *("count", "abs", "floor", "ceil", "round", "power", "sqrt", "exists", "boolean", "not"),
+    *("type", "hash", "uuid", "random", "now", "millis", "fromMillis", "toMillis"),
+}
+"""Functions that give a scalar."""
+
+
+def levels(tree: Node) -> int:
+    """How many levels of a result, below the top, can hold anything but parts of the input."""
+    return min(_levels(tree, frozenset(_bound(tree))), EVERYWHERE)
+
+
+def _levels(node: Node, bound: frozenset[str]) -> int:
+    if node.group is not None:
+        return EVERYWHERE
+    match node.type:
+        case "string" | "number" | "value" | "binary":
+            return 0
+        case "variable" if node.value not in bound:
+            return 0
+        case "path" if all(
+            step.type in _SELECTING and not step.group and not (step.focus or step.index)
+            for step in node.steps
+        ):
+            return 0 if node.steps[0].type != "variable" else _levels(node.steps[0], bound)
+        case "unary" if node.value == "[":
+            return 1 + max((_levels(each, bound) for each in node.expressions), default=0)
+        case "unary" if node.value == "{":
+            return 1 + max((_levels(value, bound) for _, value in node.lhs_object), default=0)
+        case "unary":
+            return 0
+        case "condition":
+            branches = [node.then] if node._else is None else [node.then, node._else]
+            return max(_levels(each, bound) for each in branches)
+        case "function" if node.procedure.type == "variable":
+            name = node.procedure.value
+            return 0 if name in _SCALAR and name not in bound else EVERYWHERE
+    return EVERYWHERE
+
+
+# Closures ----------------------------------------------------------------------------------------
 
 
 class _Compiler:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import fmod
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import SAFE, TooLong, double, normal, text
+from asl.expr.jsonata.numerals import PLAIN, SAFE, TooLong, double, normal, text
 from asl.expr.jsonata.scopes import Run
 from asl.expr.jsonata.values import (
     INFINITY,
@@ -20,12 +20,12 @@ from asl.expr.jsonata.values import (
 
 def _quotient(one: float, other: float) -> float:
     if other:
-        return one / other
+        return double(one) / double(other)
     return NAN if not one or one != one else INFINITY if one > 0 else -INFINITY
 
 
 def _remainder(one: float, other: float) -> float:
-    return fmod(one, other) if other else NAN
+    return fmod(double(one), double(other)) if other else NAN
 
 
 def _product(one: float, other: float) -> float:
@@ -46,13 +46,8 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 def arithmetic(operator: str) -> Callable[[Value, Value], Value]:
     """The arithmetic operator; undefined if a side is, raises T2001 and T2002 for non-numbers."""
     compute = _ARITHMETIC[operator]
-    exact = operator in "+-*"
 
-    def apply(one: Value, other: Value) -> Value:
-        if exact and type(one) is int and type(other) is int:
-            result = compute(one, other)
-            if -SAFE <= result <= SAFE and -SAFE <= one <= SAFE and -SAFE <= other <= SAFE:
-                return result
+    def with_care(one: Value, other: Value) -> Value:
         if one is not UNDEFINED and not is_number(one):
             raise fault("T2001", token=operator, value=one)
         if other is not UNDEFINED and not is_number(other):
@@ -61,7 +56,26 @@ def arithmetic(operator: str) -> Callable[[Value, Value], Value]:
             return UNDEFINED
         return normal(compute(double(one), double(other)))
 
+    def apply(one: Value, other: Value) -> Value:
+        if (type(one), type(other)) in _NUMBERS:
+            try:
+                result = compute(one, other)
+            except OverflowError:  # an integer that is no double
+                return with_care(one, other)
+            if type(result) is int and -SAFE <= result <= SAFE:
+                return result
+            if type(result) is float and -PLAIN < result < PLAIN and _finite(other):
+                return int(result) if result.is_integer() else result
+        return with_care(one, other)
+
     return apply
+
+
+_NUMBERS = frozenset((one, other) for one in (int, float) for other in (int, float))
+
+
+def _finite(value: float) -> bool:
+    return -INFINITY < value < INFINITY
 
 
 def negative(value: Value) -> Value:

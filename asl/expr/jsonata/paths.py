@@ -393,22 +393,24 @@ def _sorted(terms: list[Term], items: Value, scope: Scope) -> Value:
     """The items in the order of the terms; equal ones keep theirs, undefined keys come last."""
     if len(items) <= 1:
         return items
-    tuples = type(items) is Sequence and items.tuples
-    scope.run.spend(len(items) * sum(term.weight for term in terms))
-    keyed: list[tuple[list[Value], Value]] = [([], item) for item in items]
+    run = scope.run
+    run.spend(len(items) * sum(term.weight for term in terms))
+    if type(items) is Sequence and items.tuples:
+        rows = [_Row(item, item[ITEM], Scope(run, scope, dict(item)), []) for item in items]
+    else:
+        rows = [_Row(item, item, scope, []) for item in items]
+    if len(terms) == 1:
+        keys = [terms[0].key(row.context, row.scope) for row in rows]
+        if len({symbol(key) for key in keys} | {"n", "s"}) == 2 and len(set(map(type, keys))) == 1:
+            run.spend(len(items) * 2)
+            order = sorted(range(len(keys)), key=keys.__getitem__, reverse=terms[0].descending)
+            return [items[place] for place in order]
+        for row, key in zip(rows, keys, strict=True):
+            row.keys.append(key)
 
-    def key(keys: list[Value], item: Value, place: int) -> Value:
-        if place == len(keys):
-            term = terms[place].key
-            if tuples:
-                keys.append(term(item[ITEM], Scope(scope.run, scope, dict(item))))
-            else:
-                keys.append(term(item, scope))
-        return keys[place]
-
-    def after(one: tuple[list[Value], Value], other: tuple[list[Value], Value]) -> bool:
+    def after(one: _Row, other: _Row) -> bool:
         for place, term in enumerate(terms):
-            left, right = key(*one, place), key(*other, place)
+            left, right = one.key(terms, place), other.key(terms, place)
             if left is UNDEFINED and right is UNDEFINED:
                 continue
             if left is UNDEFINED or right is UNDEFINED:
@@ -418,7 +420,23 @@ def _sorted(terms: list[Term], items: Value, scope: Scope) -> Value:
                 return (order < 0) if term.descending else (order > 0)
         return False
 
-    return [item for _, item in merge_sorted(keyed, after, scope.run)]
+    return [row.item for row in merge_sorted(rows, after, run)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An item to be sorted, where its keys are evaluated, and those that have been."""
+
+    item: Value
+    context: Value
+    scope: Scope
+    keys: list[Value]
+
+    def key(self, terms: list[Term], place: int) -> Value:
+        """The key of a term, which is evaluated when it is first asked for."""
+        if place == len(self.keys):
+            self.keys.append(terms[place].key(self.context, self.scope))
+        return self.keys[place]
 
 
 def _order(one: Value, other: Value) -> int:
@@ -441,7 +459,7 @@ def merge_sorted(items: list[Any], after: Any, run: Run) -> list[Any]:
     middle = len(items) // 2
     left = merge_sorted(items[:middle], after, run)
     right = merge_sorted(items[middle:], after, run)
-    run.spend(len(items))
+    run.spend(len(items) * 4)
     merged, one, other = [], 0, 0
     while one < len(left) and other < len(right):
         if after(left[one], right[other]):

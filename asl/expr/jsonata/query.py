@@ -33,13 +33,14 @@ class Query:
     tree: Any
     """The library's syntax tree."""
     _closure: Closure
+    _levels: int
     _limits: Limits
 
     def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
         """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
         scope = Scope(Run(bindings, frame, self._limits), None, {})
         try:
-            return plain(self._closure(UNDEFINED, scope), scope.run)
+            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels)
         except RecursionError:
             raise fault("D1011") from None
 
@@ -58,7 +59,7 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 
 
 def _parsed(source: str, limits: Limits) -> Query:
-    from asl.expr.jsonata.closures import compile
+    from asl.expr.jsonata.closures import compile, levels
     from asl.expr.jsonata.functions.table import NATIVES
     from asl.expr.jsonata.syntax import parse
 
@@ -74,5 +75,6 @@ def _parsed(source: str, limits: Limits) -> Query:
         found,
         tree,
         compile(tree, NATIVES),
+        levels(tree),
         limits,
     )

@@ -10,29 +10,28 @@ from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 
+EVERYWHERE = MAX_DEPTH + 1
+"""As many levels as a result can have."""
 
-def plain(value: Value, run: Run) -> Json | Undefined:
+
+def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
 
+    Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
     """
-    kind = type(value)
-    if kind in _SCALARS:
-        if kind is str and not value.isascii() and SURROGATE.search(value):
-            raise fault("D1014", what="half of a surrogate pair is no character")
-        return value
-    if value is UNDEFINED:
-        return value
-    return _Plain(run).of(value, 0)
+    return value if value is UNDEFINED else _Plain(run).of(value, 0, levels)
 
 
 class _Plain:
+    __slots__ = ("known", "run")
+
     def __init__(self, run: Run) -> None:
         self.run = run
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 
-    def of(self, value: Value, depth: int) -> Json:
+    def of(self, value: Value, depth: int, levels: int) -> Json:
         kind = type(value)
         if kind in _SCALARS:
             if kind is str and not value.isascii() and SURROGATE.search(value):
@@ -43,7 +42,9 @@ class _Plain:
                 raise fault("D1001", value=value)
             return value
         if kind is not dict and not isinstance(value, list):
-            raise fault("D1014", what="a function" if value is not UNDEFINED else "undefined")
+            raise fault("D1014", what="undefined" if value is UNDEFINED else "a function")
+        if not levels:
+            return value if kind is dict or kind is list else list(value)
         if id(value) in self.known:
             return self.known[id(value)][1]
         if depth >= MAX_DEPTH:
@@ -51,11 +52,11 @@ class _Plain:
         self.run.spend(len(value))
         result: Any
         if kind is dict:
-            made = {name: self.of(item, depth + 1) for name, item in value.items()}
+            made = {name: self.of(item, depth + 1, levels - 1) for name, item in value.items()}
             same = all(made[name] is item for name, item in value.items())
             result = value if same else made
         else:
-            items = [self.of(item, depth + 1) for item in value]
+            items = [self.of(item, depth + 1, levels - 1) for item in value]
             same = kind is list and all(map(_is, items, value))
             result = value if same else items
         self.known[id(value)] = value, result

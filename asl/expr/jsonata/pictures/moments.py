@@ -44,7 +44,8 @@ class Marker:
     """As how many digits a year, month or day is written; -1 for as many as it has."""
 
 
-def parse(picture: str) -> list[str | Marker]:
+@lru_cache(maxsize=64)
+def parse(picture: str) -> tuple[str | Marker, ...]:
     """The literals and markers of a picture; raises D3132 and D3135."""
     if len(picture) > LONGEST:
         raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
@@ -67,7 +68,7 @@ def parse(picture: str) -> list[str | Marker]:
             raise fault("D3135")
         parts.append(_marker("".join(picture[opening + 1 : closing].split())))
         position = closing + 1
-    return parts
+    return tuple(parts)
 
 
 def _marker(text: str) -> Marker:
@@ -154,30 +155,46 @@ def _week(days: int, year: int, month: int, span: int) -> int:
 def fragment(millis: int, component: str) -> int | str:
     """A component of a moment in UTC."""
     days, time = divmod(millis, DAY)
-    year, month, day = date_of(days)
-    hour = time // 3_600_000
-    values: dict[str, Callable[[], int | str]] = {
-        "Y": lambda: year,
-        "M": lambda: month,
-        "D": lambda: day,
-        "d": lambda: days - days_before(year, 1) + 1,
-        "F": lambda: _weekday(days),
-        "W": lambda: _week(days, year, 1, 12),
-        "w": lambda: _week(days, year, month, 1),
-        "X": lambda: year + (days >= _first_week(year, 13)) - (days < _first_week(year, 1)),
-        "x": lambda: (
-            (month + (days >= _first_week(year, month + 1)) - (days < _first_week(year, month)) - 1)
-            % 12
-            + 1
-        ),
-        "H": lambda: hour,
-        "h": lambda: (hour + 11) % 12 + 1,
-        "P": lambda: "pm" if hour >= 12 else "am",
-        "m": lambda: time // 60_000 % 60,
-        "s": lambda: time // 1000 % 60,
-        "f": lambda: time % 1000,
-    }
-    return values.get(component, lambda: "ISO")()
+    return _FRAGMENTS.get(component, _calendar)(days, time)
+
+
+def _calendar(days: int, time: int) -> str:
+    return "ISO"
+
+
+def _week_year(days: int, time: int) -> int:
+    year = date_of(days)[0]
+    return year + (days >= _first_week(year, 13)) - (days < _first_week(year, 1))
+
+
+def _week_month(days: int, time: int) -> int:
+    year, month, _ = date_of(days)
+    after = days >= _first_week(year, month + 1)
+    return (month + after - (days < _first_week(year, month)) - 1) % 12 + 1
+
+
+def _week_of_month(days: int, time: int) -> int:
+    year, month, _ = date_of(days)
+    return _week(days, year, month, 1)
+
+
+_FRAGMENTS: dict[str, Callable[[int, int], int | str]] = {
+    "Y": lambda days, time: date_of(days)[0],
+    "M": lambda days, time: date_of(days)[1],
+    "D": lambda days, time: date_of(days)[2],
+    "d": lambda days, time: days - days_before(date_of(days)[0], 1) + 1,
+    "F": lambda days, time: _weekday(days),
+    "W": lambda days, time: _week(days, date_of(days)[0], 1, 12),
+    "w": _week_of_month,
+    "X": _week_year,
+    "x": _week_month,
+    "H": lambda days, time: time // 3_600_000,
+    "h": lambda days, time: (time // 3_600_000 + 11) % 12 + 1,
+    "P": lambda days, time: "pm" if time >= DAY // 2 else "am",
+    "m": lambda days, time: time // 60_000 % 60,
+    "s": lambda days, time: time // 1000 % 60,
+    "f": lambda days, time: time % 1000,
+}
 
 
 # Writing -----------------------------------------------------------------------------------------
