@@ -199,13 +199,19 @@ class _Compiler:
 
     def _logical(self, node: Node) -> Closure:
         one, other = self.compile(node.lhs), self.compile(node.rhs)
-        if node.value == "and":
-            return lambda item, scope: (
-                truth(one(item, scope), scope) and truth(other(item, scope), scope)
-            )
-        return lambda item, scope: (
-            truth(one(item, scope), scope) or truth(other(item, scope), scope)
-        )
+        operator, decided = node.value, node.value == "or"
+
+        def combine(item: Value, scope: Scope) -> Value:
+            left = one(item, scope)
+            try:
+                if truth(left, scope) is decided:
+                    return decided
+                return truth(other(item, scope), scope)
+            except QueryFault as error:  # the original, too, blames this operator
+                error.fields["token"] = operator
+                raise
+
+        return combine
 
     def _unary(self, node: Node) -> Closure:
         if node.value == "[":
@@ -408,7 +414,11 @@ class _Compiler:
                 raise fault("T2006", value=function)
             if isinstance(value, Function):
                 return Chain(value, function)
-            return function.apply([value], None, scope)
+            try:
+                return function.apply([value], None, scope)
+            except QueryFault as error:
+                error.fields.setdefault("token", function.name or UNDEFINED)
+                raise
 
         return apply
 

@@ -79,15 +79,22 @@ class TooLong(Exception):
 
 def stringified(value: Value, room: int) -> str:
     """A value as `JSON.stringify` writes it, cut somewhere after *room* characters."""
-    writer = _Writer(written, room, "")
+    writer = _Writer(written, room, "", _free)
     with suppress(TooLong):
         writer.write(value, "\n")
     return "".join(writer.parts)
 
 
-def text(value: Value, room: int, pretty: bool = False) -> str:
-    """A value as `$string` writes it; raises TooLong beyond *room* characters."""
-    writer = _Writer(precise, room, "  " if pretty else "")
+def _free(steps: int) -> None:
+    """What a short text costs."""
+
+
+def text(value: Value, room: int, pretty: bool, spend: Callable[[int], None]) -> str:
+    """A value as `$string` writes it; raises TooLong beyond *room* characters.
+
+    The work is counted by *spend*.
+    """
+    writer = _Writer(precise, room, "  " if pretty else "", spend)
     writer.write(value, "\n")
     return "".join(writer.parts)
 
@@ -95,7 +102,14 @@ def text(value: Value, room: int, pretty: bool = False) -> str:
 class _Writer:
     """Writes JSON text; functions become empty strings."""
 
-    def __init__(self, number: Callable[[Any], str], room: int, indent: str) -> None:
+    def __init__(
+        self,
+        number: Callable[[Any], str],
+        room: int,
+        indent: str,
+        spend: Callable[[int], None],
+    ) -> None:
+        self.spend = spend
         self.number = number
         self.room = room
         self.indent = indent
@@ -130,6 +144,7 @@ class _Writer:
     def members(self, brackets: str, members: list[tuple[str, Value]], line: str) -> None:
         """Write the members of a container, each with what stands before it."""
         inner = line + self.indent
+        self.spend(5 * len(members))
         self.put(brackets[0])
         for index, (prefix, item) in enumerate(members):
             self.put(("," if index else "") + (inner if self.indent else "") + prefix)

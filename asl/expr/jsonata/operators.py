@@ -159,11 +159,9 @@ def string(value: Value, run: Run, pretty: bool = False) -> str:
     if type(value) is float and value in (INFINITY, -INFINITY):
         raise fault("D3001", value=value)
     try:
-        written = text(value, run.limits.characters, pretty)
+        return text(value, run.limits.characters, pretty, run.spend)
     except TooLong:
-        raise fault("D1013", what="string", limit=f"{run.limits.characters} characters") from None
-    run.spend(len(written) >> 3)
-    return written
+        raise run.too_long() from None
 
 
 def interval(one: Value, other: Value, run: Run) -> Value:

@@ -75,17 +75,19 @@ class Step:
 # Names -------------------------------------------------------------------------------------------
 
 
-def member(value: Value, name: str) -> Value:
+def member(value: Value, name: str, run: Run) -> Value:
     """What is found under a name: a member of an object, or those of the objects in an array."""
     if type(value) is dict:
         return value.get(name, UNDEFINED)
     if not isinstance(value, list):
         return UNDEFINED
+    run.spend(len(value))
     found = Sequence()
     for item in value:
-        inner = item.get(name, UNDEFINED) if type(item) is dict else member(item, name)
+        inner = item.get(name, UNDEFINED) if type(item) is dict else member(item, name, run)
         if isinstance(inner, list):
             found.extend(inner)
+            run.spend(len(inner))
         elif inner is not UNDEFINED:
             found.append(inner)
     return found
@@ -93,19 +95,7 @@ def member(value: Value, name: str) -> Value:
 
 def named(name: str) -> Closure:
     """The step that looks up a name."""
-
-    def step(item: Value, scope: Scope) -> Value:
-        if type(item) is dict:
-            return collapsed(item.get(name, UNDEFINED))
-        return collapsed(_counted_member(item, name, scope.run))
-
-    return step
-
-
-def _counted_member(value: Value, name: str, run: Run) -> Value:
-    if isinstance(value, list):
-        run.spend(len(value))
-    return member(value, name)
+    return lambda item, scope: collapsed(member(item, name, scope.run))
 
 
 def direct(start: Closure | None, names: tuple[str, ...]) -> Closure:
@@ -142,7 +132,7 @@ def _through_arrays(
             inner = (
                 item.get(name, UNDEFINED)
                 if type(item) is dict
-                else collapsed(_counted_member(item, name, run))
+                else collapsed(member(item, name, run))
             )
             if inner is not UNDEFINED:
                 found.append(inner)
@@ -194,7 +184,7 @@ def _flattened(items: list[Value], run: Run) -> Iterator[Value]:
     stack = [iter(items)]
     while stack:
         for item in stack[-1]:
-            run.spend(1)
+            run.spend(3)
             if isinstance(item, list):
                 stack.append(iter(item))
                 break
@@ -211,7 +201,7 @@ def descendants(item: Value, scope: Scope) -> Value:
     todo = [item]
     while todo:
         value = todo.pop()
-        scope.run.spend(1)
+        scope.run.spend(5)
         if isinstance(value, list):
             todo.extend(reversed(value))
             continue
@@ -336,7 +326,7 @@ def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
                 if step.ancestor is not None:
                     new[step.ancestor] = each[ITEM]
             result.append(new)
-            scope.run.steps -= 8
+            scope.run.steps -= 15
         scope.run.spend(1)
     return _staged(step.stages, result, scope)
 
@@ -506,7 +496,7 @@ def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
     run = scope.run
     run.spend(len(items) * len(pairs))
     groups: dict[str, tuple[int, list[Value]]] = {}
-    for item in items or [UNDEFINED]:
+    for item in items or ([] if tuples else [UNDEFINED]):
         inner = Scope(run, scope, dict(item)) if tuples else scope
         for index, pair in enumerate(pairs):
             key = pair.key(item[ITEM] if tuples else item, inner)

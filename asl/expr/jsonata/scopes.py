@@ -14,10 +14,10 @@ from asl.expr.jsonata.values import UNDEFINED, Value
 class Limits:
     """Where an evaluation ends with a fault; the same query and data always end alike.
 
-    A step is the work on one item or one character or so: ten million take some seconds.
+    A step is about a tenth of a microsecond's work: all of them take some seconds.
     """
 
-    steps: int = 10_000_000
+    steps: int = 20_000_000
     depth: int = 500
     """Calls of the query's own functions within each other; tail calls do not count."""
     items: int = 1_000_000
@@ -60,8 +60,12 @@ class Run:
     def write(self, characters: int) -> None:
         """Count the making of a string; raises D1013 for too long a one."""
         if characters > self.limits.characters:
-            raise fault("D1013", what="string", limit=f"{self.limits.characters} characters")
+            raise self.too_long()
         self.spend(characters >> 5)
+
+    def too_long(self) -> QueryFault:
+        """The fault of a string that is too long."""
+        return fault("D1013", what="string", limit=f"{self.limits.characters} characters")
 
     @property
     def millis(self) -> int:

@@ -173,12 +173,12 @@ def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
         if isinstance(left, list):
             if not isinstance(right, list) or len(left) != len(right):
                 return False
-            spend(len(left))
+            spend(4 * len(left))
             todo.extend(zip(left, right, strict=True))
         elif type(left) is dict:
             if type(right) is not dict or left.keys() != right.keys():
                 return False
-            spend(len(left))
+            spend(4 * len(left))
             todo.extend((value, right[key]) for key, value in left.items())
         elif not identical(left, right):
             return False

@@ -26,14 +26,14 @@ def _names(value: Value, scope: Scope) -> dict[str, None]:
     if isinstance(value, list):
         for item in value:
             inner = _names(item, scope)
-            scope.run.spend(len(inner) + 1)
+            scope.run.spend(4 * len(inner) + 4)
             names |= inner
     return names
 
 
 def lookup(scope: Scope, value: Value, name: Value) -> Value:
     """`$lookup(object, name)`."""
-    return UNDEFINED if name is UNDEFINED else member(value, name)
+    return UNDEFINED if name is UNDEFINED else member(value, name, scope.run)
 
 
 def spread(scope: Scope, value: Value) -> Value:
@@ -43,7 +43,7 @@ def spread(scope: Scope, value: Value) -> Value:
         for item in value:
             inner = spread(scope, item)
             parts += inner if isinstance(inner, list) else [inner]
-            scope.run.spend(1)
+            scope.run.spend(5)
         return parts if value else Sequence()
     if type(value) is dict:
         scope.run.spend(len(value))

@@ -84,7 +84,6 @@ def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> 
     if most:
         for each in _matches(scope, pattern, text, 2):
             found.append({"match": each.text, "index": each.start, "groups": list(each.groups)})
-            scope.run.spend(8)
             if len(found) >= most:
                 break
     return found
@@ -102,7 +101,6 @@ def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -
     for each in _matches(scope, separator, text, 2):
         parts.append(text[start : each.start])
         start = each.end
-        scope.run.spend(2)
         if len(parts) >= most:
             return parts
     return [*parts, text[start:]]
@@ -133,7 +131,6 @@ def replace(
         parts += [text[position : each.start], new]
         position = each.start + len(each.text)
         size += len(new)
-        scope.run.spend(4)
         if count >= most or size > scope.run.limits.characters:
             break
     scope.run.write(size)
@@ -155,7 +152,9 @@ def _limit(limit: Value, code: str) -> int | float:
 def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
     """The matches of a pattern, or of a function that answers as one would."""
     if isinstance(matcher, Pattern):
-        yield from matcher.matches(text)
+        for each in matcher.matches(text):
+            scope.run.spend(20)
+            yield each
         return
     if not isinstance(matcher, Function):
         raise fault("T0410", value=matcher, index=place)

@@ -222,7 +222,7 @@ def from_millis(moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFIN
         minutes = offset - trunc(offset / 100) * 100
     shifted = trunc(moment) + (60 * hours + minutes) * 60_000
     if not -FURTHEST <= shifted <= FURTHEST:
-        raise fault("D3110", value=moment)
+        raise fault("D3150", message="The first argument of $fromMillis is out of range")
     parts = parse(ISO if picture is UNDEFINED else picture)
     return "".join(
         part if isinstance(part, str) else _written(part, shifted, hours, minutes) for part in parts
@@ -299,8 +299,7 @@ def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
 
 def _moment(year: int, month: int, day: int, time: tuple[int, int, int, int]) -> int | None:
     hour, minute, second, milli = time
-    in_month = days_before(year, month + 1) - days_before(year, month)
-    if not (1 <= month <= 12 and 1 <= day <= max(in_month, 28)):
+    if not (1 <= month <= 12 and 1 <= day <= 31):  # a 30th of February is the 2nd of March
         return None
     if hour > 24 or (hour == 24 and (minute or second or milli)):
         return None
@@ -424,10 +423,11 @@ def _assembled(found: dict[str, int], now: int) -> Value:
             found[component] = int(value == "pm") if isinstance(value, str) else value
     if halves:
         found["H"] = found["h"] % 12 + 12 * found["P"]
+    year = found["Y"] + (1900 if 0 <= found["Y"] < 100 else 0)
     if by_day:
-        days = days_before(found["Y"], 1) + found["d"] - 1
+        days = days_before(year, 1) + found["d"] - 1
     else:
-        days = days_before(found["Y"], max(found["M"], 1), found["D"])
+        days = days_before(year, max(found["M"], 1), found["D"])
     moment = days * DAY + _time(found["H"], found["m"], found["s"], found["f"])
     moment -= (found.get("Z") or found.get("z") or 0) * 60_000
     return moment if -FURTHEST <= moment <= FURTHEST else UNDEFINED
