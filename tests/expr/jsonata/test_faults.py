@@ -1,0 +1,135 @@
+"""What a failing query says: the code and the words of the reference implementation."""
+
+import pytest
+
+from asl.core.errors import ExpressionFault
+from asl.expr.jsonata import QueryFault, parse
+from tests.expr.jsonata.frames import evaluate
+
+FAULTS = {
+    "$randomSeeded(1)": "T1006: Attempted to invoke a non-function",
+    "$eval('1')": "T1006: Attempted to invoke a non-function",
+    "sum(1)": "T1005: Attempted to invoke a non-function. Did you mean $sum?",
+    "nope(1)": "T1006: Attempted to invoke a non-function",
+    "sum(?)": "T1007: Attempted to partially apply a non-function. Did you mean $sum?",
+    "'a' + 1": 'T2001: The left side of the "+" operator must evaluate to a number',
+    "1 - 'a'": 'T2002: The right side of the "-" operator must evaluate to a number',
+    "-'a'": 'D1002: Cannot negate a non-numeric value: "a"',
+    "[1.5..3]": "T2003: The left side of the range operator (..) must evaluate to an integer",
+    "[1..'a']": "T2004: The right side of the range operator (..) must evaluate to an integer",
+    "1 ~> 2": "T2006: The right side of the function application operator ~> must be a function",
+    "1 < 'a'": (
+        'T2009: The values 1 and "a" either side of operator "<" must be of the same data type'
+    ),
+    "[] >= 1": (
+        'T2010: The expressions either side of operator ">=" must evaluate to numeric or string '
+        "values"
+    ),
+    "{1: 2}": "T1003: Key in object structure must evaluate to a string; got: 1",
+    "{'a': 1, 'a': 2}": 'D1009: Multiple key definitions evaluate to same key: "a"',
+    "[{'a': 1}, {'a': 'b'}]^(a)": (
+        'T2007: Type mismatch when comparing values 1 and "b" in order-by clause'
+    ),
+    "{'a': 1} ~> |$|5|": (
+        "T2011: The insert/update clause of the transform expression must evaluate to an object: 5"
+    ),
+    "$uppercase(1)": 'T0410: Argument 1 of function "uppercase" does not match function signature',
+    "$substring('a', 1, 2, 3)": (
+        'T0410: Argument 4 of function "substring" does not match function signature'
+    ),
+    "$range('0', 4, 1)": (
+        'T0410: Argument 1 of function "range" does not match function signature'
+    ),
+    "$range(0, 4, 1, 2)": (
+        'T0410: Argument 4 of function "range" does not match function signature'
+    ),
+    "[1].$uppercase()": (
+        'T0411: Context value is not a compatible type with argument 1 of function "uppercase"'
+    ),
+    "$sum(['a'])": 'T0412: Argument 1 of function "sum" must be an array of "numbers"',
+    "$number('x')": 'D3030: Unable to cast value to a number: "x"',
+    "$sqrt(-1)": "D3060: The sqrt function cannot be applied to a negative number: -1",
+    "$power(10, 999)": (
+        "D3061: The power function has resulted in a value that cannot be represented as a JSON "
+        "number: base=10, exponent=999"
+    ),
+    "$single([1, 2])": (
+        "D3138: The $single() function expected exactly 1 matching result.  Instead it matched "
+        "more."
+    ),
+    "$error('because')": "D3137: because",
+    "$error()": "D3137: $error() function evaluated",
+    "$assert(false)": "D3141: $assert() statement failed",
+    "$decodeUrl('%')": 'D3140: Malformed URL passed to $decodeUrl(): "%"',
+    "$toMillis('x')": (
+        "D3110: The argument of the toMillis function must be an ISO 8601 formatted timestamp. "
+        'Given "x"'
+    ),
+    "$formatNumber(1, '0.0.0')": (
+        "D3081: The sub-picture must not contain more than one instance of the "
+        "'decimal-separator' character"
+    ),
+    "$fromMillis(0, '[q]')": ('D3132: Unknown component specifier "q" in date/time picture string'),
+    "$split('ab', /x*/)": "D1004: Regular expression matches zero length string",
+    "$hash('a', 'CRC')": (
+        "D3150: The algorithm of $hash must be one of MD5, SHA-1, SHA-256, SHA-384, SHA-512"
+    ),
+    "$partition([1], 0)": "D3150: The size of a $partition must be a positive integer",
+    "$parse('{')": "D3150: The argument of $parse is not valid JSON",
+    "1 / 0": "D1001: Number out of range: null",
+    "$sum": "D1014: The result of the expression has no JSON form: a function",
+    "{'a': /a/}": "D1014: The result of the expression has no JSON form: a function",
+    "'\\ud83d'": (
+        "D1014: The result of the expression has no JSON form: half of a surrogate pair is no "
+        "character"
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "words"), FAULTS.items(), ids=list(FAULTS))
+def test_faults_are_worded_as_the_original_does(source: str, words: str) -> None:
+    """The code, a colon and the message, with values as JSON."""
+    with pytest.raises(QueryFault) as raised:
+        evaluate(source)
+    assert str(raised.value) == words
+
+
+def test_a_large_value_is_cut_in_a_message() -> None:
+    """A message stays short whatever it tells of."""
+    with pytest.raises(QueryFault) as raised:
+        evaluate("-$states.input", ["x" * 100_000])
+    assert len(str(raised.value)) < 2000
+
+
+REFUSED = {
+    "1 +": ("S0207", 3),
+    "(1": ("S0203", 2),
+    "[1, 2": ("S0203", 5),
+    "1 2": ("S0201", 2),
+    "'abc": ("S0101", 0),
+    "`abc": ("S0105", 0),
+    "'\\y'": ("S0103", 2),
+    "/abc": ("S0302", 0),
+    "1 /* no end": ("S0106", 2),
+    "x[1!2]": ("S0204", 3),
+    "1 := 2": ("S0212", 0),
+    "function(x) { 1 }": ("S0208", 9),
+    "a.%.%.b": ("S0217", 0),
+    "function($a)<n<s>> { 1 }": ("S0401", 0),
+    "/(?=a)/": ("look-around is not supported", 0),
+    "/(?<!a)b/": ("look-around is not supported", 0),
+    "/(a)\\1/": ("back-references are not supported", 0),
+    "/a{2,1}/": ("the regular expression cannot be used", 0),
+    "/*a": ("S0106", 0),
+}
+
+
+@pytest.mark.parametrize(("source", "why"), REFUSED.items(), ids=list(REFUSED))
+def test_what_cannot_be_read_is_refused(source: str, why: tuple[str, int]) -> None:
+    """Whatever is wrong with a text has a name and a place that is not before the fault."""
+    words, least = why
+    with pytest.raises(ExpressionFault) as raised:
+        parse(source)
+    assert raised.value.message.startswith(words)
+    assert least <= raised.value.offset <= len(source)
+    assert raised.value.code == "V-JSONATA-01"
