@@ -189,7 +189,7 @@ def parsed(
         from asl.core import yaml_text
 
         if len(text.encode()) > limits.max_yaml_bytes:
-            raise _too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
+            raise too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
         value, span, faults = yaml_text.loads(text, limits, schema or yaml_text.CORE)
         spans.append(span)  # this parser is too slow to be run twice
     else:
@@ -240,14 +240,14 @@ def _near(path: str) -> str | None:
 
 def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
     if len(raw) > limits.max_bytes:
-        raise _too_large(name, limits.max_bytes)
+        raise too_large(name, limits.max_bytes)
     if isinstance(raw, str):
         if bad := SURROGATE.search(raw):
             shown = SURROGATE.sub("\ufffd", raw)
             fault = Fault("READ-09", "a lone surrogate is not a character", bad.start())
             raise invalid(Source(name, shown, "text"), [fault])
         if len(raw.encode()) > limits.max_bytes:
-            raise _too_large(name, limits.max_bytes)
+            raise too_large(name, limits.max_bytes)
         return raw.removeprefix("\ufeff")
     try:
         return raw.decode().removeprefix("\ufeff")
@@ -259,7 +259,8 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
         raise invalid(Source(name, text, "text"), [Fault("READ-09", byte, offset, hint)]) from None
 
 
-def _too_large(name: str | None, limit: int, hint: str | None = None) -> InvalidDocument:
+def too_large(name: str | None, limit: int, hint: str | None = None) -> InvalidDocument:
+    """The refusal of a text of more bytes than may be read."""
     fault = Fault("READ-04", f"the document is larger than {limit} bytes", 0, hint)
     return invalid(Source(name), [fault])
 

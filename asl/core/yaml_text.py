@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from asl.core import json_text
 from asl.core.source import MAX_FAULTS, Fault, Limits, Span
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, SURROGATE, Json
 
@@ -345,7 +346,7 @@ class _Builder:
         if tag in self.schema.tags:
             return text
         if tag is None:
-            return self.plain(text)
+            return self.written_out(text) if self.schema.expand else self.plain(text)
         wanted = _TYPES.get(tag.removeprefix(_TAG)) if tag.startswith(_TAG) else None
         if wanted is None:
             self.unknown_tag(tag)
@@ -364,6 +365,14 @@ class _Builder:
         except UnicodeDecodeError:
             self.add("READ-09", "a lone surrogate is not a character")
             return SURROGATE.sub("\ufffd", text)
+
+    def written_out(self, text: str) -> Json:
+        """The value of a plain scalar that was rewritten, perhaps into a collection in JSON."""
+        if text.startswith(("[", "{")):
+            value, faults = json_text.loads(text, self.limits)
+            if not faults:
+                return value
+        return self.plain(text)
 
     def plain(self, text: str) -> Json:
         if text in self.schema.words:

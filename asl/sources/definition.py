@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding, escape
-from asl.core.document import Document, as_object, invalid, parsed
+from asl.core.document import Document, as_object, invalid, too_large
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
 from asl.sources.reading import Reading
@@ -67,15 +67,31 @@ def of_file(
 ) -> Document:
     """The document of a whole file in which `${Name}` stands for values."""
     assert source.text is not None
+    text = Text.written(source.text, 0)
     if source.format != "yaml":
-        text = substituted(Text.written(source.text, 0), lookup, source, reading)
-        return of_text(text, source, reading, resource)
+        return of_text(substituted(text, lookup, source, reading), source, reading, resource)
+    if len(source.text) > reading.limits.max_yaml_bytes:
+        raise too_large(source.name, reading.limits.max_yaml_bytes)
+    # In YAML a value could mean something else by what stands around it. So a word stands for it
+    # while the text is parsed, and every scalar with such a word gets its value afterwards.
+    mark = "Q"
+    while mark in source.text:
+        mark += "Q"
+    values: list[str] = []
+
+    def word(name: str) -> str:
+        value = lookup(name)
+        values.append(f"${{{name}}}" if value is None else value)
+        reading.spend(len(values[-1]), source, 0)
+        return f"{mark}{len(values) - 1}{mark}"
+
+    marked = re.compile(f"{mark}([0-9]+){mark}")
 
     def expand(scalar: str) -> str:
-        return substituted(Text.at(scalar, 0), lookup, source, reading).string
+        return marked.sub(lambda found: values[int(found[1])], scalar)
 
-    document = parsed(source, reading.limits, replace(yaml_text.CORE, expand=expand))
-    return _document(document.value, document.span, source, reading, resource)
+    schema = replace(yaml_text.CORE, expand=expand)
+    return of_yaml(substituted(text, word, source, reading), source, reading, resource, schema)
 
 
 def of_value(document: Document, lookup: Lookup, reading: Reading) -> Document:
@@ -85,16 +101,22 @@ def of_value(document: Document, lookup: Lookup, reading: Reading) -> Document:
     return replace(filled, _spans=[], _written=None)
 
 
-def of_yaml(text: Text, source: Source, reading: Reading, resource: str | None = None) -> Document:
-    """The document of a YAML text that a template holds."""
-    value, span, faults = yaml_text.loads(text.string, reading.limits)
+def of_yaml(
+    text: Text,
+    source: Source,
+    reading: Reading,
+    resource: str | None = None,
+    schema: yaml_text.Schema = yaml_text.CORE,
+) -> Document:
+    """The document of a YAML text that was put together."""
+    value, span, faults = yaml_text.loads(text.string, reading.limits, schema)
     if faults:
         raise invalid(source, [_moved_fault(fault, text) for fault in faults])
     return _document(value, span, source, reading, resource, text)
 
 
 def of_text(text: Text, source: Source, reading: Reading, resource: str | None = None) -> Document:
-    """The document of a JSON text that a template holds."""
+    """The document of a JSON text that was put together."""
     ready, escaped = text.for_json()
     value, faults = json_text.loads(ready.string, reading.limits)
     if faults:

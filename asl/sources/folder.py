@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from asl.core.document import invalid, opened
-from asl.core.source import Fault, Limits, Source
+from asl.core.document import opened, too_large
+from asl.core.source import Limits, Source
 from asl.sources import hcl
 
 __all__ = ["Folder", "read_hcl"]
@@ -21,8 +21,7 @@ def read_hcl(source: Source, limits: Limits) -> hcl.Body:
     """What a file says; raises InvalidDocument. HCL has the bounds of YAML."""
     text = source.text or ""
     if len(text) > limits.max_yaml_bytes:
-        message = f"the file is larger than {limits.max_yaml_bytes} bytes"
-        raise invalid(replace(source, text=None), [Fault("READ-04", message, 0)])
+        raise too_large(source.name, limits.max_yaml_bytes)
     return hcl.parse(source)
 
 

@@ -63,6 +63,33 @@ def test_values_that_are_no_text_are_inserted_as_json(value: object, inserted: s
     assert written == (f"-{inserted}-" if value is not None else "-${X}-")
 
 
+YAML_VALUES = {
+    "number": ("Result: ${X}", "30", 30),
+    "word": ("Result: ${X}", "true", True),
+    "text with a colon": ("Result: ${X}", "arn: a #b", "arn: a #b"),
+    "in double quotes": ('Result: "${X}"', '30 "\\n', '30 "\\n'),
+    "in single quotes": ("Result: 'it is ${X}'", "'", "it is '"),
+    "in a block": ("Result: |-\n      a ${X}", "b\nc: d", "a b\nc: d"),
+    "in braces": ("Result: {a: ${X}, b: [${X}]}", "1", {"a": 1, "b": [1]}),
+    "an array": ("Result: ${X}", '[{"a": 1}]', [{"a": 1}]),
+    "no array": ("Result: ${X}", "[a", "[a"),
+    "a key": ("Result: {${X}: 1}", "k", {"k": 1}),
+    "without a value": ("Result: {a: '${Y}', b: ${Y}}", "1", {"a": "${Y}", "b": "${Y}"}),
+}
+
+
+@pytest.mark.parametrize("case", YAML_VALUES)
+def test_values_in_yaml_stay_where_they_are_inserted(case: str) -> None:
+    """A value has its meaning by YAML's rules and cannot change what stands around it."""
+    line, value, expected = YAML_VALUES[case]
+    text = f"StartAt: A\nStates:\n  A:\n    Type: Pass\n    {line}\n    End: true\n"
+    assert asl.load(text, variables={"X": value}).value["States"]["A"] == {
+        "Type": "Pass",
+        "Result": expected,
+        "End": True,
+    }
+
+
 def test_a_value_is_not_searched_again() -> None:
     """What a value holds is not filled in, so nothing can grow without bounds."""
     document = asl.load(passing("${A}"), variables={"A": "${B}${A}", "B": "x"})
