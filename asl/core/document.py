@@ -282,17 +282,17 @@ def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
     return Diagnostic(
         fault.code,
         Severity(lookup(fault.code).severity),
-        _clipped(fault.message),
+        clipped(fault.message),
         fault.pointer,
         source.name,
         at.line,
         at.column,
-        fault.hint and _clipped(fault.hint),
+        fault.hint and clipped(fault.hint),
         related,
     )
 
 
-def _clipped(text: str) -> str:
+def clipped(text: str) -> str:
     """A message of bounded length, however long the key or word that it quotes."""
     return text if len(text) <= 200 else f"{text[:120]}…{text[-60:]}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding, escape
-from asl.core.document import Document, as_object, invalid, too_large
+from asl.core.document import Document, as_object, clipped, invalid, too_large
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
 from asl.sources.reading import Reading
@@ -122,7 +122,7 @@ def of_text(text: Text, source: Source, reading: Reading, resource: str | None =
     if faults:
         raise invalid(source, [_moved_fault(fault, ready) for fault in faults])
     for each in escaped:
-        message = f"the inserted value {each!r} would end its string; it is escaped here"
+        message = f"the inserted value {clipped(each)!r} would end its string; it is escaped here"
         hint = "AWS inserts it as it is and refuses the definition: escape it in the value"
         reading.note("READ-15", message, hint, each)
     span = json_text.scan(ready.string, reading.limits)[0]

@@ -75,6 +75,8 @@ class Evaluator:
         self.depth = 0
         self.following: list[str] = []
         """The names whose values are being worked out."""
+        self.known: dict[str, Part] = {}
+        """Values by name."""
 
     def refused(
         self, node: hcl.Node, scope: Scope, message: str, hint: str | None = None
@@ -135,9 +137,9 @@ class Evaluator:
     def decide(self, node: hcl.Node, scope: Scope) -> bool:
         """Whether a condition holds; raises Undecided if that is not known."""
         value = self.json(self.value(node, scope), scope)
-        if value not in (True, False, "true", "false"):
+        if type(value) is not bool and value not in ("true", "false"):
             raise self.refused(node, scope, "a condition is true or false")
-        return value in (True, "true")
+        return value is True or value == "true"
 
     def json(self, part: Part, scope: Scope) -> Json:
         """The value as JSON; raises Undecided if a part of it is not known."""
@@ -249,9 +251,11 @@ class Evaluator:
             return Part(json_equal(left, right) is (sign == "=="), node.at)
         try:
             numbers = FUNCTIONS["tonumber"](left), FUNCTIONS["tonumber"](right)
-            return Part(ARITHMETIC[sign](*numbers), node.at)
+            outcome = ARITHMETIC[sign](*numbers)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             raise self.refused(node, scope, f"{sign!r} needs two numbers") from None
+        whole = type(outcome) is float and outcome.is_integer()
+        return Part(int(outcome) if whole else outcome, node.at)
 
     def splat(self, node: hcl.Splat, scope: Scope) -> Part:
         over = self.value(node.of, scope)
@@ -378,11 +382,13 @@ class Evaluator:
         """The value of what a name stands for; it seems to stand here if that is another file."""
         if path in self.following:
             raise self.refused(at, scope, f"{path} refers to itself")
-        self.following.append(path)
-        try:
-            part = self.value(node, Scope(source))
-        finally:
-            self.following.pop()
+        if path not in self.known:
+            self.following.append(path)
+            try:
+                self.known[path] = self.value(node, Scope(source))
+            finally:
+                self.following.pop()
+        part = self.known[path]
         return part if source is scope.source else self.moved(part, at.at, scope)
 
     def moved(self, part: Part, at: int, scope: Scope) -> Part:
@@ -526,16 +532,11 @@ class Evaluator:
         return self.text(hcl.parse_template(file), Scope(file, called_with=names)), file
 
 
-def _quotient(one: float, other: float) -> float:
-    result = one / other
-    return int(result) if result.is_integer() else result
-
-
 ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": _quotient,
+    "/": operator.truediv,
     "%": fmod,
     "<": operator.lt,
     "<=": operator.le,

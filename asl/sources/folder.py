@@ -52,8 +52,11 @@ class Folder:
         if name is None or name.startswith("<"):
             return
         folder, own = os.path.split(name)
-        with os.scandir(folder or ".") as entries:
-            found = [each.name for each in entries if each.is_file()]
+        try:
+            with os.scandir(folder or ".") as entries:
+                found = [each.name for each in entries if each.is_file()]
+        except OSError:  # the name of a text that never was a file
+            return
         names = sorted(each for each in found if each.endswith(endings) and each != own)
         for each in islice(names, MAX_FILES):
             yield replace(opened(os.path.join(folder, each), limits=self.limits), format="hcl")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.document import invalid, opened
+from asl.core.document import clipped, invalid, opened
 from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
@@ -54,8 +54,8 @@ class Reading:
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
         """Note that a value which only a deployment knows is replaced by a text, and return it."""
-        message = f"{name} is known only after deployment; here it is {text!r}"
-        hint = hint or f"give it a value: --var {name}=..."
+        message = f"{clipped(name)} is known only after deployment; here it is {clipped(text)!r}"
+        hint = hint or f"give it a value: --var {clipped(name)}=..."
         self.note("READ-12", message, hint, text)
         return text
 

@@ -1,0 +1,189 @@
+"""Bad templates: whatever they are, reading them ends soon, with findings that have places."""
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asl
+from asl.core.source import Limits
+from asl.sources import load, load_each
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "templates"
+TEXTS = {
+    path.relative_to(EXAMPLES).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(EXAMPLES.rglob("*"))
+    if path.is_file()
+}
+PATIENCE = 20.0
+"""Seconds; what is bounded takes far less, even on a busy machine."""
+
+
+def refusal(what: Any, name: str = "main.tf", **options: Any) -> asl.Diagnostic:
+    """The one finding of a text that is refused, in good time."""
+    begin = time.monotonic()
+    with pytest.raises(asl.InvalidDocument) as refused:
+        load(what, name=name, **options)
+    assert time.monotonic() - begin < PATIENCE
+    assert refused.value.report.errors[0].line is not None
+    return refused.value.report.errors[0]
+
+
+def terraform(definition: str, more: str = "") -> bytes:
+    return (
+        f'{more}\nresource "aws_sfn_state_machine" "m" {{\n definition = {definition}\n}}'.encode()
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(TEXTS)), st.data())
+def test_damaged_files_are_read_or_refused(name: str, data: st.DataObject) -> None:
+    """A file with a piece cut out, doubled or replaced gives documents or findings, no more."""
+    text = TEXTS[name]
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 40)))
+    filler = data.draw(
+        st.sampled_from(["", text[start:end] * 2, "${", "}", '"', "\n", "{", "!Sub"])
+    )
+    damaged = text[:start] + filler + text[end:]
+    try:
+        read = load_each(damaged.encode(), name=f"<{name}>" if name[-3:] != ".tf" else name)
+    except asl.InvalidDocument as refused:
+        read = [refused]
+    for each in read:
+        report = each.report if isinstance(each, asl.InvalidDocument) else asl.check(each)
+        lines = damaged.count("\n") + 1
+        assert all(1 <= (found.line or 1) <= lines for found in report if found.file != "order")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text('ab1${}[]()"=.,:?!&|<>%~-*/#\n \\<<EOT', max_size=60))
+def test_any_text_is_hcl_or_not(text: str) -> None:
+    """No text makes the reader of Terraform files fail in another way than by a finding."""
+    with suppress(asl.AslError):
+        load(terraform(f"jsonencode({text})", text), name="main.tf")
+
+
+DEEP = {
+    "brackets": "[" * 5000,
+    "parentheses": "(" * 5000,
+    "objects": "{ a = " * 5000,
+    "signs": "!" * 5000,
+    "templates": '"${' * 5000,
+    "conditions": "a ? b : " * 5000,
+    "calls": "f(" * 5000,
+    "sums": "1" + " + 1" * 3000,
+    "powers": "1" + " == 1 && 1" * 3000,
+    "directives": '"' + "%{ if true }" * 3000,
+}
+
+
+@pytest.mark.parametrize("case", DEEP)
+def test_deep_expressions_end_in_a_finding(case: str) -> None:
+    """Nesting is bounded, in what is read and in what is worked out."""
+    error = refusal(terraform(f"jsonencode({{ a = {DEEP[case]} }})"))
+    assert error.code in ("READ-01", "READ-03", "READ-16", "V-TOP-01")
+
+
+def test_long_references_are_no_deep_ones() -> None:
+    """A reference may have any number of steps."""
+    document = load(terraform(f"jsonencode({{ a = {'a' + '.b[0]' * 3000} }})"), name="main.tf")
+    assert document.value["a"].endswith("b[0]}")
+    assert all(len(each.message) < 500 for each in document.findings)
+
+
+GROWTH = {
+    "locals": "locals {\n"
+    + "".join(f'  x{n} = "${{local.x{n + 1}}}${{local.x{n + 1}}}"\n' for n in range(60))
+    + '  x60 = "x"\n}',
+    "lists": "locals {\n"
+    + "".join(f"  x{n} = [local.x{n + 1}, local.x{n + 1}]\n" for n in range(60))
+    + "  x60 = []\n}",
+    "concat": "locals {\n"
+    + "".join(f"  x{n} = concat(local.x{n + 1}, local.x{n + 1})\n" for n in range(60))
+    + "  x60 = [1]\n}",
+    "join": "locals {\n"
+    + "".join(f'  x{n} = join("x", [local.x{n + 1}, local.x{n + 1}])\n' for n in range(60))
+    + '  x60 = "x"\n}',
+    "replace": 'locals {\n  x0 = replace("' + "a" * 9000 + '", "a", "' + "b" * 9000 + '")\n}',
+    "range": "locals {\n  x0 = range(0, 100000000)\n}",
+    "loop": "locals {\n  x0 = [for a in range(0, 9000) : [for b in range(0, 9000) : a]]\n}",
+    "text": 'locals {\n  x0 = [for a in range(0, 9000) : "' + "a" * 9000 + '${a}"]\n}',
+    "chain": "locals {\n"
+    + "".join(f"  x{n} = local.x{n + 1}\n" for n in range(5000))
+    + "  x5000 = 1\n}",
+    "circle": "locals {\n  x0 = [local.x1]\n  x1 = local.x0\n}",
+}
+
+
+@pytest.mark.parametrize("case", GROWTH)
+def test_what_grows_without_bounds_is_refused(case: str) -> None:
+    """Doubling, repeating and referring in circles end in a finding, not in a full memory."""
+    limits = Limits(max_values=200_000, max_bytes=2_000_000)
+    error = refusal(terraform("jsonencode({ a = local.x0 })", GROWTH[case]), limits=limits)
+    assert error.code in ("READ-03", "READ-04", "READ-16")
+
+
+def test_substitutions_that_double_are_refused() -> None:
+    """Values of DefinitionSubstitutions may hold each other, within limits."""
+    names = {f"X{n}": f"${{X{n + 1}}}${{X{n + 1}}}" for n in range(60)}
+    machine = {"DefinitionString": '{"a": "${X0}"}', "DefinitionSubstitutions": names}
+    resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
+    limits = Limits(max_bytes=200_000)
+    text = json.dumps({"Resources": {"M": resource}}).encode()
+    assert refusal(text, name="t.json", limits=limits).code in ("READ-04", "READ-16")
+
+
+def test_values_that_are_inserted_often_are_counted() -> None:
+    """A long value for many placeholders is refused before it fills the memory."""
+    texts = {
+        "x.json": '{"a": [' + ", ".join(['"${X}"'] * 1000) + "]}",
+        "x.yaml": "a:\n" + "  - ${X}\n" * 1000,
+    }
+    for name, text in texts.items():
+        error = refusal(text.encode(), name=name, variables={"X": "x" * 100_000})
+        assert error.code == "READ-04"
+
+
+def test_deep_templates_are_read() -> None:
+    """The depth that documents may have is reached in templates, too."""
+    value: Any = "end"
+    for _ in range(90):
+        value = [{"Fn::Select": [0, [value]]}]
+    machine = {"Definition": {"StartAt": "A", "States": {}, "Deep": value}}
+    resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
+    with pytest.raises(asl.InvalidDocument) as refused:
+        load(json.dumps({"Resources": {"M": resource}}).encode(), name="t.json")
+    assert [each.code for each in refused.value.report] == ["READ-03"]
+    value = "end"
+    for _ in range(60):
+        value = {"Fn::Join": ["", [value]]}
+    machine = {"Definition": {"StartAt": "A", "States": {}, "Deep": value}}
+    assert load({"Resources": {"M": {**resource, "Properties": machine}}}).value["Deep"] == "end"
+
+
+def test_large_templates_are_read() -> None:
+    """Ten megabytes around a definition are looked through in good time."""
+    rest = {
+        f"R{n}": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "b" * 900}}
+        for n in range(10_000)
+    }
+    machine = {"Definition": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}}
+    flow = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
+    text = json.dumps({"Resources": {**rest, "Flow": flow}})
+    assert len(text) > 9_500_000
+    begin = time.monotonic()
+    assert load(text.encode(), name="t.json").name == "Flow"
+    assert time.monotonic() - begin < PATIENCE
+
+
+def test_a_terraform_file_has_the_bounds_of_yaml() -> None:
+    """Both have parsers of their own, which are slow."""
+    with pytest.raises(asl.InvalidDocument) as refused:
+        load(b"# " + b"x" * 1_100_000, name="main.tf")
+    assert [each.code for each in refused.value.report] == ["READ-04"]

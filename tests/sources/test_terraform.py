@@ -1,0 +1,377 @@
+"""State machines in Terraform files."""
+
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+import asl
+from asl.core.diagnostics import Severity
+
+FN = "arn:aws:lambda:us-east-1:111111111111:function:"
+STATES = "arn:aws:states:us-east-1:111111111111:"
+MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+
+AROUND = """
+variable "plain" { default = "text" }
+variable "count" {
+  type    = number
+  default = 3
+}
+variable "names" { default = ["b", "a"] }
+variable "unset" { type = string }
+variable "list" { type = list(string) }
+locals {
+  one    = 1
+  object = { a = 1, b = { c = "deep" } }
+  chain  = local.object.b.c
+}
+"""
+
+
+def written(expression: str, more: str = "") -> str:
+    """A file with a state machine whose Pass state gives the value of an expression."""
+    return f"""{AROUND}{more}
+resource "aws_sfn_state_machine" "flow" {{
+  definition = jsonencode({{
+    StartAt = "A"
+    States  = {{ A = {{ Type = "Pass", End = true, Result = {expression} }} }}
+  }})
+}}
+"""
+
+
+def result(document: asl.Document) -> Any:
+    return document.value["States"]["A"]["Result"]
+
+
+EXPRESSIONS: dict[str, Any] = {
+    '"text"': "text",
+    "12": 12,
+    "1.5e3": 1500,
+    "-2": -2,
+    "true": True,
+    "null": None,
+    "[1, 2,]": [1, 2],
+    "{ a = 1, 'b' : 2 }".replace("'", '"'): {"a": 1, "b": 2},
+    '{ (var.plain) = 1, "${var.plain}-x" = 2 }': {"text": 1, "text-x": 2},
+    r'"a\n\"\\\u00e9"': 'a\n"\\é',
+    '"$${x} %%{y} $ % $$"': "${x} %{y} $ % $$",
+    '"${1 + 2}"': 3,
+    '"-${1 + 2}-${true}"': "-3-true",
+    "1 + 2 * 3 - 4 / 2": 5,
+    "(1 + 2) * 3 % 4": 1,
+    "7 / 2": 3.5,
+    '1 < 2 && !(1 >= 2) || "a" == "b"': True,
+    "1 != 1.0": False,
+    'var.count > 2 ? "many" : "few"': "many",
+    "var.plain": "text",
+    "var.count": 3,
+    "var.names[1]": "a",
+    "var.names.0": "b",
+    "local.object.b.c": "deep",
+    'local.object["a"]': 1,
+    "local.chain": "deep",
+    "[for name in var.names : upper(name)]": ["B", "A"],
+    '[for i, name in var.names : i if name != "b"]': [1],
+    "{ for i, name in var.names : name => i }": {"b": 0, "a": 1},
+    "{ for name in var.names : length(name) => name... }": {"1": ["b", "a"]},
+    '[{ n = "x" }, { n = "y" }][*].n': ["x", "y"],
+    '"%{ for n in var.names }<${n}>%{ endfor }"': "<b><a>",
+    '"%{ if var.count > 2 }yes%{ else }no%{ endif }"': "yes",
+    '"a %{~ if false }x%{ endif ~} b"': "ab",
+    'format("%s-%d-%%", "a", 3)': "a-3-%",
+    'join(",", sort(var.names))': "a,b",
+    "merge({ a = 1 }, { b = 2 }, [{ c = 3 }]...)": {"a": 1, "b": 2, "c": 3},
+    "concat([1], [2, 3])": [1, 2, 3],
+    'lookup({ a = 1 }, "b", 2)': 2,
+    'try(local.object.z, "else")': "else",
+    'coalesce("", null, "x")': "x",
+    'replace("a-b", "-", "+")': "a+b",
+    "toset(var.names)": ["a", "b"],
+    'tonumber("5")': 5,
+    'jsonencode({ a = [1, "x"] })': '{"a":[1,"x"]}',
+    'jsondecode("{\\"a\\": 1}")': {"a": 1},
+    'yamldecode("a: [1, b]")': {"a": [1, "b"]},
+    "path.module": ".",
+    "terraform.workspace": "default",
+    "aws_lambda_function.charge.arn": f"{FN}charge",
+    "aws_lambda_function.charge[0].qualified_arn": f"{FN}charge",
+    'aws_lambda_function.each["a"].arn': f"{FN}each-a",
+    "aws_lambda_function.each[each.key].invoke_arn": f"{FN}each",
+    "aws_lambda_function.charge.function_name": "charge",
+    "aws_lambda_alias.live.arn": f"{FN}live",
+    "data.aws_lambda_function.other.arn": f"{FN}other",
+    "aws_sfn_state_machine.flow.arn": f"{STATES}stateMachine:flow",
+    "aws_sfn_activity.desk.id": f"{STATES}activity:desk",
+    "data.aws_region.current.name": "us-east-1",
+    "data.aws_caller_identity.me.account_id": "111111111111",
+    '"arn:${data.aws_partition.p.partition}:x"': "arn:aws:x",
+    "aws_dynamodb_table.orders.name": "${aws_dynamodb_table.orders.name}",
+    "module.queue.url": "${module.queue.url}",
+    "var.unset": "${var.unset}",
+    '"s3://${aws_s3_bucket.b.id}/x"': "s3://${aws_s3_bucket.b.id}/x",
+    "var.unset == 1 ? 2 : 3": "${var.unset == 1 ? 2 : 3}",
+    "sha256(var.plain)": "${sha256(var.plain)}",
+    "aws_subnet.all[*].id": "${aws_subnet.all[*].id}",
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_are_worked_out(expression: str) -> None:
+    """An expression has its value; what only a deployment knows is a stand-in."""
+    document = asl.load(written(expression), name="main.tf")
+    assert result(document) == EXPRESSIONS[expression]
+    assert type(result(document)) is type(EXPRESSIONS[expression])
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_are_inserted_into_texts(expression: str) -> None:
+    """In a heredoc the same value stands as text."""
+    expected = EXPRESSIONS[expression]
+    if type(expected) in (dict, list) or expected is None or '"' in str(expected):
+        return
+    text = f"""{AROUND}
+resource "aws_sfn_state_machine" "flow" {{
+  definition = <<-EOT
+    {{"StartAt": "A", "States": {{"A": {{"Type": "Pass", "Result": "${{{expression}}}",
+      "End": true}}}}}}
+  EOT
+}}
+"""
+    shown = expected if type(expected) is str else json.dumps(expected)
+    assert result(asl.load(text, name="main.tf")) == shown
+
+
+DEFINITIONS = {
+    "heredoc": '<<EOF\n{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}\nEOF',
+    "flush heredoc": (
+        '<<-EOF\n  {"StartAt": "A",\n   "States": {"A": {"Type": "Pass", "End": true}}}\n  EOF'
+    ),
+    "quoted": json.dumps(json.dumps(MACHINE)),
+    "jsonencode": f"jsonencode({json.dumps(MACHINE)})",
+    "file": 'file("flow.json")',
+    "file of the module": 'file("${path.module}/flow.json")',
+    "templatefile": 'templatefile("./flow.tftpl", { type = "Pass", end = true })',
+    "yaml": 'jsonencode(yamldecode(templatefile("flow.yaml", { type = "Pass" })))',
+    "decoded": 'jsonencode(jsondecode(file("flow.json")))',
+    "local": "local.flow",
+    "data source": "data.template_file.flow.rendered",
+    "choice": 'true ? local.flow : "no"',
+    "trimmed": 'trimspace(file("flow.json"))',
+    "variable": "var.flow",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "flow.json").write_text(json.dumps(MACHINE, indent=1))
+    text = json.dumps(MACHINE, indent=1).replace('"Pass"', '"${type}"').replace("true", "${end}")
+    (tmp_path / "flow.tftpl").write_text(text)
+    (tmp_path / "flow.yaml").write_text(
+        "StartAt: A\nStates:\n  A:\n    Type: ${type}\n    End: true\n"
+    )
+    more = f"""
+    locals {{ flow = jsonencode({json.dumps(MACHINE)}) }}
+    variable "flow" {{ default = {json.dumps(json.dumps(MACHINE))} }}
+    data "template_file" "flow" {{
+      template = file("${{path.module}}/flow.tftpl")
+      vars     = {{ type = "Pass", end = true }}
+    }}
+    """
+    (tmp_path / "others.tf").write_text(dedent(more))
+    return tmp_path
+
+
+def main(folder: Path, definition: str) -> Path:
+    file = folder / "main.tf"
+    file.write_text(
+        f'resource "aws_sfn_state_machine" "flow" {{\n  definition = {definition}\n}}\n'
+    )
+    return file
+
+
+@pytest.mark.parametrize("case", DEFINITIONS)
+def test_definitions_are_found_however_they_are_written(case: str, folder: Path) -> None:
+    """A definition may be a text, a value, a file, a template, or the name of one of them."""
+    document = asl.load(main(folder, DEFINITIONS[case]))
+    assert document.value == MACHINE
+    assert document.name == "flow"
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "line"),
+    [
+        ("heredoc", "main.tf", 3),
+        ("flush heredoc", "main.tf", 4),
+        ("quoted", "main.tf", 2),
+        ("jsonencode", "main.tf", 2),
+        ("file", "flow.json", 6),
+        ("templatefile", "flow.tftpl", 6),
+        ("yaml", "flow.yaml", 5),
+        ("decoded", "flow.json", 6),
+        ("local", "others.tf", 2),
+        ("data source", "flow.tftpl", 6),
+    ],
+)
+def test_places_are_those_of_the_file_in_which_it_is_written(
+    case: str, file: str, line: int, folder: Path
+) -> None:
+    """A finding points to the characters that the author wrote."""
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace("End", "Edn"))
+    definition = DEFINITIONS[case].replace("End", "Edn")
+    (warning,) = asl.check(asl.load(main(folder, definition))).warnings
+    assert (warning.code, warning.line) == ("V-TOP-09", line)
+    assert warning.file == str(folder / file)
+    text = (folder / file).read_text().split("\n")[line - 1]
+    assert text[(warning.column or 0) - 1 :].lstrip('\\"').startswith("Edn")
+
+
+def test_values_are_given_by_the_names_of_variables() -> None:
+    """A value may be given for a variable, a local value, or whatever a deployment knows."""
+    text = written('[var.unset, var.count, var.list, local.one, module.q.url, "${var.plain}"]')
+    values = {
+        "unset": "u",
+        "var.count": "7",
+        "list": '["x"]',
+        "local.one": 2,
+        "module.q.url": "http",
+        "plain": "p",
+    }
+    document = asl.load(text, name="m.tf", variables=values)
+    assert result(document) == ["u", 7, ["x"], 2, "http", "p"]
+    assert asl.check(document).ok
+    assert document.findings == ()
+
+
+def test_a_value_must_fit_the_declared_type() -> None:
+    """The error stands where the variable is used."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(written("var.count"), name="m.tf", variables={"count": "many"})
+    (error,) = refusal.value.report
+    assert (error.code, error.hint) == ("READ-16", "it is declared as a number")
+
+
+def test_the_folder_of_a_file_is_one_module(tmp_path: Path) -> None:
+    """Variables, local values and tfvars of other files are found; the first file wins."""
+    (tmp_path / "main.tf").write_text(written("[var.plain, var.elsewhere, local.far, var.auto]"))
+    (tmp_path / "variables.tf").write_text(
+        'variable "elsewhere" { default = "e" }\nvariable "plain" { default = "second" }\n'
+        'variable "auto" {}\nlocals { far = { a = [var.elsewhere] } }\n'
+    )
+    (tmp_path / "x.auto.tfvars").write_text('auto = "from tfvars"\n')
+    document = asl.load(tmp_path / "main.tf")
+    assert result(document) == ["text", "e", {"a": ["e"]}, "from tfvars"]
+
+
+def test_what_is_not_declared_is_a_warning() -> None:
+    """A misspelt variable is found."""
+    document = asl.load(written("[var.nowhere, local.nothing]"), name="m.tf")
+    found = [(each.code, each.message) for each in asl.check(document).warnings]
+    assert found == [
+        ("READ-17", "no file of the folder declares var.nowhere"),
+        ("READ-17", "no file of the folder declares local.nothing"),
+    ]
+
+
+def test_what_is_left_of_placeholders_is_meant() -> None:
+    """Terraform writes $${ for a text that stays, so there is nothing to warn about."""
+    document = asl.load(written('"$${Name}"'), name="m.tf")
+    assert result(document) == "${Name}"
+    assert asl.check(document).of(Severity.WARNING) == ()
+
+
+def test_a_module_with_a_definition_is_a_state_machine() -> None:
+    """The well-known module for state machines takes the definition as an argument."""
+    text = f'module "flow" {{\n  source = "x"\n  definition = jsonencode({json.dumps(MACHINE)})\n}}'
+    document = asl.load(text, name="m.tf")
+    assert (document.value, document.name) == (MACHINE, "module.flow")
+
+
+def test_one_of_several_is_named() -> None:
+    """By its name, or by its address."""
+    text = f"""
+    resource "aws_sfn_state_machine" "a" {{ definition = jsonencode({json.dumps(MACHINE)}) }}
+    resource "aws_sfn_state_machine" "b" {{ definition = jsonencode({{}}) }}
+    """
+    for name in ("a", "aws_sfn_state_machine.a"):
+        assert asl.load(text, name="m.tf", resource=name).value == MACHINE
+    with pytest.raises(asl.AslError, match=r"m\.tf has 2 state machines, name one: a, b"):
+        asl.load(text, name="m.tf")
+
+
+def test_text_is_known_by_its_look() -> None:
+    """Text on standard input needs no name that ends in .tf."""
+    assert result(asl.load(written("1").lstrip())) == 1
+
+
+REFUSED = {
+    "no definition": ('role_arn = "x"', "READ-14", "flow has no definition"),
+    "itself": ("definition = local.me", "READ-16", "the definition refers to itself"),
+    "circle": ("definition = jsonencode({ a = local.x })", "READ-16", "local.x refers to itself"),
+    "bucket": ('definition = file("../x.json")', "READ-14", "the file '../x.json' lies outside"),
+    "missing": ('definition = file("x.json")', "READ-14", "cannot read"),
+    "no text": ("definition = [1]", "READ-16", "a string is expected here"),
+    "member": ("definition = jsonencode({}.a)", "READ-16", "there is no member 'a'"),
+    "item": ("definition = jsonencode([1][3])", "READ-16", "there is no member 3"),
+    "sum": ('definition = jsonencode({ a = 1 + "x" })', "READ-16", "'+' needs two numbers"),
+    "zero": ("definition = jsonencode({ a = 1 / 0 })", "READ-16", "'/' needs two numbers"),
+    "test": ("definition = jsonencode({ a = 1 ? 2 : 3 })", "READ-16", "a condition is true or"),
+    "function": ("definition = jsonencode({ a = lower(1) })", "READ-16", "lower() has arguments"),
+    "arguments": ("definition = jsonencode({ a = merge(1) })", "READ-16", "merge() has arguments"),
+    "loop": ("definition = jsonencode([for a in 1 : a])", "READ-16", "a list or an object is"),
+    "json": ('definition = "{"', "READ-01", "the text ends inside '{'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_meant_is_refused(case: str, tmp_path: Path) -> None:
+    """Every error has a rule, a place and a message."""
+    line, code, message = REFUSED[case]
+    file = tmp_path / "main.tf"
+    file.write_text(
+        "locals {\n  me = local.me\n  x = [local.y]\n  y = local.x\n}\n"
+        f'resource "aws_sfn_state_machine" "flow" {{\n  {line}\n}}\n'
+    )
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(file)
+    error = refusal.value.report.errors[0]
+    assert error.code == code
+    assert error.message.startswith(message)
+    assert error.line in (2, 3, 4, 6, 7)
+
+
+SYNTAX = {
+    'a = "open': (1, 10, "the string is not closed"),
+    "a = <<EOF\nx\n": (1, 5, "the heredoc is not closed"),
+    "a = [1, 2": (1, 10, "',' or ']' is expected, found the end of the line"),
+    "a = {\n b = 1 c = 2\n}": (2, 8, "',' or the end of the line is expected, found 'c'"),
+    "a = ": (1, 5, "a value is expected, found the end of the line"),
+    "a = 1 +": (1, 8, "a value is expected, found the end of the line"),
+    "a = 1 2": (1, 7, "the end of the line is expected, found '2'"),
+    "a {": (1, 4, "a block is not closed"),
+    "a = 1\na = 2": (2, 1, "'a' is given twice"),
+    "= 1": (1, 1, "the name of an attribute or a block is expected, found '='"),
+    'a = "${1"': (1, 9, "'}' is expected, found '\"'"),
+    'a = "%{ if true }x"': (1, 20, "the string is not closed"),
+    "a = <<E\n%{ if true }x\nE": (3, 1, "%{ if } is not closed"),
+    'a = "%{ what }"': (1, 6, "there is no directive 'what' here"),
+    r'a = "\q"': (1, 6, r"\q is not an escape"),
+    "a = 1e999": (1, 5, "1e999 is too large for a number"),
+    "a = b.": (1, 7, "an attribute is expected, found the end of the line"),
+    "a = [for x of y : x]": (1, 12, "'in' is expected, found 'of'"),
+    "a = /* never closed": (1, 5, "a value is expected, found '/'"),
+}
+
+
+@pytest.mark.parametrize("text", SYNTAX)
+def test_wrong_syntax_has_its_place(text: str) -> None:
+    """What is not HCL is an error where it goes wrong."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(text.encode(), name="main.tf")
+    (error,) = refusal.value.report
+    assert (error.line, error.column, error.message) == SYNTAX[text]
+    assert error.code == "READ-01"
