@@ -122,22 +122,36 @@ def load(
     format: str | None = None,
     resource: str | None = None,
     variables: Mapping[str, Json] | None = None,
-    root: str | None = None,
+    root: str | os.PathLike[str] | None = None,
+    imports: Callable[[str], What] | Mapping[str, What] | None = None,
+    parameters: Mapping[str, Json] | None = None,
 ) -> Document:
-    """Read a document from a path, text, bytes, dict or open file.
+    """Read a document from a path, text, bytes, dict or open file, with all that it imports.
 
     A string that begins with `{` or has several lines is text, any other a path. In a template of
     SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
     left out where there is only one. `variables` are the values of placeholders (`${Name}`) and of
-    parameters. Files that a template names are read below its own folder, or below `root`.
+    parameters there.
+
+    Files that a document imports, or that a template names, are read below its own folder, or below
+    `root`. `imports` provides everything else by its source: what a URL or an entry of a registry
+    stands for. `parameters` are the values for a document with `Parameters` that runs by itself.
 
     Raises InvalidDocument (with every fault and its place), DocumentNotFound, and AslError where it
-    is not clear which state machine is meant.
+    is not clear which state machine is meant or a parameter is not declared. What is wrong with an
+    import is found by `check`.
     """
-    from asl.sources import load as load_document
+    from asl.compose import load as load_document
 
     return load_document(
-        what, name=name, format=format, resource=resource, variables=variables or {}, root=root
+        what,
+        name=name,
+        format=format,
+        resource=resource,
+        variables=variables or {},
+        root=root,
+        imports=imports,
+        parameters=parameters,
     )
 
 
@@ -202,11 +216,12 @@ def compile(
     """
     from asl.checks import check as check_document
     from asl.compiler import compile_workflow
+    from asl.compose import runnable
 
-    loaded, chosen = _document(document), _profile(profile)
+    loaded, chosen = runnable(_document(document)), _profile(profile)
     report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
     report.raise_for_errors()
-    return compile_workflow(loaded.value, chosen, loaded.name)
+    return compile_workflow(loaded.whole, chosen, loaded.name)
 
 
 def run(

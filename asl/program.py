@@ -56,8 +56,12 @@ class Step:
     name: str
     type: str
     pointer: str
+    beside: "Mapping[str, Step]" = field(default_factory=dict, repr=False)
+    """The states of the same machine."""
     transform: Evaluate | None = None
     choose: Choose | None = None
+    label: str | None = None
+    """What a template calls the end that this state is (Specification 9.2)."""
     resource: str | None = None
     """The `Resource` of a Task; history names a task's events by it."""
     payload: Evaluate | None = None

@@ -24,12 +24,8 @@ NOT_APPLIED = {
     "V-CTX": ("03",),
     "V-DEB": ("05",),
     "V-GRD": ("03", "04", "05"),
-    "V-IMP": ("02", "03", "05", "06"),
-    "V-INC": ("02", "05", "06"),
     "V-MEM": ("05", "06"),
-    "V-MOD": ("03",),
     "V-TOOLS": ("02", "03", "04", "05"),
-    "V-TPL": ("02", "03", "04"),
     "V-WF": ("02", "04"),
 }
 """Rules about states and blocks that are not executed yet: they come with their execution."""

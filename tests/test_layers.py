@@ -22,6 +22,7 @@ LAYERS = {
     "asl.states": 3,
     "asl.checks": 4,
     "asl.compiler": 4,
+    "asl.compose": 4,
     "asl.engine": 5,
     "asl.agents": 6,
     "asl.buckets": 6,

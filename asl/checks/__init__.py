@@ -14,6 +14,7 @@ from asl.checks import (
     execution,
     expressions,
     handlers,
+    included,
     integrations,
     languages,
     literals,
@@ -26,6 +27,7 @@ from asl.checks import (
 )
 from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
+from asl.compose import composed
 from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, place, resolved
@@ -80,15 +82,21 @@ def check(
     agent blocks only draw a warning, in strict mode too. `express` asks, in the `aws` profile, for
     an express workflow.
     """
+    document = composed(document)
     workflow = taken_apart(document.value, profile, agents, resources, express)
-    findings = [*document.findings, *_findings(workflow)]
+    findings = [*document.findings, *_composing(document), *_findings(workflow)]
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
     graded = [
         _graded(_advised(workflow, each), profile, strict) for each in dict.fromkeys(findings)
     ]
+    graded += included.check(workflow, graded)
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
     return place(document, [*graded, *unexecuted])
+
+
+def _composing(document: Document) -> tuple[Finding, ...]:
+    return () if document.composition is None else document.composition.findings
 
 
 def _findings(workflow: Workflow) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from asl.checks import integrations
-from asl.checks.execution import BLOCKS, COMPOSITION, DOCUMENT_BLOCKS
+from asl.checks.execution import BLOCKS, DOCUMENT_BLOCKS
 from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
@@ -35,6 +35,7 @@ STRICTER = frozenset(
 AGENT_SPEC_ONLY = frozenset({"V-MAP-11", "V-TASK-08", "V-TASK-09"})
 """Advice that concerns the tools of the agent language only."""
 
+COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
 DOCUMENT_FIELDS = (*DOCUMENT_BLOCKS, *COMPOSITION, "Metadata", "Observability")
 
 

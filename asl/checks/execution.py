@@ -46,8 +46,6 @@ DOCUMENT_BLOCKS = (
 )
 """The agent blocks of a document. `Metadata` and `Observability` have no effect anyway."""
 
-COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
-
 
 def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
     """Yield what a run of this document would need and this version lacks.
@@ -71,9 +69,8 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_BLOCKS:
         if field in workflow.value:
             yield Finding("EXEC-02", f"{field!r} is not executed yet", f"/{field}", at_key=True)
-    for field in COMPOSITION:
-        if field in workflow.value:
-            yield Finding("EXEC-05", f"{field!r} is not executed yet", f"/{field}", at_key=True)
+    if workflow.module:
+        yield Finding("EXEC-05", "a module is included, not run by itself", "/Module", at_key=True)
     for node in workflow.nodes():
         yield from _of_state(node)
 

@@ -115,7 +115,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
                     yield Finding(fault.code, fault.message, place, fault.hint, aws=wording)
             yield from _twins(node)
             for expression in expressions_of(node):
-                if not workflow.open(expression.text):
+                if not node.open(expression.text):
                     yield from _judged(expression, node)
 
 

@@ -72,7 +72,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         if jsonata and node.value.get("QueryLanguage") == "JSONPath":
             yield _language(node)  # AWS says no more of its fields (recorded)
         else:
-            yield from _fields(workflow, node)
+            yield from _fields(node)
         if node.query_language == "JSONPath":
             yield from _numbers(node)
 
@@ -90,15 +90,18 @@ def _language(node: Node) -> Finding:
     )
 
 
-def _fields(workflow: Workflow, node: Node) -> Iterator[Finding]:
+def _fields(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
     if type(kind) is not str or kind not in KNOWN_TYPES:
         return
     jsonata = node.query_language == "JSONata"
     known = known_fields(f"states:{kind}")
     for field in node.value:
-        label = field == "Output" and workflow.template and kind not in ("Succeed", "Fail")
-        if field in known and field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY) and not label:
+        label = field == "Output" and node.template and kind not in ("Succeed", "Fail")
+        arguments = field == "Parameters" and kind == "Include"
+        if label or arguments or field not in known:
+            continue
+        if field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
             yield other_language(field, node, node.at(field))
     for holder, surplus in (("Choices", _RULE_JSONPATH if jsonata else _RULE_JSONATA),):
         for index, rule in objects(node.value, holder):

@@ -27,7 +27,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield the literals that their author may have taken for expressions."""
     for node in workflow.nodes():
         found = _in_jsonata(node) if node.query_language == "JSONata" else _in_jsonpath(node)
-        yield from (finding for finding in found if not workflow.open(finding.message))
+        yield from (finding for finding in found if not node.open(finding.message))
 
 
 def _looks_dynamic(text: str) -> bool:

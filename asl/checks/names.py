@@ -6,6 +6,7 @@ from asl.checks.workflow import Workflow, objects, text
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, type_name
+from asl.states.base import Node
 
 __all__ = ["check"]
 
@@ -27,37 +28,46 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 
 def _repeated(workflow: Workflow) -> Iterator[Finding]:
-    first: dict[str, str] = {}
-    for node in workflow.nodes():
-        if node.name in first:
+    first: dict[tuple[str, str], str] = {}
+    for home, node in _homes(workflow):
+        if (home, node.name) in first:
             yield Finding(
                 "V-TOP-06",
                 f"there is another state named {node.name!r}",
                 node.pointer,
                 "names are unique in the whole document",
-                related=((first[node.name], "the other one is here"),),
+                related=((first[home, node.name], "the other one is here"),),
                 at_key=True,
                 aws=Wording(f"Duplicate State name: {node.name}"),
             )
         else:
-            first[node.name] = node.pointer
+            first[home, node.name] = node.pointer
 
 
 def _labels(workflow: Workflow) -> Iterator[Finding]:
-    first: dict[str, str] = {}
-    for node in workflow.nodes():
+    first: dict[tuple[str, str], str] = {}
+    for home, node in _homes(workflow):
         label = text(node.value, "Label")
-        if label in first:
+        if label is None:
+            continue
+        if (home, label) in first:
             yield Finding(
                 "V-MAP-15",
                 f"there is another Map labelled {label!r}",
                 node.at("Label"),
                 "give each its own, as labels name the map runs",
-                related=((first[label], "the other one is here"),),
+                related=((first[home, label], "the other one is here"),),
                 aws=Wording(f"Duplicate Label name: {label}"),
             )
-        elif label is not None:
-            first[label] = node.at("Label")
+        else:
+            first[home, label] = node.at("Label")
+
+
+def _homes(workflow: Workflow) -> Iterator[tuple[str, Node]]:
+    """Yield every state with the document that it is written in: names are unique there."""
+    for scope in workflow.scopes:
+        for node in scope.nodes:
+            yield scope.home, node
 
 
 def _commented(workflow: Workflow) -> Iterator[tuple[str, Mapping[str, Json]]]:

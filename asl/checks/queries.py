@@ -90,7 +90,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for node in workflow.nodes():
         if node.query_language == "JSONata":
             for written in queries_of(node):
-                if not workflow.open(written.text):
+                if not node.open(written.text):
                     yield from _judged(workflow, written)
 
 
@@ -102,7 +102,8 @@ def queries_of(node: Node) -> Iterator[Written]:
     """Yield every string of a JSONata state that may be an expression."""
     state = node.value
     after = ALWAYS if state.get("Type") in WITHOUT_RESULT else RESULT
-    for field in TEMPLATES:
+    templates = (*TEMPLATES, "Parameters") if state.get("Type") == "Include" else TEMPLATES
+    for field in templates:
         yield from _strings(state.get(field), node.at(field), ALWAYS)
     for field in AFTERWARDS:
         yield from _strings(state.get(field), node.at(field), after)

@@ -24,12 +24,15 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 def structure(workflow: Workflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
-    yield from _faults("asl", workflow, workflow.value, "")
+    yield from _faults("asl", workflow, workflow.value, "", workflow.unfilled)
+    for scope in workflow.scopes:
+        if scope.included:
+            yield from _faults("asl", workflow, scope.value, scope.pointer, scope.unfilled)
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
-            yield from _faults(f"states:{kind}", workflow, node.value, node.pointer)
-        elif not workflow.open(kind):
+            yield from _faults(f"states:{kind}", workflow, node.value, node.pointer, node.unfilled)
+        elif not node.open(kind):
             yield _unknown_type(workflow, node.value, node.pointer)
 
 
@@ -133,11 +136,13 @@ def _state_fields() -> frozenset[str]:
 # From failures to findings
 
 
-def _faults(name: str, workflow: Workflow, value: Json, pointer: str) -> Iterator[Finding]:
+def _faults(
+    name: str, workflow: Workflow, value: Json, pointer: str, unfilled: bool
+) -> Iterator[Finding]:
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
     for error in errors:
-        if not workflow.open(error.instance):
+        if not (unfilled and type(error.instance) is str and "{{" in error.instance):
             yield from _findings(name, workflow, error, pointer, missing)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from asl.checks.workflow import Workflow
 from asl.core.diagnostics import Finding, escape
@@ -12,17 +11,6 @@ from asl.expr import interpolation
 
 __all__ = ["check"]
 
-Place: TypeAlias = tuple[str, ...]
-
-_FIELDS: dict[str, tuple[Place, ...]] = {
-    "Approval": (("Prompt",), ("Escalation", "Message")),
-    "Debate": (("Topic",),),
-    "Checkpoint": (("Name",),),
-    "Task": (("Memory", "Namespace"), ("Memory", "Read", "Namespace"), ("Feedback", "Question")),
-    "Pass": (("Memory", "Namespace"), ("Memory", "Read", "Namespace")),
-}
-"""Where braces insert values, by state type. Everywhere else they are plain text."""
-
 _PARAMETER = re.compile(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
 
 
@@ -30,31 +18,32 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the texts into which values are inserted."""
     for node in workflow.nodes():
         kind = node.value.get("Type")
-        for steps in _FIELDS.get(kind, ()) if type(kind) is str else ():
-            yield from _texts(workflow, _at(node.value, steps), node.at(*steps))
+        for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
+            yield from _texts(_at(node.value, steps), node.at(*steps), node.unfilled)
     alerts = _at(workflow.value, ("Budget", "Alerts"))
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
-        yield from _texts(workflow, _at(alert, ("Message",)), f"/Budget/Alerts/{index}/Message")
+        message = _at(alert, ("Message",))
+        yield from _texts(message, f"/Budget/Alerts/{index}/Message", workflow.unfilled)
 
 
-def _at(value: Json, steps: Place) -> Json:
+def _at(value: Json, steps: interpolation.Steps) -> Json:
     for step in steps:
         value = value.get(step) if type(value) is dict else None
     return value
 
 
-def _texts(workflow: Workflow, value: Json, pointer: str) -> Iterator[Finding]:
+def _texts(value: Json, pointer: str, unfilled: bool) -> Iterator[Finding]:
     """Check a text, or every text within a structured value that is not itself computed."""
     if type(value) is dict:
         for key, part in value.items():
             if not key.endswith(".$"):
-                yield from _texts(workflow, part, f"{pointer}/{escape(key)}")
+                yield from _texts(part, f"{pointer}/{escape(key)}", unfilled)
     elif type(value) is list:
         for index, part in enumerate(value):
-            yield from _texts(workflow, part, f"{pointer}/{index}")
+            yield from _texts(part, f"{pointer}/{index}", unfilled)
     elif type(value) is str:
         # Parameters of a template are filled in before the text is read.
-        text = _PARAMETER.sub("", value) if workflow.template else value
+        text = _PARAMETER.sub("", value) if unfilled else value
         try:
             interpolation.check(text)
         except ExpressionFault as fault:

@@ -38,7 +38,7 @@ class _Machine:
     @property
     def loose(self) -> bool:
         """Whether the final form of this machine is known only after substitution."""
-        return self.workflow.template or self.module
+        return self.workflow.unfilled or self.module
 
     @property
     def module(self) -> bool:
@@ -98,7 +98,7 @@ class _Machine:
                     "add 'Choices', 'Default', 'Next' or \"End\": true",
                     at_key=True,
                 )
-        elif self.workflow.template and text(node.value, "Output") is not None:
+        elif self.scope.template and text(node.value, "Output") is not None:
             yield Finding(
                 "V-TPL-05",
                 f"the label in 'Output' makes {node.name!r} an end",
@@ -127,7 +127,7 @@ class _Machine:
         if name in self.scope.names:
             return
         if "{{" in name:
-            if not self.workflow.template:
+            if not self.scope.unfilled:
                 yield Finding(
                     "V-TOP-13",
                     f"{name!r} is filled in only in a template",

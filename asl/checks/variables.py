@@ -168,7 +168,7 @@ def _read(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None
 
 def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
     for each in expressions.expressions_of(node):
-        if workflow.open(each.text):
+        if node.open(each.text):
             continue
         try:
             paths = list(paths_in(expressions.read(each)))
@@ -182,7 +182,7 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
 def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
     for each in queries.queries_of(node):
         source = each.source
-        query = None if source is None or workflow.open(source) else queries.read(workflow, source)
+        query = None if source is None or node.open(source) else queries.read(workflow, source)
         if query is None or isinstance(query, ExpressionFault):
             continue
         first = {reference.name: reference.offset for reference in reversed(query.references)}

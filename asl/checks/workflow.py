@@ -12,7 +12,7 @@ from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.states.base import Node
+from asl.states.base import Node, machines_of
 from asl.states.distributed import FIELDS as DISTRIBUTING
 
 if TYPE_CHECKING:
@@ -38,6 +38,17 @@ class Scope:
     """The name of the state of the outer machine that this one is part of."""
     isolated: bool = False
     """Whether variables of the outer machines are out of reach: a distributed Map."""
+    home: str = ""
+    """The pointer of what it is written in: the document, or what an Include holds."""
+    template: bool = False
+    """Whether that is a template (Specification 9.2)."""
+    unfilled: bool = False
+    """Whether parameters of that template have no values yet."""
+
+    @property
+    def included(self) -> bool:
+        """Whether it is itself what an Include holds."""
+        return self.pointer == self.home != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +69,14 @@ class Workflow:
     """The JSONata expressions read so far, by their text."""
 
     @property
-    def template(self) -> bool:
+    def unfilled(self) -> bool:
         """Whether `{{name}}` in its texts stands for a parameter (Specification 9.2)."""
-        return "Parameters" in self.value
-
-    def open(self, value: Json) -> bool:
-        """Whether a value is known only once parameters have been filled in."""
-        return self.template and type(value) is str and "{{" in value
+        return _unfilled(self.value)
 
     @property
     def module(self) -> bool:
         """Whether the document is only a supply of states (Specification 9.4)."""
-        return self.value.get("Module") is True
+        return type(self.value) is dict and self.value.get("Module") is True
 
     def nodes(self) -> Iterator[Node]:
         """Yield every state of every machine."""
@@ -106,8 +113,7 @@ def taken_apart(
     """Return a document as its machines and states."""
     machines: tuple[Scope, ...] = ()
     if type(value) is dict:
-        language = _language(value, "JSONPath")
-        machines = tuple(_scopes(value, "", profile, None, None, language, False))
+        machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath")))
     names = frozenset[str]().union(*(scope.names for scope in machines))
     return Workflow(value, profile, machines, names, Suggestions(), agents, resources, express)
 
@@ -116,12 +122,16 @@ def _scopes(
     value: Mapping[str, Json],
     pointer: str,
     profile: Profile,
-    outer: Scope | None,
-    holder: str | None,
     language: str,
-    isolated: bool,
+    outer: Scope | None = None,
+    holder: str | None = None,
+    isolated: bool = False,
+    beside: Scope | None = None,
 ) -> Iterator[Scope]:
+    """Yield a machine and those within; *beside* is one that is written in the same document."""
     states = value.get("States")
+    template = "Parameters" in value if beside is None else beside.template
+    unfilled = _unfilled(value) if beside is None else beside.unfilled
     names = frozenset(states) if type(states) is dict else frozenset()
     nodes = tuple(
         Node(
@@ -131,31 +141,37 @@ def _scopes(
             names,
             profile,
             _language(state, language),
+            template,
+            unfilled,
         )
         for name, state in (states.items() if type(states) is dict else ())
         if type(state) is dict
     )
-    scope = Scope(value, pointer, nodes, names, outer, holder, isolated)
+    home = pointer if beside is None else beside.home
+    scope = Scope(value, pointer, nodes, names, outer, holder, isolated, home, template, unfilled)
     yield scope
     for node in nodes:
-        for place, machine in _machines(node):
-            inner = _language(machine, language)
-            isolated = _distributed(node, machine)
-            yield from _scopes(machine, place, profile, scope, node.name, inner, isolated)
+        for steps, machine in machines_of(node.value):
+            included = steps == ("Template",)
+            yield from _scopes(
+                machine,
+                node.at(*steps),
+                profile,
+                _language(machine, "JSONPath" if included else language),
+                scope,
+                node.name,
+                _distributed(node, machine),
+                None if included else scope,
+            )
+
+
+def _unfilled(document: Mapping[str, Json]) -> bool:
+    return type(document) is dict and bool(document.get("Parameters", {}) != {})
 
 
 def _language(holder: Mapping[str, Json], otherwise: str) -> str:
     chosen = holder.get("QueryLanguage")
     return chosen if type(chosen) is str and chosen in LANGUAGES else otherwise
-
-
-def _machines(node: Node) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    for name in ("ItemProcessor", "Iterator"):
-        machine = node.value.get(name)
-        if type(machine) is dict:
-            yield node.at(name), machine
-    for index, branch in objects(node.value, "Branches"):
-        yield node.at("Branches", index), branch
 
 
 def _distributed(node: Node, machine: Mapping[str, Json]) -> bool:

@@ -44,12 +44,16 @@ PROFILE = click.option(
 
 
 class Origin(TypedDict):
-    """How a document is taken from a file: what `--resource`, `--var`, `--vars`, `--root` say."""
+    """How a document is taken from a file.
+
+    It is what `--resource`, `--var`, `--vars`, `--root` and `--param` say.
+    """
 
     resource: str | None
     variables: Mapping[str, Json]
     defaults: Mapping[str, Json]
     root: str | None
+    parameters: Mapping[str, Json]
 
 
 def origin_options(command: Command) -> Command:
@@ -62,7 +66,14 @@ def origin_options(command: Command) -> Command:
     @click.option(
         "--vars", "files", metavar="FILE", multiple=True, help="Values from a JSON or YAML file."
     )
-    @click.option("--root", metavar="FOLDER", help="Where files lie that a template may name.")
+    @click.option("--root", metavar="FOLDER", help="Where files lie that may be imported or named.")
+    @click.option(
+        "--param",
+        "values",
+        metavar="NAME=TEXT",
+        multiple=True,
+        help="Value of a parameter; NAME:=JSON for what is no text.",
+    )
     @wraps(command)
     def with_origin(
         *args: Any,
@@ -70,6 +81,7 @@ def origin_options(command: Command) -> Command:
         pairs: tuple[str, ...],
         files: tuple[str, ...],
         root: str | None,
+        values: tuple[str, ...],
         **options: Any,
     ) -> Any:
         origin: Origin = {
@@ -77,6 +89,7 @@ def origin_options(command: Command) -> Command:
             "variables": dict(map(_pair, pairs)),
             "defaults": {name: value for file in files for name, value in _values(file)},
             "root": root,
+            "parameters": dict(map(_parameter, values)),
         }
         return command(*args, origin=origin, **options)
 
@@ -90,6 +103,21 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _parameter(text: str) -> tuple[str, Json]:
+    from asl.core.json_text import read_data
+
+    name, equals, value = text.partition("=")
+    if not name.removesuffix(":") or not equals:
+        message = f"{text!r} is neither NAME=TEXT nor NAME:=JSON"
+        raise click.BadParameter(message, param_hint="--param")
+    if not name.endswith(":"):
+        return name, value
+    try:
+        return name[:-1], read_data(value)
+    except ValueError as fault:
+        raise click.BadParameter(f"{value!r} is not JSON: {fault}", param_hint="--param") from None
+
+
 def _values(file: str) -> Iterable[tuple[str, Json]]:
     from asl.sources.values import read_values
 
@@ -99,7 +127,7 @@ def _values(file: str) -> Iterable[tuple[str, Json]]:
 
 def read_document(name: str, origin: Origin) -> "Document":
     """Read the document of this file, of standard input for `-`."""
-    from asl.sources import load
+    from asl.compose import load
 
     if name == "-":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
@@ -108,7 +136,7 @@ def read_document(name: str, origin: Origin) -> "Document":
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
     """Read every document of this file: a template may hold several."""
-    from asl.sources import load_each
+    from asl.compose import load_each
 
     if name == "-":
         return load_each(sys.stdin.buffer.read(), name="<stdin>", **origin)
@@ -187,6 +215,7 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
             "variables": {},  # not every file needs all of them
             "defaults": {**origin["defaults"], **origin["variables"]},
             "root": origin["root"],
+            "parameters": {},
         }
         found[name] = read_document(path, own)
     return found

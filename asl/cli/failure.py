@@ -15,9 +15,10 @@ def explained(result: Result, document: Document) -> str:
     if result.origin is not None:
         _, _, frame, _, step, error, *_ = result.origin
         lines.append(f"  in {name_of((*frame.place, step.name))}")
-        place = document.locate(step.pointer + _below(error), at_key=True)
+        home, pointer = document.origin(step.pointer + _below(error))
+        place = home.locate(pointer, at_key=True)
         if place.line is not None:
-            lines[-1] += f" at {document.source.name}:{place.line}:{place.column}"
+            lines[-1] += f" at {home.source.name}:{place.line}:{place.column}"
         if result.error == "States.AgentNotFound":
             lines.append(f"  hint: {_how_to_bind(step)}")
     return "\n".join(lines)

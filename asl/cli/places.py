@@ -6,7 +6,7 @@ from typing import TypeAlias
 from asl.core.diagnostics import escape
 from asl.core.values import Json
 
-__all__ = ["Path", "definition", "in_jsonata", "name_of", "pointer_of"]
+__all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Names of states and indices of branches or items, outermost first."""
@@ -35,9 +35,19 @@ def definition(workflow: Json, path: Path) -> Json:
 def in_jsonata(workflow: Json, path: Path) -> bool:
     """Whether the state at a path is written in JSONata."""
     language = "JSONPath"
-    for machine, _ in _machines(workflow, path):
+    for machine, pointer in _machines(workflow, path):
+        if pointer.endswith("/Template"):
+            language = "JSONPath"
         language = machine.get("QueryLanguage", language)
     return bool(definition(workflow, path).get("QueryLanguage", language) == "JSONata")
+
+
+def in_template(workflow: Json, path: Path) -> bool:
+    """Whether the state at a path has parameters that only the data of a run tells."""
+    return any(machine.get("Parameters") for machine, _ in _machines(workflow, path))
+
+
+_HOLDERS = ("ItemProcessor", "Iterator", "Template")
 
 
 def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
@@ -51,7 +61,7 @@ def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
             machine = state["Branches"][index]
             pointer += f"/Branches/{index}"
         else:
-            field = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
+            field = next(each for each in _HOLDERS if each in state)
             machine = state[field]
             pointer += f"/{field}"
         yield machine, pointer

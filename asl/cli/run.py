@@ -20,6 +20,7 @@ from asl.cli.arguments import (
     workflows,
 )
 from asl.cli.exits import Exit, of_status
+from asl.compose import runnable
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
 
@@ -130,7 +131,7 @@ def command(
     if as_json + events + (history == "-") > 1:
         raise click.UsageError("--json, --events and --history - exclude each other")
     data = _input(document, input_, input_file)
-    loaded = read_document(document, origin)
+    loaded = runnable(read_document(document, origin))
     bound = bindings(agent_files, agent_pairs)
     bound.mocks.update(mocks(mock_cases, loaded))
     startable = workflows(workflow_pairs, origin)
@@ -210,7 +211,7 @@ def _compiled(
         from asl.core.render import render_text
 
         streams.say(render_text(warnings, color=streams.colour(sys.stderr)) + "\n")
-    return compile_workflow(document.value, profile, document.name)
+    return compile_workflow(document.whole, profile, document.name)
 
 
 def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import click
 
-from asl.cli.places import Path, definition, in_jsonata, name_of, pointer_of
+from asl.cli.places import Path, definition, in_jsonata, in_template, name_of, pointer_of
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -24,7 +24,7 @@ __all__ = ["Trace"]
 
 SHOWN = 2000
 """Characters of a value that are shown."""
-LATER = ("MapStateSucceeded", "ParallelStateSucceeded")
+LATER = ("MapStateSucceeded", "ParallelStateSucceeded", "IncludeStateSucceeded")
 
 
 class Trace:
@@ -66,7 +66,8 @@ class Trace:
         elif kind == "TaskSucceeded":
             self._value(path, "result", details["output"])
         elif kind in LATER:
-            self._value(path, "result", self._joined(path))
+            results = self._joined(path)
+            self._value(path, "result", results[0] if kind.startswith("Include") else results)
         elif kind == "MapIterationFailed":
             self.outputs.get(path[:-1], {}).pop(path[-1], None)
         elif kind == "RetryScheduled":
@@ -82,8 +83,8 @@ class Trace:
         self.current = None
         self._line(path, "input", _clipped(data), since=event.timestamp)
         state = definition(self.document.value, path)
-        if in_jsonata(self.document.value, path):
-            return  # no field stands between input and output, but those of a task
+        if in_jsonata(self.document.value, path) or in_template(self.document.value, path):
+            return  # no field stands between input and output, or its text is not known here
         if state["Type"] != "Fail":
             self._part(event, "effective input", state, ("InputPath",))
         if state["Type"] == "Pass":
@@ -146,8 +147,9 @@ class Trace:
             self.write(f"{title}, continued")
             return
         kind = definition(self.document.value, path)["Type"]
-        line = self.document.locate(pointer_of(self.document.value, path), at_key=True).line
-        where = "" if line is None else f", {self.document.source.name}:{line}"
+        home, pointer = self.document.origin(pointer_of(self.document.value, path))
+        line = home.locate(pointer, at_key=True).line
+        where = "" if line is None else f", {home.source.name}:{line}"
         self.write(f"{title}  {kind}{where}, at {since - self.started:.3f} s")
 
 

@@ -52,6 +52,8 @@ def _machine(
         compiler = _opened(profile, machines, language, state, step, steps)
         if "Next" in state:
             step.next = steps[state["Next"]]
+        elif not compiler.jsonata and type(state.get("Output")) is str:
+            step.label = state["Output"]
         STATE_TYPES[step.type].compile(compiler, step)
         if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(
@@ -63,10 +65,10 @@ def _machine(
 
 
 def _steps(states: Mapping[str, Json], pointer: str) -> dict[str, Step]:
-    return {
-        name: Step(name, state["Type"], f"{pointer}/States/{escape(name)}")
-        for name, state in states.items()
-    }
+    steps: dict[str, Step] = {}
+    for name, state in states.items():
+        steps[name] = Step(name, state["Type"], f"{pointer}/States/{escape(name)}", steps)
+    return steps
 
 
 def _opened(
@@ -79,6 +81,9 @@ def _opened(
 ) -> StateCompiler:
     """Return the compiler of a state; *language* is the query language of its machine."""
     inner = partial(_machine, profile, machines, language)
+    if step.type == "Include":  # what it holds is a document of its own
+        kept = {} if state["Template"].get("Parameters") else machines
+        inner = partial(_machine, profile, kept, "JSONPath")
     own_language = _compiler_of(state.get("QueryLanguage", language))
     return own_language(state, step, steps, profile, inner)
 

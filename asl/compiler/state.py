@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from asl.core.diagnostics import escape
 from asl.core.errors import too_large
@@ -13,9 +13,12 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish, Machine, Step
 
+if TYPE_CHECKING:
+    from asl.compiler.included import MachineOf
+
 __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
 
-EFFECTS = ("Task", "Map", "Parallel")
+EFFECTS = ("Task", "Map", "Parallel", "Include")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 
 MAX_ALIVE = 10 * 1024 * 1024
@@ -99,6 +102,17 @@ class StateCompiler(ABC):
             definition = definition[step]
             pointer += f"/{escape(str(step))}"
         return self.compile_machine(definition, pointer)
+
+    def included(self) -> "MachineOf":
+        """Compile what an Include holds."""
+        from asl.compiler.included import compile_included
+
+        pointer = f"{self.own.pointer}/Template"
+        return compile_included(
+            self.state["Template"],
+            self.profile,
+            lambda definition: self.compile_machine(definition, pointer),
+        )
 
     @abstractmethod
     def input(self) -> Evaluate:

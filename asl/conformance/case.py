@@ -9,7 +9,7 @@ from typing import Any
 
 from asl.agents.scripted import check_script
 from asl.core.document import Document, read_value
-from asl.core.errors import AslError, ExpressionFault
+from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.resources import folder
 from asl.core.values import Json
 from asl.expr.times import parse_timestamp
@@ -21,7 +21,7 @@ CHECK_FACTS = frozenset({"diagnostics", "valid"})
 
 DOCUMENTS = ("document", "document_file", "document_text")
 SCRIPTED = ("agents", "resources", "mocks", "answers")
-SURROUNDINGS = (*SCRIPTED, "buckets", "workflows")
+SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters")
 DEFAULTS = (*DOCUMENTS, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
 """What a suite may say once for all of its cases."""
 
@@ -57,6 +57,8 @@ class Case:
     buckets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     answers: Mapping[str, Json] = field(default_factory=dict)
     workflows: Mapping[str, Json] = field(default_factory=dict)
+    files: Mapping[str, Json] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
     clock: str | None = None
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -186,7 +188,9 @@ def _case(
         place = _place(document, pointer)
         raise InvalidSuite("\n".join(f"{place}: {own['id']}: {fault}" for fault in faults))
     if "document_file" in values:
-        values["document_text"] = _text(file.parent / values.pop("document_file"), f"{file}:{line}")
+        path = file.parent / values.pop("document_file")
+        values["document_text"] = _text(path, f"{file}:{line}")
+        values.setdefault("files", _imported(path, values["document_text"]))
     tags = tuple(values.pop("tags", ()))
     return Case(**values, tags=tags, suite=suite, file=str(file), line=line)
 
@@ -213,6 +217,23 @@ def _text(path: Path, where: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSuite(f"{where}: cannot read document_file {str(path)!r}: {error}") from error
+
+
+def _imported(path: Path, text: str) -> Mapping[str, Json]:
+    """Return the files that a document imports, by their ways from its folder."""
+    if "Imports" not in text:
+        return {}
+    from asl.compose import load
+
+    try:
+        document = load(path)
+    except InvalidDocument:  # that will be what the case tests
+        return {}
+    return {
+        Path(os.path.relpath(source.name, path.parent)).as_posix(): source.text
+        for source in document.sources.values()
+        if source.name is not None and source.text is not None
+    }
 
 
 def _place(document: Document, pointer: str) -> str:

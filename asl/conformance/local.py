@@ -40,6 +40,7 @@ def observe(request: Mapping[str, Json]) -> dict[str, Json]:
 
 def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     import asl
+    from asl.compose import load
 
     if request["dialect"] != "asl":
         return {"skip": f"the dialect {request['dialect']!r} is not supported by this version"}
@@ -47,7 +48,11 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     seen: dict[str, Json] = {}
     try:
         what = request.get("document")
-        document = asl.load(request["document_text"].encode() if what is None else what)
+        document = load(
+            request["document_text"].encode() if what is None else what,
+            files=request.get("files", {}),
+            parameters=request.get("parameters"),
+        )
         if wanted & CHECK_FACTS:
             report = asl.check(document, profile=request["profile"])
             seen = _checked(report)
@@ -119,6 +124,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Json]:
         "code": diagnostic.code,
         "severity": str(diagnostic.severity),
         "message": diagnostic.message,
+        "file": diagnostic.file,
         "pointer": diagnostic.pointer,
         "line": diagnostic.line,
         "column": diagnostic.column,

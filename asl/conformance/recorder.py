@@ -58,7 +58,7 @@ class Recording:
         return {
             "id": id,
             "title": f"{execution.program.name} ends {result.status}",
-            "document": document.value,
+            "document": document.whole,
             "input": input,
             "profile": execution.program.profile.name,
             "clock": format_timestamp(execution.started),

@@ -284,7 +284,7 @@ def _objects(expected: Json, seen: Observation) -> Iterator[str]:
 
 
 def _brief(diagnostic: Json) -> Json:
-    keys = ("code", "severity", "pointer", "line", "hint", "aws")
+    keys = ("code", "severity", "file", "pointer", "line", "hint", "aws")
     return {key: diagnostic[key] for key in keys if diagnostic.get(key) is not None}
 
 

@@ -172,41 +172,54 @@ def place(
     findings: Iterable[Finding],
     profile_severity: ProfileSeverity = default_severity,
 ) -> Report:
-    """Give findings their severity and place, ordered by line, column and code.
+    """Give findings their severity and place, ordered by file, line, column and code.
 
     `profile_severity` maps a code and its default severity to the effective one; None drops the
     finding. A finding's own severity is never overridden.
     """
+    files = {name: number for number, name in enumerate(document.sources)}
     placed = []
     for finding in findings:
         severity = finding.severity or profile_severity(
             finding.code, Severity(lookup(finding.code).severity)
         )
         if severity is not None:
-            offset = document.offset(finding.pointer, finding.at_key, finding.inside)
-            placed.append((offset, _diagnostic(document, finding, severity)))
-    placed.sort(key=lambda each: (each[0], each[1].code))
-    return Report(tuple(diagnostic for _, diagnostic in placed), document)
+            diagnostic, offset = _diagnostic(document, finding, severity)
+            placed.append(((files[diagnostic.file], offset, diagnostic.code), diagnostic))
+    placed.sort(key=lambda each: each[0])
+    found = (diagnostic for _, diagnostic in placed)
+    # What is included twice is wrong in one place all the same.
+    return Report(tuple(found if len(files) == 1 else dict.fromkeys(found)), document)
 
 
-def _diagnostic(document: Document, finding: Finding, severity: Severity) -> Diagnostic:
-    at = document.locate(finding.pointer, finding.at_key, finding.inside)
+def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tuple[Diagnostic, int]:
+    """A finding with its place, and the offset of that."""
+    home, pointer = document.origin(finding.pointer)
+    inside = finding.inside
+    if home is not document and resolved(home.value, pointer) != resolved(
+        document.value, finding.pointer
+    ):
+        inside = None  # it counts the characters of a text into which something was filled
+    offset = home.offset(pointer, finding.at_key, inside)
+    at = home.source.place(offset)
     related = []
-    for pointer, message in finding.related:
-        other = document.locate(pointer, at_key=True)
-        related.append(Related(message, pointer, document.source.name, other.line, other.column))
-    return Diagnostic(
+    for place, message in finding.related:
+        there, place = document.origin(place)
+        other = there.locate(place, at_key=True)
+        related.append(Related(message, place, there.source.name, other.line, other.column))
+    diagnostic = Diagnostic(
         finding.code,
         severity,
         finding.message,
-        finding.pointer,
-        document.source.name,
+        pointer,
+        home.source.name,
         at.line,
         at.column,
         finding.hint,
         tuple(related),
         _aws(document, finding),
     )
+    return diagnostic, offset
 
 
 def _aws(document: Document, finding: Finding) -> AwsDiagnostic | None:

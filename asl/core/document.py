@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -58,6 +59,25 @@ What: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
 """What can be read: a path, a text, bytes, a dict or an open file."""
 
 
+Origins: TypeAlias = "Mapping[str, tuple[Document, str]]"
+"""JSON Pointers, and in which documents and where that is written which stands there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition:
+    """What a document was put together from.
+
+    `written` is the value as its file has it, `imports` are the documents that it names. `origins`
+    tells for parts of the value (by JSON Pointer) in which document they are written, and where.
+    `findings` is what was found when it was put together.
+    """
+
+    written: Json
+    imports: Mapping[str, Document]
+    origins: Origins
+    findings: tuple[Finding, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """A value, the text it was read from, and the dialect it is written in.
@@ -74,6 +94,7 @@ class Document:
     resource: str | None = None
     findings: tuple[Finding, ...] = ()
     _written: Written | None = field(default=None, repr=False)
+    composition: Composition | None = None
 
     @property
     def name(self) -> str:
@@ -82,6 +103,27 @@ class Document:
             return self.resource
         file = os.path.basename(self.source.name or "")
         return "workflow" if file.startswith("<") else file.split(".")[0] or "workflow"
+
+    @property
+    def whole(self) -> Json:
+        """The value without what it was put together from: it needs no other file."""
+        if self.composition is None:
+            return self.value
+        return {key: self.value[key] for key in self.value if key not in ("Imports", "_lock")}
+
+    def origin(self, pointer: str) -> tuple[Document, str]:
+        """The document in which the value at a JSON Pointer is written, and its pointer there."""
+        origins = self.composition.origins if self.composition is not None else None
+        return origin_of(pointer, self, origins) if origins else (self, pointer)
+
+    @property
+    def sources(self) -> Mapping[str | None, Source]:
+        """The texts that it was put together from, by their names; its own is the first."""
+        found = {self.source.name: self.source}
+        if self.composition is not None:
+            for document, _ in self.composition.origins.values():
+                found.setdefault(document.source.name, document.source)
+        return found
 
     def offset(self, pointer: str, at_key: bool = False, inside: int | None = None) -> int:
         """Where the value (or its key) at a JSON Pointer begins: characters, counted from 0.
@@ -118,6 +160,17 @@ class Document:
         if self.source.text is None:
             return Place()
         return self.source.place(self.offset(pointer, at_key, inside))
+
+
+def origin_of(pointer: str, document: Document, origins: Origins) -> tuple[Document, str]:
+    """Where a part of a document is written, by what is known of the nearest one around it."""
+    known = pointer
+    while known not in origins:
+        if not known:
+            return document, pointer
+        known = known.rpartition("/")[0]
+    home, place = origins[known]
+    return home, place + pointer[len(known) :]
 
 
 def read(
@@ -203,17 +256,24 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
     """The text or bytes of what is to be read, and its name."""
     if isinstance(what, bytes | bytearray | memoryview):
         return bytes(what), name
-    if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
-        return what, name
-    if isinstance(what, str | os.PathLike):
-        path = os.fsdecode(what)
+    path = path_of(what)
+    if path is not None:
         shown = path.encode(errors="surrogateescape").decode(errors="replace")
         return _file(path, limits), name or shown
+    if isinstance(what, str):
+        return what, name
     if not hasattr(what, "read"):
         raise AslError(f"cannot read a document from a value of type {type(what).__name__}")
     if name is None and isinstance(getattr(what, "name", None), str):
         name = what.name
     return what.read(limits.max_bytes + 1), name
+
+
+def path_of(what: What) -> str | None:
+    """The path that is to be read, None for a text and for everything else."""
+    if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
+        return None
+    return os.fsdecode(what) if isinstance(what, str | os.PathLike) else None
 
 
 def _file(path: str, limits: Limits) -> bytes:

@@ -71,10 +71,11 @@ def _plain(text: str, _style: str) -> str:
 
 
 def _blocks(report: Report, paint: Paint) -> Iterator[str]:
-    text = report.document.source.text if report.document and len(report) else None
-    lines = text.split("\n") if text is not None else []
+    lines: dict[str | None, list[str]] = {}
+    for name, source in report.document.sources.items() if report.document and report else ():
+        lines[name] = source.text.split("\n") if source.text is not None else []
     for diagnostic in report:
-        yield "\n".join(_block(diagnostic, lines, paint))
+        yield "\n".join(_block(diagnostic, lines.get(diagnostic.file, []), paint))
 
 
 def _block(diagnostic: Diagnostic, lines: list[str], paint: Paint) -> Iterator[str]:

@@ -35,6 +35,11 @@ class Source:
         start = self.text.rfind("\n", 0, offset) + 1
         return Place(self.text.count("\n", 0, offset) + 1, offset - start + 1)
 
+    def offset(self, place: Place) -> int:
+        """The offset of the character at a place; the inverse of `place`."""
+        lines = (self.text or "").split("\n")[: (place.line or 1) - 1]
+        return sum(len(line) + 1 for line in lines) + (place.column or 1) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

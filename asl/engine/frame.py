@@ -175,8 +175,7 @@ class Frame:
 
     def restore(self, position: Json) -> None:
         """Stand where the machine stood when *position* was taken."""
-        machine = self.step.pointer.rpartition("/States/")[0]
-        self.step = self.execution.program.machines[machine].steps[position["state"]]
+        self.step = self.step.beside[position["state"]]
         self.data, self.variables = position["data"], position["variables"]
         self.visit, self.now = position["visit"], position["now"]
 

@@ -25,7 +25,7 @@ __all__ = ["Event", "Expander", "Follower", "found_by_engine", "visited"]
 
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
-FORKS = ("Map", "Parallel")
+FORKS = ("Map", "Parallel", "Include")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ class Expander:
         details: dict[str, Json] = {"name": step.name, "output": output}
         if assigned:
             details["assignedVariables"] = assigned
+        if step.label is not None:
+            details["label"] = step.label
         return self._of_state(frame, time, step, f"{step.type}StateExited", details)
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from asl.states.base import StateType
 from asl.states.choice import CHOICE
 from asl.states.fail import FAIL
+from asl.states.include import INCLUDE
 from asl.states.map import MAP
 from asl.states.parallel import PARALLEL
 from asl.states.pass_ import PASS
@@ -16,9 +17,9 @@ from asl.states.wait import WAIT
 __all__ = ["KNOWN_TYPES", "STATE_TYPES"]
 
 STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
-    {each.name: each for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL)}
+    {each.name: each for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL, INCLUDE)}
 )
 """The state types that this version executes."""
 
-KNOWN_TYPES = (*STATE_TYPES, "Approval", "Debate", "Checkpoint", "Include", "Workflow")
+KNOWN_TYPES = (*STATE_TYPES, "Approval", "Debate", "Checkpoint", "Workflow")
 """The state types of the language; those without a row are checked but not executed."""

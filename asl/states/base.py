@@ -16,7 +16,7 @@ from asl.expr.frame import Evaluate
 from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step
 
-__all__ = ["Compiler", "Node", "StateType"]
+__all__ = ["Compiler", "Node", "StateType", "machines_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,29 @@ class Node:
     """The names of the states of the same machine."""
     profile: Profile
     query_language: str = "JSONPath"
+    template: bool = False
+    """Whether it is written in a template (Specification 9.2)."""
+    unfilled: bool = False
+    """Whether parameters of that template have no values yet."""
+
+    def open(self, value: Json) -> bool:
+        """Whether a value is known only once parameters have been filled in."""
+        return self.unfilled and type(value) is str and "{{" in value
 
     def at(self, *steps: str | int) -> str:
         """Return the JSON Pointer of something below this state."""
         return self.pointer + "".join(f"/{escape(str(step))}" for step in steps)
+
+
+def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    """Yield the machines within a state that are written there, each with the way to it."""
+    for name in ("ItemProcessor", "Iterator", "Template"):
+        if type(state.get(name)) is dict:
+            yield (name,), state[name]
+    branches = state.get("Branches")
+    for index, branch in enumerate(branches if type(branches) is list else ()):
+        if type(branch) is dict:
+            yield ("Branches", index), branch
 
 
 class Compiler(Protocol):
@@ -101,6 +120,13 @@ class Compiler(Protocol):
 
     def machine(self, *steps: str | int) -> Machine:
         """Compile the sub-machine at *steps* below the state."""
+        ...
+
+    def included(self) -> Callable[[Mapping[str, Json]], Machine]:
+        """Compile what an Include holds: a function of the arguments that are left.
+
+        It raises StateError("States.TemplateError") for arguments that do not fit.
+        """
         ...
 
     def step(self, name: str) -> Step:

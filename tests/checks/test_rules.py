@@ -448,7 +448,7 @@ OTHERS: list[Case] = [
      {**passing(), "Metadata": {"MaxTokens": 5}}),
     ("EXEC-04", reading(InputType="PARQUET"), f"{S}/ItemReader/ReaderConfig/InputType",
      reading(InputType="JSONL")),
-    ("EXEC-05", {**passing(), "Parameters": {}}, "/Parameters", passing()),
+    ("EXEC-05", {**without(passing(), "StartAt"), "Module": True}, "/Module", passing()),
 ]  # fmt: skip
 
 CASES = [*TOP, *COMMON, *ERRORS, *TASKS, *CHOICES, *MAPS, *OTHERS]

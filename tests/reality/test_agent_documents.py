@@ -4,6 +4,7 @@ The documents lie beside the repository; without them these tests are skipped. T
 name every document of the folder.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -35,6 +36,10 @@ class Run:
     blocks: bool = False
     """The document has agent blocks, which the run ignores."""
     prices: Mapping[str, Decimal] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What a template is given that runs by itself."""
+    templates: Mapping[str, Any] = field(default_factory=dict)
+    """What lies in the folder `templates`: a document, or the name of another published one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,6 @@ def refused(*codes: str) -> Refused:
 
 
 STATES = refused("EXEC-01")
-TEMPLATE = refused("EXEC-05")
-COMPOSITION = refused("EXEC-01", "EXEC-05")
 DANGLING = refused("V-ST-03")
 
 ANALYSIS = {"response": "because", "trace": [], "strategy": "react", "_tokens": 30, "_cost": 0.25}
@@ -75,6 +78,18 @@ def risk(score: int, verified: bool, state: str, decision: dict[str, str]) -> Ru
 def cost(agents: Mapping[str, Any], route: str, output: Any, profile: str = "lenient") -> Run:
     """A run of the cost tutorial, whose last state reads what a Pass has dropped."""
     return Run({"document": "long"}, agents, route, output, profile, blocks=True)
+
+
+def notifying(channel: str, state: str, message: dict[str, Any]) -> Run:
+    """A run of the notification template; the channel decides by being compared itself."""
+    agent = state.removeprefix("Send") + "Agent"
+    return Run(
+        {},
+        {"TemplateAgent": message, agent: {"echo": True}},
+        f"PrepareMessage RouteChannel {state} NotificationSent",
+        {"sent": True, "channel": channel, "recipient": "ann"},
+        parameters={"channel": channel, "recipient": "ann"},
+    )
 
 
 def strategy(kind: str, agents: Mapping[str, Any], route: str, output: Any) -> Run:
@@ -117,6 +132,34 @@ REPORT = {
     "Analyst": {"response": "seen", "toolsUsed": [], "_tokens": 2, "_cost": 0.25},
     "FileReader": {"response": "read", "toolsUsed": ["read_file"]},
     "ReportWriter": {"response": "written", "_tokens": 4, "_cost": 0.25},
+}
+PASS = {"Type": "Pass", "End": True}
+ETL = {
+    name: {"StartAt": name, "States": {name: {**PASS, "Result": [name]}}}
+    for name in ("extract", "transform", "load")
+}
+PIPELINE = {
+    "validation": "spec-10-composition.b03",
+    "extraction": {
+        "Parameters": {"extractImages": {"Type": "boolean"}, "extractTables": {"Type": "boolean"}},
+        "StartAt": "Extract",
+        "States": {"Extract": {**PASS, "Parameters": {"text": "fine"}}},
+    },
+    "analysis": "spec-10-composition.b15",
+    "notification": {
+        "Parameters": {"channel": {"Type": "string"}, "recipients": {"Type": "array"}},
+        "StartAt": "Send",
+        "States": {
+            "Send": {
+                **PASS,
+                "Parameters": {
+                    "sent": "{{recipients}}",
+                    "by": "{{channel}}",
+                    "analyses.$": "$.analyses",
+                },
+            }
+        },
+    },
 }
 BREAKDOWN = "AskClarifyingQuestions InitialBreakdown ProcessTasks"
 
@@ -277,11 +320,54 @@ TABLE: dict[str, Refused | list[Run]] = {
             blocks=True,
         )
     ],
-    "spec-10-composition.b03": TEMPLATE,
-    "spec-10-composition.b08": COMPOSITION,
-    "spec-10-composition.b09": COMPOSITION,
-    "spec-10-composition.b14": COMPOSITION,
-    "spec-10-composition.b15": TEMPLATE,
+    "spec-10-composition.b03": [
+        Run(
+            {"a": 1},
+            {"Validator": {"echo": True}},
+            "Validate",
+            {"input": {"a": 1}, "schema": "order", "strict": True},
+            parameters={"schema": "order"},
+        ),
+        Run(
+            {"a": 1},
+            {"Validator": asl.StateError("ValidationError", "no b")},
+            "Validate ValidationFailed",
+            {"error": "ValidationError", "cause": "Input failed validation"},
+            parameters={"schema": "order", "strict": False},
+        ),
+    ],
+    "spec-10-composition.b08": [
+        Run({}, {}, "Extract Transform Load", ["load"], templates=ETL),
+    ],
+    "spec-10-composition.b09": refused("EXEC-01", "V-TPL-03"),
+    "spec-10-composition.b14": [
+        Run(
+            {"config": {"notifyEmails": ["a@b.c"]}, "text": "fine"},
+            {"Validator": {"config": {"notifyEmails": ["a@b.c"]}}, "Analyzer": {"echo": True}},
+            "ValidateInput ExtractContent AnalyzeInParallel Notify",
+            {"sent": ["a@b.c"], "by": "email", "analyses": [
+                {"content": "fine", "analysisType": "sentiment", "depth": "standard"},
+                {"content": "fine", "analysisType": "entities", "depth": "standard"},
+            ]},
+            templates=PIPELINE,
+        ),
+        Run(
+            {},
+            {"Validator": asl.StateError("ValidationError")},
+            "ValidateInput",
+            {"error": "ValidationError", "cause": "Input failed validation"},
+            templates=PIPELINE,
+        ),
+    ],
+    "spec-10-composition.b15": [
+        Run(
+            {"extracted": {"text": "fine"}},
+            {"Analyzer": {"echo": True}},
+            "RunAnalysis",
+            {"content": "fine", "analysisType": "topics", "depth": "standard"},
+            parameters={"type": "topics"},
+        ),
+    ],
     "specification.b30": STATES,
     "tutorial-01-hello-world.b01": [
         Run({"userName": "Ada"}, {"GreeterAgent": {"hi": 1}}, "SayHello", {"hi": 1})
@@ -348,10 +434,46 @@ TABLE: dict[str, Refused | list[Run]] = {
             "default",
         ),
     ],
-    "tutorial-12-building-skills.b01": TEMPLATE,
-    "tutorial-12-building-skills.b02": TEMPLATE,
-    "tutorial-12-building-skills.b03": TEMPLATE,
-    "tutorial-12-building-skills.b04": COMPOSITION,
+    "tutorial-12-building-skills.b01": [
+        Run(
+            {"a": 1},
+            {"ValidationAgent": {"validatedData": {"a": 1}}},
+            "Validate ValidationSuccess",
+            {"valid": True, "data": {"a": 1}},
+            parameters={"schema": "order"},
+        ),
+        Run(
+            {"a": 1},
+            {"ValidationAgent": asl.StateError("ValidationError", "no b")},
+            "Validate ValidationFailed",
+            # The template reads `errors` of an error output, which has `Error` and `Cause`.
+            {"error": "States.ParameterPathFailure"},
+            parameters={"schema": "order"},
+        ),
+    ],
+    "tutorial-12-building-skills.b02": [
+        notifying("email", "SendEmail", {"subject": "s", "body": "b"}),
+        notifying("slack", "SendSlack", {"body": "b", "blocks": []}),
+        notifying("sms", "SendSMS", {"body": "b"}),
+        notifying("webhook", "SendWebhook", {}),
+    ],
+    "tutorial-12-building-skills.b03": [
+        Run(
+            {"document": "d", "extractOptions": {}},
+            {
+                "PDFExtractor": {"timestamp": "then"},
+                "DefaultTransformer": {"data": [1], "timestamp": "now"},
+            },
+            "Extract Transform FormatOutput",
+            {
+                "result": [1],
+                "format": "csv",
+                "metadata": {"extractedAt": "then", "transformedAt": "now"},
+            },
+            parameters={"extractorAgent": "PDFExtractor", "outputFormat": "csv"},
+        ),
+    ],
+    "tutorial-12-building-skills.b04": refused("EXEC-01", "V-IMP-01"),
     "tutorial-13-integrating-claude-php-agent.b01": [
         Run(
             {"title": "T", "content": "C"},
@@ -458,6 +580,17 @@ def path_of(name: str) -> Path:
     return DOCUMENTS / f"{name}.asl.json"
 
 
+def beside_its_templates(name: str, templates: Mapping[str, Any], folder: Path) -> Path:
+    """Copy a document into a folder, and the templates that it imports."""
+    (folder / "templates").mkdir()
+    for template, content in templates.items():
+        text = path_of(content).read_text() if isinstance(content, str) else json.dumps(content)
+        (folder / "templates" / f"{template}.asl.json").write_text(text)
+    copy = folder / "document.asl.json"
+    copy.write_text(path_of(name).read_text())
+    return copy
+
+
 def test_every_document_is_in_the_table() -> None:
     """No document of the folder is left out, and none is invented."""
     assert sorted(TABLE) == sorted(
@@ -466,10 +599,11 @@ def test_every_document_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(("name", "run"), list(runs()))
-def test_a_document_runs(name: str, run: Run) -> None:
+def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
     """It takes the route that its agents' answers lead to, and ends as written here."""
+    path = beside_its_templates(name, run.templates, tmp_path) if run.templates else path_of(name)
     result = asl.run(
-        path_of(name),
+        asl.load(path, parameters=run.parameters),
         run.input,
         agents={agent: script(answer) for agent, answer in run.agents.items()},
         profile=run.profile,
@@ -494,6 +628,19 @@ def test_a_document_is_refused(name: str) -> None:
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.compile(path_of(name), ignore_blocks=True)
     assert {each.code for each in refusal.value.report.errors} == entry.codes
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["spec-10-composition.b08", "spec-10-composition.b14"],
+)
+def test_a_document_is_refused_without_its_templates(name: str) -> None:
+    """Imports that do not exist are errors, each at its own."""
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.compile(path_of(name))
+    imports = json.loads(path_of(name).read_text())["Imports"]
+    found = {(each.code, each.pointer) for each in refusal.value.report.errors}
+    assert found == {("V-IMP-01", f"/Imports/{each}") for each in imports}
 
 
 @pytest.mark.parametrize(

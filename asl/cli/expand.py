@@ -1,0 +1,33 @@
+"""`asl expand`: a document with all that it imports put in its place."""
+
+import json
+import sys
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import Origin, origin_options, read_document
+from asl.cli.exits import Exit
+from asl.core.diagnostics import place
+from asl.core.render import render_text
+
+__all__ = ["command"]
+
+
+@click.command("expand")
+@click.argument("document", metavar="DOC")
+@origin_options
+def command(document: str, origin: Origin) -> Exit:
+    """Print a document with all that it imports put in its place.
+
+    Every Include holds its machine, with the parameters filled in that are known before a run. What
+    is printed runs like DOC and needs no other file. Exits with 3 if something cannot be included.
+    """
+    read = read_document(document, origin)
+    composing = () if read.composition is None else read.composition.findings
+    report = place(read, [*read.findings, *composing])
+    if not report.ok:
+        streams.say(render_text(report, color=streams.colour(sys.stderr)))
+        return Exit.INVALID
+    streams.result(json.dumps(read.whole, ensure_ascii=False, indent=2))
+    return Exit.OK

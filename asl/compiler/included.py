@@ -1,0 +1,107 @@
+"""The machine of an Include: compiled once, or for the values that its open parameters take.
+
+What is known before a run has been filled in before. A parameter that only the data of a run tells
+(Specification 9.2) is filled in when the Include runs; the machines of the latest values are kept.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from asl.compose.expansion import instantiated
+from asl.compose.filling import Filling, Open
+from asl.compose.parameters import Parameter, declared
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.errors import StateError
+from asl.core.profile import Profile
+from asl.core.source import Source
+from asl.core.values import Json, compact
+from asl.program import Machine
+
+__all__ = ["MachineOf", "compile_included"]
+
+MachineOf: TypeAlias = Callable[[Mapping[str, Json]], Machine]
+"""The arguments of a run to the machine that runs; raises StateError("States.TemplateError")."""
+
+KEPT: Final = 64
+"""How many machines of one Include are kept."""
+KEY: Final = 4096
+"""Characters of arguments that are worth keeping a machine for."""
+
+
+def compile_included(
+    template: Mapping[str, Json], profile: Profile, compile: Callable[[Mapping[str, Json]], Machine]
+) -> MachineOf:
+    """Compile what an Include holds; *compile* compiles a machine in its place."""
+    parameters = declared(template)
+    if not parameters:
+        machine = compile(template)
+        return lambda arguments: machine
+    return _Filled(template, parameters, profile, compile).machine
+
+
+class _Filled:
+    """A template with parameters that only the data of a run tells."""
+
+    def __init__(
+        self,
+        template: Mapping[str, Json],
+        parameters: Mapping[str, Parameter],
+        profile: Profile,
+        compile: Callable[[Mapping[str, Json]], Machine],
+    ) -> None:
+        self.template = template
+        self.parameters = parameters
+        self.profile = profile
+        self.compile = compile
+        self.kept: dict[str, Machine] = {}
+        filling = Filling(dict.fromkeys(parameters, Open(dynamic=True)))
+        filling.document(template)
+        self.checked = filling.checked
+
+    def machine(self, arguments: Mapping[str, Json]) -> Machine:
+        """Return the machine for the arguments of a run."""
+        values = {name: self._value(name, arguments.get(name)) for name in self.parameters}
+        key = compact(values)
+        if key in self.kept:
+            return self.kept[key]
+        machine = self.compile(self._definition(values))
+        if len(key) <= KEY:
+            if len(self.kept) >= KEPT:
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = machine
+        return machine
+
+    def _value(self, name: str, given: Json) -> Json:
+        parameter = self.parameters[name]
+        if given is None:
+            if parameter.required and parameter.default is None:
+                raise _refused(f"the template needs a value for {name!r}")
+            return parameter.default
+        misfit = parameter.misfit(given)
+        if misfit is not None:
+            raise _refused(f"the argument {name!r} {misfit}")
+        return given
+
+    def _definition(self, values: Mapping[str, Json]) -> Mapping[str, Json]:
+        definition, findings = instantiated(self.template, values)
+        for finding in findings:
+            if lookup(finding.code).severity == "error":
+                raise _refused(f"{_place(finding)}: {finding.message}")
+        if self.checked:
+            from asl.checks import check
+
+            document = Document(definition, Source())
+            report = check(document, self.profile, for_run=True, ignore_blocks=True)
+            for error in report.errors:
+                raise _refused(f"{error.pointer[1:]}: {error.message}")
+        return definition
+
+
+def _place(finding: Finding) -> str:
+    return finding.pointer[1:] or "the template"
+
+
+def _refused(cause: str) -> StateError:
+    return StateError("States.TemplateError", cause)

@@ -1,0 +1,478 @@
+"""Putting a document together: every Include gets the machine that it runs (Specification 9).
+
+An Include names an imported document; afterwards it holds it, with its parameters filled in, as its
+`Template`. Where an argument is known only when the Include runs, what it holds is still a template
+with that one parameter.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from asl.compose import modules, overrides, parameters
+from asl.compose.filling import MAX_INSERTED, Argument, Filling, Open, TooLarge
+from asl.compose.parameters import Parameter, declared
+from asl.compose.texts import escaped, names, unescaped
+from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
+from asl.core.document import Composition, Document, origin_of
+from asl.core.errors import AslError
+from asl.core.source import DEFAULT_LIMITS, Source
+from asl.core.values import Json
+from asl.expr.jsonata import expression
+from asl.expr.templates import SUFFIX, dynamic_fields
+from asl.states.base import machines_of
+
+__all__ = ["expanded", "instantiated"]
+
+MAX_NESTED: Final = 16
+"""How deep Includes may be nested (Specification 1.2)."""
+MAX_VALUES: Final = DEFAULT_LIMITS.max_values
+"""How many values the included machines may have, all together."""
+_LANGUAGES: Final = ("JSONPath", "JSONata")
+_NO_PART: Final = ("Imports", "Module", "Exports", "_lock", "Version", "Metadata", "Observability")
+"""What is said of a document and is no part of its machine."""
+_CONSUMED: Final = ("Parameters", "EntryPoint", "ExitPoint", "Override")
+"""What an Include does not need once it holds its machine."""
+_ORDER: Final = ("Comment", "QueryLanguage", "Parameters", "StartAt", "States")
+_SETTINGS: Final = (
+    "TimeoutSeconds",
+    "Budget",
+    "Checkpointing",
+    "DefaultTools",
+    "ToolCategories",
+    "Memory",
+    "Progress",
+    "Events",
+    "RealTime",
+)
+"""What a document sets for executions of its own."""
+
+
+def expanded(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:
+    """Return a document whose Includes hold their machines; the same one if it has none.
+
+    With *arguments* a template is filled in itself, by its defaults as well; raises AslError for
+    an argument that it does not declare.
+    """
+    composition = document.composition
+    written = document.value if composition is None else composition.written
+    expander = _Expander(document)
+    value = expander.root(written, arguments)
+    if value is document.value and not expander.findings:
+        return document
+    imports = {} if composition is None else composition.imports
+    put_together = Composition(written, imports, expander.origins, tuple(expander.findings))
+    return replace(document, value=value, composition=put_together)
+
+
+def instantiated(
+    template: Mapping[str, Json], arguments: Mapping[str, Json]
+) -> tuple[dict[str, Json], list[Finding]]:
+    """Return the machine of a template that an Include holds, for arguments of a run.
+
+    The findings say what is wrong with it, by JSON Pointers from the template on.
+    """
+    filling = Filling(arguments, data=True)
+    filled = {**filling.document(template), "Parameters": {}}
+    expander = _Expander(Document(filled, Source()))
+    machine = expander.machine(filled, "", "JSONPath", _Text(expander.document))
+    return machine, [*filling.findings, *expander.findings]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What is being put together: a document, its arguments, and the documents around it."""
+
+    document: Document
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    around: tuple[Document, ...] = ()
+
+    @property
+    def way(self) -> tuple[Document, ...]:
+        """The documents from the outermost to this one."""
+        return (*self.around, self.document)
+
+    @property
+    def imports(self) -> Mapping[str, Document]:
+        composition = self.document.composition
+        return {} if composition is None else composition.imports
+
+    @property
+    def imported(self) -> Mapping[str, Json]:
+        """What the document imports, whether it could be read or not."""
+        composition = self.document.composition
+        written = self.document.value if composition is None else composition.written
+        imports = written.get("Imports")
+        return imports if type(imports) is dict else {}
+
+    @property
+    def open(self) -> bool:
+        return any(isinstance(each, Open) for each in self.arguments.values())
+
+
+class _Expander:
+    """One document on its way."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        composition = document.composition
+        self.origins = {} if composition is None else dict(composition.origins)
+        self.findings: list[Finding] = []
+        self.count = 0
+        self.inserted = 0
+
+    def root(self, written: Mapping[str, Json], given: Mapping[str, Json] | None) -> Json:
+        """Put the document itself together."""
+        if type(written.get("Parameters")) is not dict:
+            if given:
+                raise AslError("this document is no template: it takes no parameters")
+            return self.machine(written, "", "JSONPath", _Text(self.document))
+        self.findings += parameters.check(written, "")
+        arguments = self._own_arguments(declared(written), given)
+        filling = Filling(arguments)
+        try:
+            filled = filling.document(written)
+        except TooLarge:
+            self._too_large("")
+            return written
+        self._take(filling, (self.document, ""), "")
+        filled["Parameters"] = _left(written["Parameters"], arguments)
+        return self.machine(filled, "", "JSONPath", _Text(self.document, arguments))
+
+    def _own_arguments(
+        self, parameters: Mapping[str, Parameter], given: Mapping[str, Json] | None
+    ) -> dict[str, Argument]:
+        """Return the arguments of a template that is run or looked at by itself."""
+        for name in given or ():
+            if name not in parameters:
+                hint = did_you_mean(name, parameters) or f"it has {', '.join(parameters)}"
+                raise AslError(f"the template has no parameter {name!r} ({hint})")
+        arguments: dict[str, Argument] = {}
+        for name, parameter in parameters.items():
+            value = (given or {}).get(name, parameter.default)
+            misfit = "has no value" if value is None and parameter.required else None
+            if value is not None and name in (given or {}):
+                misfit = parameter.misfit(value)
+            if misfit is not None:
+                severity = Severity.INFO if given is None else None
+                hint = "give it in the Include, or run the template with a value for it"
+                place = f"/Parameters/{escape(name)}"
+                message = f"the parameter {name!r} {misfit}"
+                self.findings.append(Finding("V-TPL-03", message, place, hint, severity=severity))
+            unknown = given is None or misfit is not None
+            arguments[name] = Open(dynamic=False) if unknown else value
+        return arguments
+
+    # Walking the machines
+
+    def machine(self, machine: Json, pointer: str, language: str, text: _Text) -> Json:
+        """Return a machine with what its Includes run; the same object if it has none."""
+        states = machine.get("States")
+        if type(states) is not dict:
+            return machine
+        language = _language(machine, language)
+        changed: dict[str, Json] = {}
+        for name, state in states.items():
+            if type(state) is dict and state.get("Type") in ("Include", "Map", "Parallel"):
+                place = f"{pointer}/States/{escape(name)}"
+                made = self._state(state, place, _language(state, language), text)
+                if made is not state:
+                    changed[name] = made
+        return {**machine, "States": {**states, **changed}} if changed else machine
+
+    def _state(self, state: Json, pointer: str, language: str, text: _Text) -> Json:
+        if state["Type"] == "Include":
+            try:
+                return self._include(state, pointer, language, text)
+            except TooLarge:
+                self._too_large(pointer)
+                return state
+        made = state
+        for steps, machine in machines_of(state):
+            place = pointer + "".join(f"/{step}" for step in steps)
+            inner = self.machine(machine, place, language, text)
+            if inner is not machine:
+                made = _replaced(made, steps, inner)
+        return made
+
+    # One Include
+
+    def _include(self, state: Json, pointer: str, language: str, text: _Text) -> Json:
+        """Return an Include that holds its machine, or as it is where that cannot be made."""
+        found = self._template(state, pointer, text)
+        given = state.get("Parameters", {})
+        if found is None or type(given) is not dict:
+            return state
+        template, home = found
+        base = f"{pointer}/Template"
+        arguments = self._arguments(given, pointer, declared(template), language, text)
+        if arguments is None:
+            return state
+        place = self._origin(base)
+        if home is not text.document:
+            place = home, ""
+            for key in template:
+                self.origins[f"{base}/{escape(key)}"] = home, f"/{escape(key)}"
+        self.findings += parameters.check(template, base)
+        machine = template
+        if type(template.get("Parameters")) is dict:
+            filling = Filling(arguments)
+            machine = filling.document(template)
+            self._take(filling, place, base)
+            machine["Parameters"] = _left(template["Parameters"], arguments)
+        machine = self._overridden(state, pointer, machine, arguments)
+        entered = self._entered(state, pointer, machine, arguments)
+        if entered is None:
+            return state
+        self._spend(entered, base)
+        inner = _Text(home, arguments, text.way)
+        included = {key: value for key, value in state.items() if key not in _CONSUMED}
+        if left := _left(given, arguments):
+            included["Parameters"] = left
+        included["Template"] = self.machine(self._bare(entered, base), base, "JSONPath", inner)
+        return included
+
+    def _template(
+        self, state: Json, pointer: str, text: _Text
+    ) -> tuple[dict[str, Json], Document] | None:
+        """Return what an Include runs, and the document in which it is written."""
+        name = state.get("Template")
+        if type(name) is dict:
+            return name, text.document
+        if type(name) is not str or (text.open and "{{" in name):
+            return None
+        place = f"{pointer}/Template"
+        if name not in text.imported:
+            hint = did_you_mean(name, text.imported) or "add it to 'Imports' at the top"
+            message = f"nothing is imported as {name!r}"
+            self.findings.append(Finding("V-INC-01", message, place, hint))
+        elif name not in text.imports:
+            if text.document.composition is None:
+                message = f"the import {name!r} was not read: load the document from its file"
+                self.findings.append(Finding("V-IMP-01", message, place))
+        elif (home := text.imports[name]).source in [each.source for each in text.way]:
+            message = f"{name!r} leads back to a document around this Include"
+            hint = "use a Workflow state for recursion, with a Choice that ends it"
+            self.findings.append(Finding("V-INC-05", message, place, hint))
+        elif len(text.around) >= MAX_NESTED:
+            message = f"Includes are nested more than {MAX_NESTED} deep"
+            self.findings.append(Finding("V-INC-05", message, place))
+        else:
+            return _written(home), home
+        return None
+
+    def _arguments(
+        self,
+        given: Mapping[str, Json],
+        pointer: str,
+        parameters: Mapping[str, Parameter],
+        language: str,
+        text: _Text,
+    ) -> dict[str, Argument] | None:
+        """Return a value, or the promise of one, for every parameter; None if they do not fit."""
+        faults: list[Finding] = []
+        known: dict[str, Argument] = {}
+        for key, value in given.items():
+            name = _name(key, language)
+            place = f"{pointer}/Parameters/{escape(key)}"
+            if name not in parameters:
+                faults.append(_surplus(name, parameters, place))
+                continue
+            known[name] = _argument(key, value, language, text)
+            misfit = None
+            if not isinstance(known[name], Open) and known[name] is not None:
+                misfit = parameters[name].misfit(known[name])
+            if misfit is not None:
+                faults.append(Finding("V-INC-03", f"the argument {name!r} {misfit}", place))
+        for name, parameter in parameters.items():
+            if known.get(name) is None:
+                known[name] = parameter.default
+                if parameter.default is None and parameter.required:
+                    message = f"the template needs a value for {name!r}"
+                    place = f"{pointer}/Parameters" if given else pointer
+                    hint = f"add {name!r}, or '{name}.$' for a value of the data"
+                    faults.append(Finding("V-INC-02", message, place, hint, at_key=True))
+        self.findings += faults
+        return None if faults else known
+
+    def _overridden(
+        self, state: Json, pointer: str, machine: Json, arguments: Mapping[str, Argument]
+    ) -> Json:
+        patch = state.get("Override")
+        if type(patch) is not dict:
+            return machine
+        place = f"{pointer}/Override"
+        self.findings += overrides.check(machine.get("States"), patch, place)
+        own = {key: part for key, part in patch.items() if key != "Parameters"}
+        patched, changed = overrides.patched(machine, escaped(own) if _open(arguments) else own)
+        for each in changed:
+            self.origins[f"{pointer}/Template{each}"] = self._origin(place + each)
+        return patched
+
+    def _entered(
+        self, state: Json, pointer: str, machine: Json, arguments: Mapping[str, Argument]
+    ) -> Json:
+        """Return the machine of a module from its entry to its exit, and any other as it is."""
+        if machine.get("Module") is not True:
+            for key in ("EntryPoint", "ExitPoint"):
+                if key in state:
+                    message = f"{key!r} is for modules, and this template has a 'StartAt'"
+                    place = f"{pointer}/{key}"
+                    self.findings.append(Finding("V-INC-04", message, place, at_key=True))
+            return machine
+        entry, exit = state.get("EntryPoint"), state.get("ExitPoint")
+        faults = list(_points(entry, exit, machine, pointer))
+        if faults:
+            self.findings += faults
+            return None
+        linked = modules.linked(machine, entry, exit)
+        if exit is not None and exit not in linked["States"] and not _open(arguments):
+            message = f"no transition leads from {entry!r} to {exit!r}"
+            self.findings.append(Finding("V-MOD-03", message, f"{pointer}/ExitPoint"))
+        self.origins[f"{pointer}/Template/StartAt"] = self._origin(f"{pointer}/EntryPoint")
+        return linked
+
+    def _bare(self, machine: Json, pointer: str) -> Json:
+        """Return only what makes an included document a machine."""
+        for key in _SETTINGS:
+            if key in machine:
+                message = f"{key!r} of a document has no effect where it is included"
+                place = f"{pointer}/{key}"
+                self.findings.append(Finding("V-INC-07", message, place, at_key=True))
+        dropped = (*_NO_PART, *_SETTINGS)
+        keys = [*_ORDER, *(key for key in machine if key not in _ORDER)]
+        return {key: machine[key] for key in keys if key in machine and key not in dropped}
+
+    # Places
+
+    def _take(self, filling: Filling, written: tuple[Document, str], pointer: str) -> None:
+        """Take over what filling in a template at a JSON Pointer has come to."""
+        self.inserted += filling.inserted
+        if self.inserted > MAX_INSERTED:
+            raise TooLarge
+        self.findings += (
+            replace(each, pointer=pointer + each.pointer) for each in filling.findings
+        )
+        home, at = written
+        for new, old in filling.renamed.items():
+            self.origins[pointer + new] = home, at + old
+
+    def _origin(self, pointer: str) -> tuple[Document, str]:
+        return origin_of(pointer, self.document, self.origins)
+
+    # Limits
+
+    def _spend(self, machine: Json, pointer: str) -> None:
+        """Count the values of a machine that is included; raises TooLarge beyond the limits."""
+        deepest = DEFAULT_LIMITS.max_depth - pointer.count("/")
+        level: list[Json] = [machine]
+        for _ in range(deepest):
+            self.count += len(level)
+            if not level:
+                return
+            if self.count > MAX_VALUES:
+                break
+            level = [part for value in level for part in _parts(value)]
+        raise TooLarge
+
+    def _too_large(self, pointer: str) -> None:
+        message = "the document becomes too large, or nested too deeply, with what is included here"
+        self.findings.append(Finding("READ-04", message, pointer, at_key=True))
+
+
+def _parts(value: Json) -> Iterable[Json]:
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) is list else ()
+
+
+def _points(entry: Json, exit: Json, module: Json, pointer: str) -> Iterator[Finding]:
+    """Yield what is wrong with the entry and the exit of a module (V-INC-04)."""
+    states, exports = module.get("States"), module.get("Exports")
+    known = states if type(states) is dict else {}
+    exported = [each for each in exports if type(each) is str] if type(exports) is list else []
+    if type(entry) is not str:
+        message = "'EntryPoint' says where to begin in a module"
+        hint = f"one of {', '.join(exported)}" if exported else None
+        yield Finding("V-INC-04", message, pointer, hint, at_key=True)
+    elif entry not in known:
+        message = f"the module has no state {entry!r}"
+        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", did_you_mean(entry, exported))
+    elif entry not in exported:
+        message = f"the module does not export {entry!r}"
+        hint = did_you_mean(entry, exported) or "add it to the module's 'Exports'"
+        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", hint)
+    if exit is None:
+        return
+    if type(exit) is not str or exit not in known:
+        message = f"the module has no state {exit!r}"
+        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint", did_you_mean(str(exit), known))
+    elif type(known[exit]) is dict and known[exit].get("Type") == "Choice":
+        message = f"{exit!r} is a Choice: it goes on where it decides, so it cannot be the exit"
+        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint")
+
+
+def _surplus(name: str, parameters: Mapping[str, Parameter], pointer: str) -> Finding:
+    hint = did_you_mean(name, parameters)
+    if hint is None:
+        hint = f"it takes {', '.join(parameters)}" if parameters else "it takes no parameters"
+    message = f"the template has no parameter {name!r}"
+    return Finding("V-INC-03", message, pointer, hint, at_key=True)
+
+
+def _argument(key: str, value: Json, language: str, text: _Text) -> Argument:
+    """Return the value that an Include gives, or who knows it later."""
+    opens = [text.arguments[name] for name in names(value) if name in text.arguments]
+    waiting = [each for each in opens if isinstance(each, Open)]
+    if _computed(key, value, language) or any(each.dynamic for each in waiting):
+        return Open(dynamic=True)
+    if waiting:
+        return Open(dynamic=False)
+    return unescaped(value) if text.open else value
+
+
+def _computed(key: str, value: Json, language: str) -> bool:
+    """Whether an argument is evaluated on the data when the Include runs."""
+    if language == "JSONPath":
+        return key.endswith(SUFFIX) or any(True for _ in dynamic_fields(value))
+    if type(value) is str:
+        return expression(value) is not None
+    return any(_computed(key, part, language) for part in _parts(value))
+
+
+def _name(key: str, language: str) -> str:
+    return key.removesuffix(SUFFIX) if language == "JSONPath" else key
+
+
+def _open(arguments: Mapping[str, Argument]) -> bool:
+    return any(isinstance(each, Open) for each in arguments.values())
+
+
+def _left(values: Mapping[str, Json], arguments: Mapping[str, Argument]) -> dict[str, Json]:
+    """Return declarations or arguments of those parameters that are still open."""
+    return {
+        key: value
+        for key, value in values.items()
+        if isinstance(arguments.get(key, arguments.get(key.removesuffix(SUFFIX))), Open)
+    }
+
+
+def _written(document: Document) -> dict[str, Json]:
+    composition = document.composition
+    value: dict[str, Json] = document.value if composition is None else composition.written
+    return value
+
+
+def _language(holder: Mapping[str, Json], otherwise: str) -> str:
+    chosen = holder.get("QueryLanguage")
+    return chosen if type(chosen) is str and chosen in _LANGUAGES else otherwise
+
+
+def _replaced(value: Json, steps: tuple[str | int, ...], part: Json) -> Json:
+    """Return a value in which the part at *steps* is another one."""
+    if not steps:
+        return part
+    first, *rest = steps
+    copy = value.copy()
+    copy[first] = _replaced(value[first], tuple(rest), part)
+    return copy

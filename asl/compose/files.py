@@ -1,0 +1,102 @@
+"""Where imported documents come from: files below a folder, or documents that the caller gives."""
+
+import os
+import posixpath
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from asl.core.document import Document, What, read
+from asl.core.errors import AslError
+
+__all__ = ["BESIDE", "Files", "Folder", "Kept", "Refused"]
+
+
+class Refused(AslError):
+    """A source is not read; `hint` says what to do instead."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Files(Protocol):
+    """A tree of files. Names are those under which diagnostics show a file."""
+
+    document: str | None
+    """What identifies the importing document itself, None if it is no file."""
+
+    def find(self, source: str, importing: str | None) -> tuple[str, str]:
+        """Return what identifies a file and its name, by the way from the importing one.
+
+        Raises Refused for a file that may not be read.
+        """
+        ...
+
+    def read(self, key: str, name: str) -> Document:
+        """Read a file; raises what `asl.core.document.read` raises."""
+        ...
+
+
+BESIDE: Final = "only files below the folder of the document are read"
+_ALLOW: Final = "name a wider folder with root= or --root"
+
+
+class Folder:
+    """Files on disk, below one folder and nowhere else.
+
+    Without a *root* that is the folder of the document, and absolute paths are refused.
+    """
+
+    def __init__(self, document: str | None, root: str | os.PathLike[str] | None) -> None:
+        self.given = root is not None
+        self.document = None if document is None else os.path.realpath(document)
+        folder = None if document is None else os.path.dirname(document)
+        self.shown = os.fspath(root) if root is not None and folder is None else folder
+        chosen = root if root is not None else folder
+        self.root = None if chosen is None else os.path.realpath(chosen or ".")
+
+    def find(self, source: str, importing: str | None) -> tuple[str, str]:
+        """Return the real path of a file, and its path as the caller would write it."""
+        if self.root is None:
+            message = "a document that is no file imports nothing"
+            raise Refused(message, "say with root= where its imports lie")
+        folder = self.shown if importing is None else os.path.dirname(importing)
+        if os.path.isabs(source) and not self.given:
+            raise Refused(f"an absolute path is not read: {BESIDE}", _ALLOW)
+        name = os.path.normpath(os.path.join(folder or "", source))
+        try:
+            key = os.path.realpath(name)
+        except ValueError:
+            raise Refused("this is no path") from None
+        if key != self.root and not key.startswith(os.path.join(self.root, "")):
+            raise Refused(f"{source!r} leads out of {self.root!r}: {BESIDE}", _ALLOW)
+        return key, name
+
+    def read(self, key: str, name: str) -> Document:
+        """Read a file, but nothing that is no plain file."""
+        if os.path.exists(key) and not os.path.isfile(key):
+            raise Refused(f"{name!r} is no file")
+        return read(name)
+
+
+class Kept:
+    """Documents by their paths, which are relative to that of the importing document."""
+
+    document: str | None = None
+
+    def __init__(self, documents: Mapping[str, What]) -> None:
+        self.documents = {posixpath.normpath(path): what for path, what in documents.items()}
+
+    def find(self, source: str, importing: str | None) -> tuple[str, str]:
+        """Return the path twice."""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(importing or ""), source))
+        if path.startswith(("/", "../")) or path == "..":
+            raise Refused(f"{source!r} leads out of the given files: {BESIDE}")
+        return path, path
+
+    def read(self, key: str, name: str) -> Document:
+        """Read a document from what was given."""
+        if key not in self.documents:
+            raise Refused(f"there is no file {key!r}")
+        what = self.documents[key]
+        return read(what.encode() if isinstance(what, str) else what, name=name)

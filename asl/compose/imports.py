@@ -1,0 +1,254 @@
+"""Imports: the documents that a document names, and those that they name (Specification 9.1)."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from asl.compose.files import BESIDE, Files, Refused
+from asl.compose.lock import LOCK, Pin, digest
+from asl.compose.versions import LATEST, is_registry, registered
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.document import Composition, Document, What, read
+from asl.core.errors import AslError, InvalidDocument
+from asl.core.source import Place, Span
+from asl.core.values import Json
+from asl.states.base import machines_of
+
+__all__ = ["Fetch", "linked"]
+
+Fetch: TypeAlias = Callable[[str], What]
+"""Gives the document for a source that is no file below the root; raises AslError or KeyError."""
+
+MAX_NESTED: Final = 16
+MAX_DOCUMENTS: Final = 1000
+MAX_CHARACTERS: Final = 64 * 1024 * 1024
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
+
+def linked(document: Document, files: Files, fetch: Fetch | None = None) -> Document:
+    """Return a document with all that it imports; the same one if that is nothing.
+
+    What cannot be imported is a finding.
+    """
+    if "Imports" not in document.value and LOCK not in document.value:
+        return document
+    linker = _Linker(files, fetch)
+    around = () if files.document is None else (files.document,)
+    found = linker.link(document, "", around, None)
+    assert found.composition is not None
+    composition = replace(found.composition, origins=linker.origins)
+    findings = (*document.findings, *linker.findings)
+    return replace(found, composition=composition, findings=findings)
+
+
+class _Linker:
+    """One graph of documents on its way. Findings stand at `/Imports/NAME/Imports/NAME`."""
+
+    def __init__(self, files: Files, fetch: Fetch | None) -> None:
+        self.files = files
+        self.fetch = fetch
+        self.findings: list[Finding] = []
+        self.origins: dict[str, tuple[Document, str]] = {}
+        self.documents: dict[str, Document] = {}
+        """What has been read, by what identifies it."""
+        self.open: dict[str, Document] = {}
+        """The documents whose imports are being read, by what identifies them."""
+        self.characters = 0
+
+    def link(
+        self, document: Document, pointer: str, around: tuple[str, ...], at: str | None
+    ) -> Document:
+        """Return a document with what it imports; *at* is its own name among the files."""
+        if around:
+            self.open[around[-1]] = document
+        if pointer:
+            for key in ("Imports", LOCK):
+                self.origins[f"{pointer}/{key}"] = document, f"/{key}"
+        imports, pins = document.value.get("Imports"), document.value.get(LOCK)
+        imports = imports if type(imports) is dict else {}
+        pins = pins if type(pins) is dict else {}
+        documents: dict[str, Document] = {}
+        for name, source in imports.items():
+            place = f"{pointer}/Imports/{escape(name)}"
+            pin = pins.get(name)
+            if type(source) is not str:
+                if pointer:  # that of the document itself is a matter of its shape
+                    self._found("V-IMP-01", place, "a source is a string")
+                continue
+            one = _Import(
+                source,
+                Pin.read(pin) if type(pin) is str else None,
+                place,
+                f"{pointer}/{LOCK}/{escape(name)}",
+            )
+            try:
+                documents[name] = self._imported(one, around, at)
+            except Refused as refusal:
+                self._found("V-IMP-01", place, str(refusal), refusal.hint)
+            except _Faulty:
+                pass
+        self.findings += _unused(document.value, imports, pins, pointer)
+        return replace(document, composition=Composition(document.value, documents, {}))
+
+    def _imported(self, one: "_Import", around: tuple[str, ...], at: str | None) -> Document:
+        """Return what is imported; raises Refused, or _Faulty where that has been reported."""
+        if one.pin is not None and (reason := one.pin.contradicts(one.source)) is not None:
+            self._found("V-IMP-04", one.locked_at, f"the lock contradicts the import: {reason}")
+            raise _Faulty
+        key, document, name = self._read(one, around, at)
+        if key in around:  # an Include of it will be found to lead back
+            return document
+        if key not in self.documents:
+            if not _importable(document.value):
+                message = f"{one.source!r} is no template, no module and no workflow"
+                hint = "a workflow has 'StartAt' and 'States', a module 'Module' and 'States'"
+                self._found("V-IMP-02", one.place, message, hint)
+                raise _Faulty
+            self.documents[key] = self.link(document, one.place, (*around, key), name)
+        found = self.documents[key]
+        if one.pin is not None and one.pin.digest not in (None, digest(found)):
+            message = f"{one.source!r} has changed since it was locked"
+            hint = "see what has changed, then write the lock again with asl lock"
+            self._found("V-IMP-04", one.locked_at, message, hint)
+        return found
+
+    def _read(
+        self, one: "_Import", around: tuple[str, ...], at: str | None
+    ) -> tuple[str, Document, str | None]:
+        """Return what identifies a document, the document, and its name among the files."""
+        source = one.source if one.pin is None else one.pin.source
+        name: str | None = None
+        if is_registry(source) or _SCHEME.match(source):
+            key = source
+            if is_registry(source):
+                self._check_registry(one)
+        elif at is None and one.place.count("/") > 2:
+            raise Refused("what was not read from a file imports no file")
+        else:
+            key, name = self.files.find(source, at)
+        if key in around:
+            message = f"{one.source!r} imports this document, directly or through others"
+            hint = "move what both need into a third document"
+            self._found("V-IMP-03", one.place, message, hint)
+            return key, self.open[key], name
+        if key in self.documents:
+            return key, self.documents[key], name
+        if len(around) > MAX_NESTED:
+            raise Refused(f"imports are nested more than {MAX_NESTED} deep")
+        document = self._document(key, name, one)
+        self.characters += len(document.source.text or "")
+        if len(self.documents) >= MAX_DOCUMENTS or self.characters > MAX_CHARACTERS:
+            raise Refused(
+                f"more than {MAX_DOCUMENTS} documents, or more than {MAX_CHARACTERS} characters "
+                "are imported all together"
+            )
+        return key, document, name
+
+    def _document(self, key: str, name: str | None, one: "_Import") -> Document:
+        try:
+            return self._fetched(key) if name is None else self.files.read(key, name)
+        except InvalidDocument as refusal:
+            self._unreadable(one, refusal)
+            raise _Faulty from None
+        except Refused:
+            raise
+        except AslError as error:
+            raise Refused(str(error)) from None
+
+    def _fetched(self, source: str) -> Document:
+        if self.fetch is None:
+            raise Refused(
+                f"{source!r} is not read: {BESIDE}",
+                "give imports= a function, or a mapping, that provides other sources",
+            )
+        try:
+            return read(self.fetch(source), name=source)
+        except (LookupError, OSError) as error:
+            raise Refused(f"{source!r} cannot be had: {error or type(error).__name__}") from None
+
+    # Findings
+
+    def _found(self, code: str, place: str, message: str, hint: str | None = None) -> None:
+        self.findings.append(Finding(code, message, place, hint))
+
+    def _check_registry(self, one: "_Import") -> None:
+        wanted = registered(one.source)
+        if wanted is None:
+            raise Refused(
+                f"{one.source!r} names nothing in a registry",
+                "a source is written registry://org/name@1.2.0, with ^, ~ or >= before a version",
+            )
+        if one.pin is None or wanted.relation == LATEST:
+            which = (
+                "whatever version is newest" if wanted.relation == LATEST else "no fixed version"
+            )
+            hint = "lock it: asl lock"
+            self._found("V-IMP-06", one.place, f"this import takes {which}", hint)
+
+    def _unreadable(self, one: "_Import", refusal: InvalidDocument) -> None:
+        """Report what is wrong with the text of an import, there and at the import."""
+        faults = refusal.report.errors
+        (first, *_) = faults
+        message = f"{one.source!r} cannot be read: {first.message}"
+        related = ((f"{one.place}/0", "it is wrong here"),)
+        self.findings.append(Finding("V-IMP-01", message, one.place, related=related))
+        home = refusal.report.document
+        assert home is not None
+        for index, fault in enumerate(faults):
+            span = Span(home.source.offset(Place(fault.line, fault.column)))
+            place = f"{one.place}/{index}"
+            self.origins[place] = replace(home, _spans=[span]), ""
+            self._found(fault.code, place, fault.message, fault.hint)
+
+
+class _Faulty(Exception):
+    """An import is wrong, and that has been reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """One entry of `Imports`, where it stands and where its lock does."""
+
+    source: str
+    pin: Pin | None
+    place: str
+    locked_at: str
+
+
+def _importable(value: Mapping[str, Json]) -> bool:
+    """Whether anything can be included from a document."""
+    return "States" in value and ("StartAt" in value or value.get("Module") is True)
+
+
+def _unused(
+    document: Mapping[str, Json],
+    imports: Mapping[str, Json],
+    pins: Mapping[str, Json],
+    pointer: str,
+) -> Iterator[Finding]:
+    """Yield the imports that no Include names, and the locks without an import (V-IMP-05)."""
+    included = set(_included(document))
+    for name in imports if not any("{{" in each for each in included) else ():
+        if name not in included:
+            message = f"no Include names the import {name!r}"
+            place = f"{pointer}/Imports/{escape(name)}"
+            hint = did_you_mean(name, included)
+            yield Finding("V-IMP-05", message, place, hint, at_key=True)
+    for name in pins:
+        if name not in imports:
+            message = f"nothing is imported as {name!r}, so nothing is locked"
+            place = f"{pointer}/{LOCK}/{escape(name)}"
+            hint = did_you_mean(name, imports)
+            yield Finding("V-IMP-05", message, place, hint, at_key=True)
+
+
+def _included(machine: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the names of imports that Includes run, in this machine and those within."""
+    states = machine.get("States")
+    for state in states.values() if type(states) is dict else ():
+        if type(state) is dict:
+            if state.get("Type") == "Include" and type(state.get("Template")) is str:
+                yield state["Template"]
+            for _, inner in machines_of(state):
+                yield from _included(inner)

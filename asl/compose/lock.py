@@ -1,0 +1,84 @@
+"""Locks: which source an import was, and what it held (Specification 9.1).
+
+An entry of `_lock` is the exact source of an import, and may end with a digest of what was read
+there: `registry://org/name@1.2.0#sha256=...`. The digest covers what the document imports itself.
+"""
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from asl.compose.versions import is_registry, registered
+from asl.core.document import Document
+from asl.core.errors import AslError
+from asl.core.values import Json, compact
+
+__all__ = ["LOCK", "Pin", "digest", "pins"]
+
+LOCK: Final = "_lock"
+_PIN = re.compile(r"(.*?)(?:#sha256=([0-9a-f]{64}))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One entry of a lock; `digest` is None where it only names the source."""
+
+    source: str
+    digest: str | None
+
+    @classmethod
+    def read(cls, text: str) -> "Pin":
+        """Take an entry apart."""
+        found = _PIN.fullmatch(text)
+        assert found is not None  # everything is a source
+        return cls(*found.groups())
+
+    def contradicts(self, source: str) -> str | None:
+        """Say why this is no source that an import admits; None if it is one."""
+        if not is_registry(source):
+            return None if self.source == source else f"it locks {self.source!r}, not {source!r}"
+        wanted, exact = registered(source), registered(self.source)
+        if exact is None or not exact.exact:
+            return f"{self.source!r} is no exact version in a registry"
+        if wanted is None or not wanted.admits(exact):
+            return f"{self.source!r} is not what {source!r} admits"
+        return None
+
+
+def digest(document: Document) -> str:
+    """Return the SHA-256 of a document's text, in hexadecimal digits.
+
+    Where it imports others, it is that of the text followed by their names and digests.
+    """
+    text = document.source.text
+    content = [compact(document.value) if text is None else text]
+    composition = document.composition
+    for name, each in sorted(composition.imports.items() if composition is not None else ()):
+        content.append(f"\n{name} {digest(each)}")
+    return sha256("".join(content).encode()).hexdigest()
+
+
+def pins(document: Document) -> dict[str, Json]:
+    """Return the lock of a document as it is now: an entry for each import, by its name.
+
+    What is locked already keeps its source. Raises AslError for an import of a registry that says
+    no exact version and is not locked, and for one that could not be read.
+    """
+    composition = document.composition
+    if composition is None:
+        return {}
+    written = composition.written
+    given = written.get(LOCK)
+    locked = given if type(given) is dict else {}
+    found: dict[str, Json] = {}
+    for name, source in written["Imports"].items():
+        if name not in composition.imports:
+            raise AslError(f"the import {name!r} could not be read: run asl check")
+        entry = locked.get(name)
+        exact = Pin.read(entry).source if is_registry(source) and type(entry) is str else source
+        entry = registered(exact)
+        if entry is not None and not entry.exact:
+            raise AslError(f"the import {name!r} names no version: write it into {LOCK!r}")
+        found[name] = f"{exact}#sha256={digest(composition.imports[name])}"
+    return found

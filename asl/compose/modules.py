@@ -1,0 +1,69 @@
+"""Modules: states that an Include enters and leaves where it likes (Specification 9.4)."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from asl.core.values import Json
+
+__all__ = ["linked", "reached"]
+
+_ENDS = ("Succeed", "Fail")
+_WAYS = ("Next", "Choices", "Default")
+
+
+def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:
+    """Return the machine of a module from *entry* to *exit*, or to the last state.
+
+    A state that does not say what follows goes on with the next one in document order. States that
+    cannot be reached are left out.
+    """
+    states: dict[str, Json] = dict(module["States"])
+    following = dict(pairwise(states))
+    for name, state in module["States"].items():
+        if name == exit:
+            states[name] = _ended(state)
+        elif _falls_through(state):
+            way = {"Next": following[name]} if name in following else {"End": True}
+            states[name] = {key: state[key] for key in state if key != "End"} | way
+    within = reached(states, entry)
+    kept = {name: state for name, state in states.items() if name in within}
+    return {**module, "StartAt": entry, "States": kept}
+
+
+def reached(states: Mapping[str, Json], entry: str) -> set[str]:
+    """Return the names of the states to which transitions lead from *entry*."""
+    found: set[str] = set()
+    todo = [entry]
+    while todo:
+        name = todo.pop()
+        if name not in found and name in states:
+            found.add(name)
+            todo.extend(_targets(states[name]))
+    return found
+
+
+def _falls_through(state: Json) -> bool:
+    """Whether a state says nothing of what follows it."""
+    if type(state) is not dict or state.get("Type") in (*_ENDS, "Choice"):
+        return False
+    label = type(state.get("Output")) is str and state.get("QueryLanguage") != "JSONata"
+    return not (label or state.get("End") is True or any(way in state for way in _WAYS))
+
+
+def _ended(state: Json) -> Json:
+    if type(state) is not dict or state.get("Type") in _ENDS:
+        return state
+    return {key: state[key] for key in state if key not in _WAYS} | {"End": True}
+
+
+def _targets(state: Json) -> Iterator[str]:
+    if type(state) is not dict:
+        return
+    holders = [state]
+    for field in ("Choices", "Catch"):
+        entries = state.get(field)
+        holders += [each for each in entries if type(each) is dict] if type(entries) is list else []
+    for holder in holders:
+        for field in ("Next", "Default"):
+            if type(holder.get(field)) is str:
+                yield holder[field]

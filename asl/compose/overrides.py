@@ -1,0 +1,38 @@
+"""Overrides: a merge patch on a template (RFC 7396; Specification 9.5)."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.values import Json
+
+__all__ = ["check", "patched"]
+
+
+def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
+    """Return the patched value and the JSON Pointers of what the patch has put there."""
+    if type(patch) is not dict:
+        return patch, [pointer]
+    changed = [] if type(value) is dict else [pointer]
+    merged = dict(value) if type(value) is dict else {}
+    for key, part in patch.items():
+        if part is None:
+            merged.pop(key, None)
+        else:
+            merged[key], inner = patched(merged.get(key), part, f"{pointer}/{escape(key)}")
+            changed += inner
+    return merged, changed
+
+
+def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """Yield the states that a patch names and the template lacks (V-OVR-01)."""
+    named = patch.get("States")
+    known = states if type(states) is dict else {}
+    for name in named if type(named) is dict else ():
+        if name not in known:
+            yield Finding(
+                "V-OVR-01",
+                f"the template has no state {name!r}",
+                f"{pointer}/States/{escape(name)}",
+                did_you_mean(name, known) or "an override cannot add states",
+                at_key=True,
+            )

@@ -1,0 +1,112 @@
+"""What the strings of a machine are read as, by where they stand.
+
+A parameter may stand in any of them (Specification 9.2), but a value of the data only where it is
+a value, and braces of an argument must stay braces where a text is interpolated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from asl.core.values import Json
+from asl.expr import interpolation
+from asl.expr.rules import COMBINATORS
+from asl.expr.templates import SUFFIX
+
+__all__ = ["DOCUMENT", "Place", "Shape"]
+
+
+class Place(Enum):
+    """What a string is read as."""
+
+    SETTING = "a value of a certain type"
+    PAYLOAD = "a value of any type"
+    VERBATIM = "a value of any type that is never evaluated"
+    TEXT = "an interpolated text"
+    STRUCTURE = "the structure of the machine"
+    EXPRESSION = "an expression"
+    REMARK = "a comment"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a value is read; an array is read as its items are.
+
+    `members` are the shapes of the members of an object by their names; those of others are told by
+    their names where it is an object with fields (`named`), otherwise they are read as it is.
+    """
+
+    place: Place = Place.SETTING
+    members: "Mapping[str, Shape]" = field(default_factory=dict)
+    named: bool = False
+
+    def of(self, key: str, value: Json, language: str) -> "Shape":
+        """Return the shape of a member."""
+        if key in self.members:
+            return self.members[key]
+        if self is _STATES:
+            kind = value.get("Type") if type(value) is dict else None
+            return _BY_TYPE.get(kind, _STATE) if type(kind) is str else _STATE
+        if self.named and (key == "Comment" or key.endswith("Path")):
+            return _REMARK if key == "Comment" else _EXPRESSION
+        if key.endswith(SUFFIX) and language == "JSONPath" and self.place in _COMPUTED:
+            return _EXPRESSION
+        return _SETTING if self.named else self
+
+
+_COMPUTED: Final = (Place.SETTING, Place.PAYLOAD, Place.TEXT)
+_SETTING: Final = Shape()
+_PAYLOAD: Final = Shape(Place.PAYLOAD)
+_VERBATIM: Final = Shape(Place.VERBATIM)
+_TEXT: Final = Shape(Place.TEXT)
+_STRUCTURE: Final = Shape(Place.STRUCTURE)
+_EXPRESSION: Final = Shape(Place.EXPRESSION)
+_REMARK: Final = Shape(Place.REMARK)
+
+_RULE_MEMBERS: dict[str, Shape] = {"Next": _STRUCTURE, "Variable": _EXPRESSION}
+_RULE: Final = Shape(members=_RULE_MEMBERS, named=True)
+_RULE_MEMBERS.update(dict.fromkeys(COMBINATORS, _RULE))
+
+_CONFIGURED: Final = Shape(members={"ReaderConfig": Shape(named=True)}, named=True)
+
+_STATES: Final = Shape()
+_MACHINE: Final = Shape(
+    members={"StartAt": _STRUCTURE, "QueryLanguage": _STRUCTURE, "States": _STATES}, named=True
+)
+_FIELDS: Final[Mapping[str, Shape]] = {
+    **dict.fromkeys(("Type", "Next", "Default", "QueryLanguage"), _STRUCTURE),
+    **dict.fromkeys(("Template", "EntryPoint", "ExitPoint", "Override"), _STRUCTURE),
+    **dict.fromkeys(("ItemProcessor", "Iterator", "Branches"), _MACHINE),
+    **dict.fromkeys(("Choices", "Catch", "Retry"), _RULE),
+    **dict.fromkeys(("ItemReader", "ItemBatcher", "ResultWriter"), _CONFIGURED),
+    **dict.fromkeys(("Parameters", "Arguments", "ItemSelector", "Input"), _PAYLOAD),
+    **dict.fromkeys(("ResultSelector", "Output"), _PAYLOAD),
+    "Result": _VERBATIM,
+}
+_STATE: Final = Shape(members=_FIELDS, named=True)
+
+
+def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> dict[str, Shape]:
+    """Return the shapes of fields, of which the parts at *texts* are interpolated."""
+    found = dict(fields)
+    for first in dict.fromkeys(steps[0] for steps in texts):
+        below = [steps[1:] for steps in texts if steps[0] == first]
+        found[first] = _TEXT if () in below else Shape(members=_with_texts({}, below), named=True)
+    return found
+
+
+_BY_TYPE: Final[Mapping[str, Shape]] = {
+    kind: Shape(members=_with_texts(_FIELDS, list(texts)), named=True)
+    for kind, texts in interpolation.FIELDS.items()
+} | {"Include": Shape(members={**_FIELDS, "Parameters": _SETTING}, named=True)}
+
+DOCUMENT: Final = Shape(
+    members={
+        **_MACHINE.members,
+        "Exports": _STRUCTURE,
+        "Budget": Shape(members={"Alerts": Shape(members={"Message": _TEXT}, named=True)}),
+    },
+    named=True,
+)
+"""A whole document."""
