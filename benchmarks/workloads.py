@@ -20,6 +20,7 @@ from asl.agents.registry import Registry
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
 from asl.engine.result import Result
+from asl.expr.jsonata import parse
 from asl.hosts.clock import WallClock
 from asl.hosts.local import drive
 from asl.hosts.run import execute
@@ -95,6 +96,46 @@ def chain() -> Sides:
         return data
 
     return times(20, by_hand), times(20, lambda: run_inline(compiled, {"a": 1})), 2000
+
+
+# J1: the same in JSONata; "by hand" is the bare evaluation of the same expressions
+
+EXPRESSIONS = (
+    "$merge([$states.input, {'n': $states.input.n + 1}])",
+    "$states.input ~> |$|{'total': $sum(items.price)}|",
+    "{'n': $states.input.n, 'items': $states.input.items, 'name': $uppercase($states.input.name)}",
+    "{'n': $states.input.n, 'items': $states.input.items[price > 1], 'name': $name}",
+    "$exists($states.input.missing) ? null : $states.input",
+)
+
+
+def queried() -> Sides:
+    order = {
+        "n": 0,
+        "name": "ada",
+        "items": [{"id": f"i{i}", "price": i, "tags": ["a", "b"]} for i in range(5)],
+    }
+    sources = [EXPRESSIONS[i % len(EXPRESSIONS)] for i in range(100)]
+    states = {
+        f"S{i}": {
+            "Type": "Pass",
+            "Output": f"{{% {source} %}}",
+            **({"Next": f"S{i + 1}"} if i + 1 < len(sources) else {"End": True}),
+        }
+        for i, source in enumerate(sources)
+    }
+    states["First"] = {"Type": "Pass", "Assign": {"name": "ada"}, "Next": "S0"}
+    compiled = program({"QueryLanguage": "JSONata", "StartAt": "First", "States": states})
+    queries = [parse(source) for source in sources]
+    frame: Any = None
+
+    def by_hand() -> Json:
+        data: Json = order
+        for query in queries:
+            data = query({"states": {"input": data}, "name": "ada"}, frame)
+        return data
+
+    return times(5, by_hand), times(5, lambda: run_inline(compiled, order)), 500
 
 
 # W2: a counting loop
@@ -469,6 +510,7 @@ def times(count: int, action: Callable[[], Any]) -> Callable[[], None]:
 
 WORKLOADS = (
     Workload("W1", "chain of 100 Pass states, each writes one field", 2.2, chain),
+    Workload("J1", "chain of 100 JSONata Pass states; vs bare evaluation", 1.3, queried),
     Workload("W2", "counting loop Choice + Pass, 10,000 rounds", 13, counting),
     Workload(
         "W3a",
