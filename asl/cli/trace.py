@@ -24,6 +24,9 @@ __all__ = ["Trace"]
 
 SHOWN = 2000
 """Characters of a value that are shown."""
+TASKS = ("Task", "LambdaFunction", "Activity")
+SCHEDULED = tuple(f"{kind}Scheduled" for kind in TASKS)
+SUCCEEDED = tuple(f"{kind}Succeeded" for kind in TASKS)
 LATER = ("MapStateSucceeded", "ParallelStateSucceeded", "IncludeStateSucceeded")
 
 
@@ -60,11 +63,15 @@ class Trace:
             self._entered(event)
         elif kind.endswith("StateExited"):
             self._exited(path, details)
-        elif kind == "TaskScheduled":
+        elif kind in SCHEDULED:
             label = "arguments" if in_jsonata(self.document.value, path) else "parameters"
-            self._value(path, label, details["parameters"])
-        elif kind == "TaskSucceeded":
+            self._value(path, label, details.get("parameters", details.get("input")))
+        elif kind in SUCCEEDED:
             self._value(path, "result", details["output"])
+        elif kind == "TaskSubmitted" and "output" in details:
+            self._value(path, "submitted", details["output"])
+        elif "workerName" in details:
+            self._line(path, "taken by", details["workerName"])
         elif kind in LATER:
             results = self._joined(path)
             self._value(path, "result", results[0] if kind.startswith("Include") else results)

@@ -346,10 +346,10 @@ class LocalHost:
         from asyncio import timeout
 
         waiting = True
-        # The heartbeat of an activity begins with its worker (AWS).
-        beats_now = options.heartbeat if _is_foreign(agent) else None
+        # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
+        first_beat = options.heartbeat if _is_foreign(agent) else None
         try:
-            async with timeout(options.timeout) as whole, timeout(beats_now) as pulse:
+            async with timeout(options.timeout) as whole, timeout(first_beat) as pulse:
 
                 def renew() -> None:
                     if waiting and options.heartbeat is not None and not pulse.expired():

@@ -1,10 +1,13 @@
 """Mock configuration files of Step Functions Local."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import asl
 from asl.agents.mock_file import InvalidMocks
@@ -326,3 +329,26 @@ def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
         asl.load_mocks(path, "C")
     with pytest.raises(asl.DocumentNotFound):
         asl.load_mocks(tmp_path / "none.json", "C")
+
+
+names = st.sampled_from(["T", "R", "C", "M", "Return", "Throw", "Error", "0", "1-2", "TestCases"])
+values = st.recursive(
+    st.none() | st.integers(0, 3) | names,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values, values, st.sampled_from(["C", "M/C", "", "/", "M/"]))
+def test_no_file_does_harm(machines: Any, responses: Any, case: str) -> None:
+    """Whatever stands in a file, it is read or refused with a place."""
+    text = json.dumps({"StateMachines": machines, "MockedResponses": responses})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mocks.json"
+        path.write_text(text)
+        try:
+            mocks = asl.load_mocks(path, case)
+        except InvalidMocks as refusal:
+            assert all(":1:" in line for line in str(refusal).split("\n"))
+        else:
+            assert all(isinstance(state, str) for state in mocks)

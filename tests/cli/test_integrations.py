@@ -105,3 +105,46 @@ def test_a_wrong_workflow_is_refused(
     done = asl("run", "parent.asl.json", "--workflow", pair)
     assert (done.exit_code, done.stdout) == (code, "")
     assert message in done.stderr
+
+
+TRACED = [
+    (
+        "arn:aws:lambda:us-east-1:123456789012:function:F",
+        "resources",
+        ["parameters       {}", "result           7"],
+    ),
+    (
+        "arn:aws:states:us-east-1:123456789012:activity:A",
+        "resources",
+        ["parameters       {}", "result           7"],
+    ),
+    (f"{SEND}.waitForTaskToken", "mocks", ["parameters       {}", "result           7"]),
+]
+
+
+@pytest.mark.parametrize("profile", ["default", "aws"])
+@pytest.mark.parametrize(("resource", "section", "lines"), TRACED)
+def test_every_kind_of_task_is_traced(
+    asl: Asl, folder: Path, profile: str, resource: str, section: str, lines: list[str]
+) -> None:
+    """What goes in and out is shown whatever history calls it."""
+    (folder / "task.asl.json").write_text(json.dumps(task(resource)))
+    bound = {section: {"*" if section == "resources" else "T": {"return": 7}}}
+    (folder / "bound.json").write_text(json.dumps(bound))
+    words = ("--agents", "bound.json", "--profile", profile, "--trace")
+    done = asl("run", "task.asl.json", *words)
+    assert done.exit_code == 0
+    for line in lines:
+        assert f"  {line}\n" in done.stderr
+
+
+def test_the_answer_of_a_handler_is_traced_apart(asl: Asl, folder: Path) -> None:
+    """What the handler of a token says is no result."""
+    document = task(f"{SEND}.waitForTaskToken", TimeoutSeconds=5)
+    (folder / "task.asl.json").write_text(json.dumps(document))
+    (folder / "bound.json").write_text(json.dumps({"resources": {"*": {"return": {"Id": 1}}}}))
+    words = ("--agents", "bound.json", "--virtual-time", "--trace")
+    done = asl("run", "task.asl.json", *words)
+    assert done.exit_code == 1
+    assert '  submitted        {"Id":1}\n' in done.stderr
+    assert "  error            States.Timeout" in done.stderr

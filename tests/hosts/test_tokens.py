@@ -482,3 +482,26 @@ def test_an_activity_has_an_arn(tokens: asl.TaskTokens, arn: Any) -> None:
     """Anything else is misuse."""
     with pytest.raises(asl.AslError, match="no activity"):
         tokens.get_activity_task(arn)
+
+
+def test_of_many_answers_one_counts(tokens: asl.TaskTokens) -> None:
+    """However they race: one is taken, the others hear that they came too late."""
+    outcomes: list[Any] = []
+
+    def race(token: str, number: int) -> None:
+        try:
+            tokens.send_task_success(token, number)
+        except asl.AslError as error:
+            outcomes.append(type(error))
+        else:
+            outcomes.append(number)
+
+    def handler(parameters: Any) -> None:
+        racers = [in_a_thread(race, parameters["token"], number) for number in range(20)]
+        for racer in racers:
+            racer.join()
+
+    result = asl.run(asking(), resources={ARN: handler}, tokens=tokens)
+    (winner,) = [each for each in outcomes if isinstance(each, int)]
+    assert result.output == winner
+    assert outcomes.count(tokens.exceptions.TaskTimedOut) == 19
