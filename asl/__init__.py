@@ -240,6 +240,9 @@ def run(
     prices: Mapping[str, Any] | None = None,
     buckets: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
+    approvals: Any = None,
+    notify: Any = None,
+    requestor: str | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
     """Run a workflow to its end and return what it came to; blocks the caller.
@@ -254,6 +257,11 @@ def run(
     buckets of distributed Maps to folders, to URLs of object stores or to dictionaries. `listener`
     gets every event.
 
+    `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
+    that returns an option, an answer object, or None for later. Without it an Approval makes the
+    execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request.
+    `requestor` is who starts the execution.
+
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
     """
@@ -264,6 +272,7 @@ def run(
     _check_name(name)
     services = _services(program, tokens, workflows, ignore_blocks)
     services.prices = _prices(prices)
+    _ask(services, approvals, notify)
     registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     _refuse_running_loop()
@@ -280,6 +289,7 @@ def run(
             buckets=_buckets(buckets),
             listener=listener,
             services=services,
+            requestor=requestor,
         ),
         chosen,
     )
@@ -332,6 +342,9 @@ async def arun(
     prices: Mapping[str, Any] | None = None,
     buckets: Mapping[str, Any] | None = None,
     listener: Callable[[Event], None] | None = None,
+    approvals: Any = None,
+    notify: Any = None,
+    requestor: str | None = None,
     ignore_blocks: bool = False,
 ) -> Result:
     """Run a workflow on the running asyncio event loop; see `run`.
@@ -346,6 +359,7 @@ async def arun(
     _check_name(name)
     services = _services(program, tokens, workflows, ignore_blocks)
     services.prices = _prices(prices)
+    _ask(services, approvals, notify)
     registry = _registry(agents, resources, mocks, services)
     chosen = _clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
@@ -362,6 +376,7 @@ async def arun(
         listener=listener,
         in_event_loop=in_event_loop,
         services=services,
+        requestor=requestor,
     )
     if in_event_loop:
         return await work
@@ -539,6 +554,18 @@ def _services(
             for name, workflow in workflows.items()
         },
     )
+
+
+def _ask(services: Services, approvals: Any, notify: Any) -> None:
+    """Let a run ask the caller's function for people, and tell people by another."""
+    for name, function in (("approvals", approvals), ("notify", notify)):
+        if function is not None and not callable(function):
+            raise AslError(f"{name} is a function that takes a request, not {function!r}")
+    services.notify = notify
+    if approvals is not None:
+        from asl.agents.function import function_agent
+
+        services.approvals = function_agent(approvals)
 
 
 def _registry(

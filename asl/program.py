@@ -74,6 +74,8 @@ class Step:
     work: Work | None = None
     finish: Finish | None = None
     next: "Step | None" = None
+    route: "Callable[[Json, Json, Any], Step | None] | None" = None
+    """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
 

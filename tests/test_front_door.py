@@ -19,8 +19,8 @@ ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End":
 WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}
 DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
 AGENTLESS = {
-    "StartAt": "Approve",
-    "States": {"Approve": {"Type": "Approval", "Prompt": "ok?", "End": True}},
+    "StartAt": "Save",
+    "States": {"Save": {"Type": "Checkpoint", "Name": "n", "End": True}},
 }
 YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
 

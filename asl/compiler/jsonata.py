@@ -10,6 +10,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import queries
 from asl.expr.frame import Evaluate, Frame, assigned, identity
+from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish
 
@@ -58,8 +59,14 @@ class JsonataCompiler(StateCompiler):
             return lambda data, frame: written
         return _on_input(queries.compile_typed(written, self._site("Condition"), "boolean"))
 
-    def finish(self) -> Finish | None:
-        return self._finish("result") if self.effect else self.leave()
+    def text(self, field: str) -> Evaluate | None:
+        return self.template(field)
+
+    def scalar(self, field: str) -> Evaluate | None:
+        return self.template(field)
+
+    def finish(self, absent: Place | None = None) -> Finish | None:
+        return self._finish("result", absent) if self.effect else self.leave()
 
     def leave(self) -> Finish | None:
         return self._finish(None)
@@ -75,17 +82,23 @@ class JsonataCompiler(StateCompiler):
             self.steps[self.state["Next"]],
         )
 
-    def _finish(self, member: str | None) -> Finish | None:
-        """Compile `Assign` and `Output`; *member* is the name of the result in `$states`."""
+    def _finish(self, member: str | None, absent: Place | None = None) -> Finish | None:
+        """Compile `Assign` and `Output`; *member* is the name of the result in `$states`.
+
+        *absent* places the result where there is no `Output`.
+        """
         assign, output = self.limited(self._query("Assign")), self._query("Output")
         if assign is None and output is None:
-            return None
+            return absent
 
         def finish(raw: Json, result: Json, frame: Frame) -> Json:
             states = {"input": raw}
             if member is not None:
                 states[member] = result
-            outcome = result if output is None else output(states, frame)
+            if output is not None:
+                outcome = output(states, frame)
+            else:
+                outcome = result if absent is None else absent(raw, result, frame)
             if assign is not None:
                 # All expressions of a state see the values from before it (Specification 3.7).
                 frame.variables = assigned(frame.variables, assign(states, frame))

@@ -11,12 +11,12 @@ from asl.compiler.state import StateCompiler
 from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json
-from asl.expr import intrinsics
+from asl.expr import interpolation, intrinsics
 from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path
 from asl.expr.rules import Operand, Predicate, compile_rule
-from asl.expr.templates import compile_template
+from asl.expr.templates import SUFFIX, compile_template
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonPathCompiler"]
@@ -100,12 +100,42 @@ class JsonPathCompiler(StateCompiler):
             template, lambda field, text: self._expression(field, text, missing)
         )
 
+    def text(self, field: str) -> Evaluate | None:
+        if f"{field}.$" in self.state:
+            return self.expression(field, self.state[f"{field}.$"])
+        return self._text(field, self.state[field]) if field in self.state else None
+
+    def _text(self, field: str, written: Json) -> Evaluate:
+        """Compile a text, or every text that is written in a structure (Specification 3.8)."""
+        missing = self.profile.template
+        if type(written) is str:
+            return interpolation.compile(
+                written, lambda text: self._expression(field, text, missing)
+            )
+        if type(written) is list:
+            parts = [self._text(field, part) for part in written]
+            return lambda data, frame: [part(data, frame) for part in parts]
+        if type(written) is not dict:
+            return constant(written)
+        fields = [
+            (key.removesuffix(SUFFIX), self._expression(key, value, missing))
+            if key.endswith(SUFFIX)
+            else (key, self._text(field, value))
+            for key, value in written.items()
+        ]
+        return lambda data, frame: {key: value(data, frame) for key, value in fields}
+
+    def scalar(self, field: str) -> Evaluate | None:
+        if f"{field}.$" in self.state:
+            return self.expression(field, self.state[f"{field}.$"])
+        return constant(self.state[field]) if field in self.state else None
+
     # Output
 
-    def finish(self) -> Finish | None:
+    def finish(self, absent: Place | None = None) -> Finish | None:
         return _finish(
             self.template("ResultSelector"),
-            _result_path(self.state),
+            _result_path(self.state) if "ResultPath" in self.state else absent,
             self._assign(),
             self._filter(self.state, "OutputPath"),
         )

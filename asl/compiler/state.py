@@ -10,6 +10,7 @@ from asl.core.errors import too_large
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, Frame
+from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish, Machine, Step
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
 
-EFFECTS = ("Task", "Map", "Parallel", "Include")
+EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 
 MAX_ALIVE = 10 * 1024 * 1024
@@ -143,7 +144,15 @@ class StateCompiler(ABC):
         """Compile what decides whether a choice rule holds; the rule is the object at hand."""
 
     @abstractmethod
-    def finish(self) -> Finish | None:
+    def text(self, field: str) -> Evaluate | None:
+        """Compile a text into which values are inserted, None where the field is absent."""
+
+    @abstractmethod
+    def scalar(self, field: str) -> Evaluate | None:
+        """Compile a field that may be computed, None where it is absent."""
+
+    @abstractmethod
+    def finish(self, absent: Place | None = None) -> Finish | None:
         """Compile the way of a result to the output, None for no change."""
 
     @abstractmethod

@@ -61,6 +61,7 @@ class Case:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     clock: str | None = None
     name: str | None = None
+    requestor: str | None = None
     tags: tuple[str, ...] = ()
     file: str = ""
     line: int = 0
@@ -91,7 +92,7 @@ class Case:
             request["document_text"] = self.document_text
         else:
             request["document"] = self.document
-        for key in (*SURROUNDINGS, "clock", "name"):
+        for key in (*SURROUNDINGS, "clock", "name", "requestor"):
             if value := getattr(self, key):
                 request[key] = value
         return request

@@ -75,13 +75,16 @@ def _run(program: Program, request: Mapping[str, Json], buckets: Buckets) -> Res
 
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else "virtual"
     answers = request.get("answers")
+    outside = None if answers is None else Outside(answers)
     return asl.run(
         program,
         request["input"],
         agents=request.get("agents"),
         resources=request.get("resources"),
         mocks=request.get("mocks"),
-        tokens=None if answers is None else Outside(answers),
+        tokens=outside,
+        approvals=None if outside is None else outside.decide,
+        requestor=request.get("requestor"),
         workflows=request.get("workflows"),
         buckets=buckets,
         clock=clock,
@@ -101,6 +104,8 @@ def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:
     facts: dict[str, Json] = {"status": result.status, "error": result.error, "cause": result.cause}
     if result.ok:
         facts["output"] = result.output
+    if result.status == "PAUSED":
+        facts["pending"] = result.pending
     for name in ("visited", "elapsed", "usage"):
         if name in wanted:
             facts[name] = getattr(result, name)

@@ -1,4 +1,4 @@
-"""A desk at which scripts answer: the `answers` of a case."""
+"""A desk at which scripts answer, also for people: the `answers` of a case."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ class Outside(TaskTokens):
         super().offer(activity, wait, payload, begun)
         if wait.state in self.scripts:
             self.get_activity_task(activity, "worker", wait=0)
+
+    async def decide(self, request: dict[str, Json], call: Call) -> Json:
+        """Answer for people by the script of the state; without one it is for later."""
+        script = self.scripts.get(request["state"])
+        return None if script is None else await script.answer(request, call)
 
     async def _answer(self, token: str, script: ScriptedAgent) -> None:
         outside = cast("Call", _Outside(self, token))

@@ -322,6 +322,7 @@ _JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
     "output": _output,
     "error": _error,
     "cause": _plain("cause"),
+    "pending": _plain("pending"),
     "visited": _plain("visited"),
     "events": _events,
     "diagnostics": _diagnostics,

@@ -51,6 +51,8 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Decimal] = MappingProxyType({})
+    requestor: str | None = None
+    """Who has started the execution."""
     home = ARN
     """What the ids begin with: partition, region and account."""
 

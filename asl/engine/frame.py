@@ -148,6 +148,11 @@ class Frame:
         return (*self.parent.place, self.origin[0].name, self.index)
 
     @property
+    def requestor(self) -> str | None:
+        """Who has started the execution, None where nobody said."""
+        return self.execution.requestor
+
+    @property
     def key(self) -> str:
         """The key of the effect under way; it names answers, children and requests."""
         return f"{self.visit_key}.{self.ordinal}"

@@ -98,14 +98,15 @@ async def interpret(frame: Frame) -> Json:
                     if checks_size:
                         _check_size(frame, output)
                     answer = output
+                    goto = step.next if step.route is None else step.route(data, answer, frame)
                     if step.finish is not None:
                         output = step.finish(data, answer, frame)
                 except StateError as error:
                     failure = error
                 if failure is None:
                     emit((EXITED, frame.now, frame, visit, step,
-                          answer, output, variables, frame.variables, step.next))  # fmt: skip
-                    data, step = output, step.next
+                          answer, output, variables, frame.variables, goto))  # fmt: skip
+                    data, step = output, goto
                     break
                 caught = await _recovered(frame, step, failure, answer)
                 if caught is not None:

@@ -1,9 +1,9 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
@@ -11,6 +11,9 @@ from asl.engine.execution import Execution
 from asl.engine.history import Event, Expander, found_by_engine, visited
 from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record
+
+if TYPE_CHECKING:
+    from asl.states.decisions import Asked
 
 __all__ = ["Result"]
 
@@ -40,6 +43,8 @@ class Result:
         self.status = status
         self.ended = ended
         self.output = output
+        self.asked: Sequence[Asked] = ()
+        """What people have to answer, where it is `PAUSED`."""
         self._failure = failure
 
     @property
@@ -62,6 +67,11 @@ class Result:
     def ok(self) -> bool:
         """Whether the execution succeeded."""
         return self.status == "SUCCEEDED"
+
+    @property
+    def pending(self) -> list[dict[str, Json]]:
+        """The requests that people have to answer, where it is `PAUSED`, as they see them."""
+        return [asked.shown for asked in self.asked]
 
     @property
     def error(self) -> str | None:
@@ -141,6 +151,8 @@ class Result:
             "usage": self.usage,
             "elapsed": self.elapsed,
         }
+        if self.status == "PAUSED":
+            found["pending"] = self.pending
         absent = ("error", "cause") if self.ok else ("output",)
         return {
             key: value
@@ -149,6 +161,8 @@ class Result:
         }
 
     def __repr__(self) -> str:
+        if self.status == "PAUSED":
+            return f"<Result PAUSED pending={[each['requestId'] for each in self.pending]}>"
         what = f"output={excerpt(self.output, 400)}" if self.ok else f"error={self.error!r}"
         return f"<Result {self.status} {what}>"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import MappingProxyType, coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
@@ -25,9 +25,11 @@ from asl.states.host import (
     HeartbeatMissed,
     Joined,
     Options,
+    Question,
     Raised,
     Reported,
     Request,
+    Suspended,
     Target,
 )
 from asl.states.objects import Bucket, ObjectFault
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from asl.engine.journal import Journal
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
+    from asl.states.decisions import Asked
 
 __all__ = ["LocalHost", "drive"]
 
@@ -115,6 +118,8 @@ class LocalHost:
         """Bytes that an agent's answer may have."""
         self.deadline = deadline
         self.buckets = buckets
+        self.pending: list[Asked] = []
+        """What people were asked and have not decided."""
 
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
@@ -190,6 +195,28 @@ class LocalHost:
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
             at.now = self.now()
+
+    async def ask(self, at: Frame, question: Question) -> Json:
+        """Ask people: the handler of the run, or whoever answers later."""
+        return await self.inquire(at, self.request(at, question))
+
+    def request(self, at: Frame, question: Question) -> Asked:
+        """Return a new request, which is an effect of the visit."""
+        from asl.states.decisions import Asked
+
+        key = at.next_effect()
+        return Asked(f"{at.execution_id}:{key}", key, *question, at.now)
+
+    async def inquire(self, at: Frame, asked: Asked) -> Json:
+        """Bring a request to its decision."""
+        from asl.hosts.asking import Asking
+
+        return await Asking(self, at, asked).decision()
+
+    def wait_for(self, execution: Result) -> NoReturn:
+        """Pause, as an execution does whose answer is awaited."""
+        self.pending += execution.asked
+        raise Suspended
 
     def bucket(self, name: str) -> Bucket:
         """Return the bucket that the user has mapped."""

@@ -71,6 +71,8 @@ class Start(Service):
             return started
         host.advance(call.at, "Submitted", {"output": started})
         result = await execution
+        if result.status == "PAUSED":
+            host.wait_for(result)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)

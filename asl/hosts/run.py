@@ -49,6 +49,7 @@ async def execute(
     services: Services | None = None,
     parent: LocalHost | None = None,
     workflow_id: str | None = None,
+    requestor: str | None = None,
     started: float | None = None,
     journal: Journal | None = None,
 ) -> Result:
@@ -60,7 +61,8 @@ async def execute(
     read and write. *listener* gets every event as it happens.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states; *parent* is the host of
-    the execution that starts this one, *workflow_id* the id by which it asks for the workflow.
+    the execution that starts this one, *workflow_id* the id by which it asks for the workflow;
+    *requestor* is who started it.
     With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
     """
     if foreign:
@@ -69,6 +71,7 @@ async def execute(
     history: list[Any] = []
     began = clock.now() if started is None else started
     execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
+    execution.requestor = requestor
     if prices:
         execution.prices = prices
     if workflow_id is not None:
@@ -122,6 +125,8 @@ async def execute(
     result = Result(execution, history, status, ended, output, failure)
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
+    if status == "PAUSED":
+        result.asked = host.pending
     if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find
 from asl.program import Program
 from asl.states.host import Raised, Target
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
     from asl.hosts.tokens import TaskTokens
 
-__all__ = ["Service", "Services", "host_of", "refusal"]
+Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
+"""Takes `(kind, request, details)`: a request, a reminder of it, an escalation. Never raises."""
+
+__all__ = ["Notify", "Service", "Services", "host_of", "refusal"]
 
 _OWN = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
 _STARTS = ("startExecution", "startSyncExecution")
@@ -39,6 +43,12 @@ class Services:
 
     prices: Mapping[str, Decimal] | None = None
     """The prices of models, as for the run itself."""
+
+    approvals: Agent | None = None
+    """Answers for people, or leaves it for later."""
+
+    notify: Notify | None = None
+    """Tells people what they are asked."""
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from asl.states.approval import APPROVAL
 from asl.states.base import StateType
 from asl.states.choice import CHOICE
 from asl.states.fail import FAIL
@@ -17,9 +18,12 @@ from asl.states.wait import WAIT
 __all__ = ["KNOWN_TYPES", "STATE_TYPES"]
 
 STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
-    {each.name: each for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL, INCLUDE)}
+    {
+        each.name: each
+        for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL, INCLUDE, APPROVAL)
+    }
 )
 """The state types that this version executes."""
 
-KNOWN_TYPES = (*STATE_TYPES, "Approval", "Debate", "Checkpoint", "Workflow")
+KNOWN_TYPES = (*STATE_TYPES, "Debate", "Checkpoint", "Workflow")
 """The state types of the language; those without a row are checked but not executed."""

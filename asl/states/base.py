@@ -13,6 +13,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
+from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step
 
@@ -99,8 +100,22 @@ class Compiler(Protocol):
         """Compile what decides whether a choice rule holds; ask `within` the rule."""
         ...
 
-    def finish(self) -> Finish | None:
-        """Compile the way of a result to the output and the variables; None for no change."""
+    def text(self, field: str) -> Evaluate | None:
+        """Compile a text into which values are inserted, or an object with such texts.
+
+        None where neither *field* nor its dynamic form is there (Specification 3.8, 3.9).
+        """
+        ...
+
+    def scalar(self, field: str) -> Evaluate | None:
+        """Compile a field that is written, dynamic (`field.$`) or an expression; None if absent."""
+        ...
+
+    def finish(self, absent: Place | None = None) -> Finish | None:
+        """Compile the way of a result to the output and the variables; None for no change.
+
+        *absent* places the result where the state says nothing of it.
+        """
         ...
 
     def leave(self) -> Finish | None:

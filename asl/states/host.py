@@ -5,7 +5,7 @@ virtual clock, on disk or inside another engine.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
@@ -24,6 +24,7 @@ __all__ = [
     "Host",
     "Joined",
     "Options",
+    "Question",
     "Raised",
     "Record",
     "Reported",
@@ -160,6 +161,17 @@ class Request:
         self.options = options
 
 
+class Question(NamedTuple):
+    """What people are asked. Both parts are JSON, so that a store can keep them."""
+
+    kind: str
+    """`approval`."""
+    body: Mapping[str, Json]
+    """What they are shown; it holds all by which an answer is judged."""
+    plan: Mapping[str, Json]
+    """What happens without an answer; times in seconds after the request was made."""
+
+
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
@@ -246,6 +258,16 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     @property
+    def place(self) -> "tuple[str | int, ...]":
+        """The same as names of states and indices of branches or items, outermost first."""
+        ...
+
+    @property
+    def requestor(self) -> str | None:
+        """Who has started the execution, None where nobody said."""
+        ...
+
+    @property
     def key(self) -> str:
         """The key of the effect under way: names its answer, its children and its request."""
         ...
@@ -310,6 +332,13 @@ class Host(Protocol):
 
     async def receive(self, at: Frame, request: Request) -> Json:
         """Hand a request over, record that it was taken, and return the answer when it comes."""
+        ...
+
+    async def ask(self, at: Frame, question: Question) -> Json:
+        """Ask people and return their decision, or the automatic one (`asl.states.decisions`).
+
+        Raises Suspended as long as there is none.
+        """
         ...
 
     async def sleep_until(self, at: Frame, when: float) -> None:

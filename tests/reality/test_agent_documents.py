@@ -40,6 +40,8 @@ class Run:
     """What a template is given that runs by itself."""
     templates: Mapping[str, Any] = field(default_factory=dict)
     """What lies in the folder `templates`: a document, or the name of another published one."""
+    people: Mapping[str, Any] = field(default_factory=dict)
+    """What people answer, by the name of the Approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,24 @@ def strategy(kind: str, agents: Mapping[str, Any], route: str, output: Any) -> R
     )
 
 
+def decided(
+    input: Any, agents: Mapping[str, Any], people: Mapping[str, Any], route: str, output: Any
+) -> list[Run]:
+    """A run in which people decide; paths that lead nowhere are null."""
+    return [Run(input, agents, route, output, "lenient", blocks=True, people=people)]
+
+
+CONTENT = {
+    "ContentGenerator": {"title": "T", "content": "C"},
+    "ContentModerator": {"flagged": True, "blocked": False, "flags": ["f"]},
+    "Publisher": {"published": True},
+    "SEOOptimizer": {"seo": 1},
+    "MetadataGenerator": {"tags": []},
+    "ImageGenerator": {"images": []},
+    "ContentAssembler": {"preview": "p", "metadata": {}},
+    "Scheduler": {"at": "noon"},
+    "Notifier": {"sent": True},
+}
 PROCESSING = {
     "Validator": {"valid": True},
     "Processor": {"rows": 3},
@@ -181,11 +201,76 @@ TABLE: dict[str, Refused | list[Run]] = {
             {"error": "Agent.Broken", "cause": "it broke"},
         ),
     ],
-    "example-code-review": STATES,
-    "example-content-pipeline": STATES,
-    "example-customer-support": STATES,
-    "example-research-assistant": STATES,
-    "example-task-breakdown": STATES,
+    "example-code-review": decided(
+        {"prNumber": 1},
+        {
+            "CodeLoader": {"files": []},
+            "SecurityReviewer": {"issues": 1},
+            "PerformanceReviewer": {},
+            "StyleReviewer": {},
+            "TestReviewer": {},
+            "ReviewAggregator": {"severity": "critical", "summary": "bad", "criticalIssues": []},
+            "ReviewFinalizer": {"done": True},
+        },
+        {"RequireSeniorReview": {"approval": "request_changes", "changes": ["c"]}},
+        "LoadCode ParallelReview AggregateReviews DetermineApprovalPath RequireSeniorReview "
+        "RequestChanges FinalizeReview",
+        {"done": True},
+    ),
+    "example-content-pipeline": decided(
+        {"topic": "t"},
+        CONTENT,
+        {
+            "HumanReview": {"approval": "edit", "edited_content": {"content": "D"}},
+            "FinalApproval": {"approval": "schedule", "scheduledTime": "noon"},
+        },
+        "ParseRequest GenerateContent ModerateContent CheckModerationResult HumanReview "
+        "UseEditedContent OptimizeContent AssembleContent FinalApproval SchedulePublish "
+        "NotifySuccess",
+        {"sent": True},
+    ),
+    "example-customer-support": decided(
+        {"customerId": "c", "message": "m"},
+        {
+            "ContextLoader": {"customerId": "c", "message": "m"},
+            "IntentClassifier": {"category": "refund"},
+            "RefundAgent": {"autoApprove": False, "amount": 200, "reason": "broken"},
+            "RefundProcessor": {"message": "ok"},
+            "InteractionLogger": {"id": 1},
+        },
+        {"RefundApproval": {"approval": "partial", "partialAmount": 20}},
+        "LoadCustomerContext ClassifyIntent RouteByIntent RefundRequest CheckRefundApproval "
+        "RefundApproval ProcessRefundDecision ProcessPartialRefund SaveInteraction FormatResponse",
+        {"message": "ok"},
+    ),
+    "example-research-assistant": decided(
+        {"query": "q"},
+        {
+            "QueryParser": {"type": "factual"},
+            "FactChecker": {"summary": "s"},
+            "Verifier": {"confidence": 0.5, "concerns": ["c"]},
+            "Synthesizer": {"text": "a"},
+        },
+        {"HumanReview": "accept"},
+        "ParseQuery DetermineStrategy QuickFactCheck VerifyFindings CheckConfidence HumanReview "
+        "SynthesizeAnswer FormatResponse",
+        {"question": "q", "confidence": 0.5},
+    ),
+    "example-task-breakdown": decided(
+        {"goal": "g"},
+        {
+            "ClarifierAgent": {"hasQuestions": True, "questions": ["q"]},
+            "BreakdownAgent": [{"id": 1}],
+            "ValidatorAgent": {"isAtomic": True},
+            "ResultCollector": {"hasPendingTasks": False},
+            "FinalizerAgent": {"plan": 1},
+        },
+        {"WaitForAnswers": "submit"},
+        "GetProjectGoal AskClarifyingQuestions CheckIfNeedsClarification WaitForAnswers "
+        "InitialBreakdown ProcessTaskBatch CollectResults CheckForMoreWork FinalizeBreakdown "
+        "FormatOutput",
+        {},
+    ),
     "guide-best-practices.b05": [
         Run(
             {"email": "a@b.c"},
@@ -239,7 +324,13 @@ TABLE: dict[str, Refused | list[Run]] = {
         )
     ],
     "spec-01-introduction.b08": DANGLING,
-    "spec-06-human-in-the-loop.b19": STATES,
+    "spec-06-human-in-the-loop.b19": decided(
+        {"topic": "t"},
+        CONTENT,
+        {"HumanReview": {"approval": "edit", "edited_content": {"content": "D"}}},
+        "GenerateContent ModerateContent CheckModeration HumanReview PublishEdited",
+        {"published": True},
+    ),
     "spec-07-cost-budget.b17": [
         Run(
             {"query": "why is the sky blue?"},  # 20 bytes are 5 tokens
@@ -368,7 +459,13 @@ TABLE: dict[str, Refused | list[Run]] = {
             parameters={"type": "topics"},
         ),
     ],
-    "specification.b30": STATES,
+    "specification.b30": decided(
+        {"sourceCode": "x"},
+        {"CodeAnalyzer": {"severity": "critical"}},
+        {"RequireApproval": "approve"},
+        "AnalyzeCode CheckSeverity RequireApproval Complete",
+        {"approval": "approve"},
+    ),
     "tutorial-01-hello-world.b01": [
         Run({"userName": "Ada"}, {"GreeterAgent": {"hi": 1}}, "SayHello", {"hi": 1})
     ],
@@ -610,6 +707,7 @@ def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
         clock="virtual",
         prices=run.prices,
         ignore_blocks=run.blocks,
+        approvals=lambda request: run.people.get(request["state"]),
     )
     assert " ".join(result.visited) == run.route, (result.error, result.cause)
     if result.ok:
@@ -645,7 +743,11 @@ def test_a_document_is_refused_without_its_templates(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, entry in TABLE.items() if isinstance(entry, list) and entry[0].blocks],
+    [
+        name
+        for name, entry in TABLE.items()
+        if isinstance(entry, list) and entry[0].blocks and not entry[0].people
+    ],
 )
 def test_a_document_with_blocks_does_not_run_as_if_it_had_none(name: str) -> None:
     """Unless it is asked for, blocks that are not executed are errors."""

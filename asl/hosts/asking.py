@@ -1,0 +1,173 @@
+"""Asking people: the handler that answers at once, the notices while nobody does, the pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, received
+from asl.engine.agent import Agent, Call
+from asl.states.decisions import AnswerRefused, Asked, Notice, check_answer
+from asl.states.host import Raised, Suspended, Target
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from asl.hosts.local import LocalHost
+    from asl.states.host import Frame
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """One request on its way to a decision.
+
+    Everything that it tells the history depends on the request and the time of the decision alone,
+    so that a repetition tells the same.
+    """
+
+    def __init__(self, host: LocalHost, at: Frame, asked: Asked) -> None:
+        self.host = host
+        self.at = at
+        self.asked = asked
+        self.number = 0
+        """How many notices have come up, the request itself included."""
+        self.coming: Iterator[Notice] = asked.notices()
+        self.notice: Notice | None = None
+        """The next one."""
+
+    async def decision(self) -> Json:
+        """Return the decision; raises Suspended while there is none, StateError where it fails."""
+        self.begin()
+        over = self.catch_up(self.host.now())
+        if over is not None:
+            return self._ended(over)
+        services = self.host.services
+        handler = None if services is None else services.approvals
+        if handler is not None:
+            decision = await self._asked(handler)
+            if decision is not None:
+                return decision
+        self.host.pending.append(self.asked)
+        raise Suspended
+
+    def begin(self) -> None:
+        """Say that the request was made."""
+        asked = self.asked
+        self.at.now = asked.created
+        self.at.note("ApprovalRequested", {"requestId": asked.id, "prompt": asked.body["prompt"]})
+        self._tell("request", {})
+        self.notice = next(self.coming, None)
+
+    def catch_up(self, now: float) -> Notice | None:
+        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
+            if notice.final:
+                return notice
+            self._noted(notice)
+        return None
+
+    def _noted(self, notice: Notice) -> None:
+        self.at.now = self.asked.created + notice.after
+        if notice.event:
+            self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
+        self._tell("escalation" if notice.event else "reminder", notice.details)
+        self.notice = next(self.coming, None)
+
+    def _tell(self, kind: str, details: dict[str, Json]) -> None:
+        """Send a notification, unless an earlier process has."""
+        self.number += 1
+        asked, services = self.asked, self.host.services
+        if self.number <= asked.told:
+            return
+        asked.told = self.number
+        if services is not None and services.notify is not None:
+            services.notify(kind, asked.shown, details)
+
+    def _ended(self, notice: Notice) -> Json:
+        self.at.now = self.asked.created + notice.after
+        self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
+        self.asked.status = "timeout"
+        if notice.fails:
+            state, seconds = self.asked.body["state"], notice.after
+            raise StateError("States.Timeout", f"state '{state}': no decision within {seconds:g} s")
+        return notice.decision
+
+    def decided(self, decision: Json, now: float) -> None:
+        """Say that people have decided."""
+        self.at.now = now
+        record = decision["record"]
+        details = {"approval": record["approval"], "approver": record["approver"]}
+        self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
+
+    # Handlers
+
+    async def _asked(self, handler: Agent) -> Json:
+        """Ask a handler until there is a decision; None where it leaves it for later."""
+        asked = self.asked
+        while True:
+            answer = await self._answer(handler)
+            if isinstance(answer, Notice):
+                return self._ended(answer)
+            if answer is None:
+                return None
+            now = self.host.now()
+            try:
+                verdict = check_answer(asked.body, answer, asked.received, now, "handler")
+            except AnswerRefused as refusal:
+                name = "States.Permissions" if refusal.forbidden else "States.InvalidApproval"
+                raise StateError(name, str(refusal)) from None
+            if verdict.decision is not None:
+                asked.received, asked.status = verdict.received, "answered"
+                self.decided(verdict.decision, now)
+                return verdict.decision
+            if verdict.received == asked.received:
+                return None  # nothing has changed, so asking again would not end
+            asked.received = verdict.received
+
+    async def _answer(self, handler: Agent) -> Any:
+        """Return what the handler answers, or the notice that comes first and ends the waiting."""
+        if self.notice is None or (handler.blocking and not self.host.in_event_loop):
+            return await self._reached(handler)
+        loop = await self.host.event_loop()
+        task = loop.create_task(self._reached(handler), name="asl-approval")
+        try:
+            return await self._first(task)
+        finally:
+            task.cancel()
+
+    async def _first(self, task: asyncio.Task[Any]) -> Any:
+        from asyncio import wait
+
+        while (notice := self.notice) is not None:
+            due = self.asked.created + notice.after
+            done, _ = await wait({task}, timeout=max(0.0, due - self.host.now()))
+            if done and self.host.now() < due:
+                break
+            if notice.final:
+                task.add_done_callback(_seen)
+                return notice
+            self._noted(notice)
+        return await task
+
+    async def _reached(self, handler: Agent) -> Any:
+        host, at, state = self.host, self.at, self.asked.body["state"]
+        call = Call(at, Target("approval", state, state), None)
+        call.attach(sleep=host._sleep, tokens=host.desk)
+        try:
+            answer = await host.reach(handler, self.asked.shown, call)
+            return received(answer, host.limit, state)
+        except StateError as error:
+            raise Raised(error.name, error.cause) from error
+        except NotJson as error:
+            raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
+        except Exception as error:
+            # The handler is foreign code: anything it raises is its failure.
+            raise Raised("States.TaskFailed", f"{type(error).__name__}: {error}") from error
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Take note of what came too late."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,345 @@
+"""Approval: asks people, waits for their decision and goes where it leads (6.9, companion 1)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, compact, is_integer, is_number, type_name
+from asl.expr.frame import Evaluate, Frame, assigned
+from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.references import compile_result_path, place
+from asl.expr.rules import Predicate
+from asl.expr.times import parse_duration
+from asl.program import Finish, Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import Frame as StateFrame
+from asl.states.host import Question
+
+OPTIONS = ("approve", "reject")
+EDITED = "$.editedContent"
+MAX_WAIT = 1e10
+"""Seconds that a duration may come to: some 300 years."""
+
+
+def compile_approval(compiler: Compiler, step: Step) -> None:
+    """Compile an Approval: the request, the way of the decision to the output, the next state."""
+    ask = _question(compiler)
+
+    async def work(data: Json, frame: StateFrame) -> Json:
+        return await frame.host.ask(frame, ask(data, frame))
+
+    step.work = work
+    route = _Route(compiler, step)
+    step.route = route.next
+    step.finish = route.finish
+
+
+# The request
+
+_Fill: TypeAlias = Callable[[dict[str, Json], Json, Frame], None]
+"""Put what a part of the state comes to into the request: `(request, effective input, frame)`."""
+
+
+def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
+    """Compile the request, in the order of its members."""
+    effective_input = compiler.input()
+    prompt, options = compiler.text("Prompt"), compiler.template("Options")
+    assert prompt is not None
+    editable, policy = _editable(compiler), _policy(compiler)
+    items, channels = _items(compiler), compiler.template("Notifications")
+    plan = _plan(compiler)
+
+    def ask(raw: Json, frame: StateFrame) -> Question:
+        data = effective_input(raw, frame)
+        shown = prompt(data, frame)
+        if type(shown) not in (str, dict):
+            shown = compact(shown)
+        body: dict[str, Json] = {
+            "state": compiler.name,
+            "path": [*frame.place, compiler.name],
+            "prompt": shown,
+            "promptText": _text(shown),
+            "options": _options(None if options is None else options(data, frame)),
+        }
+        if editable is not None:
+            editable(body, data, frame)
+        limits = plan(data, frame)
+        if "written" in limits:
+            body["timeout"] = limits.pop("written")
+        if policy is not None:
+            policy(body, data, frame)
+        if items is not None:
+            items(body, data, frame)
+        if channels is not None:
+            found = channels(data, frame)
+            body["notifications"] = found
+            limits["reminders"] = list(_reminders(found))
+        body["input"] = data
+        return Question("approval", body, limits)
+
+    return ask
+
+
+def _text(prompt: Json) -> str:
+    if type(prompt) is str:
+        return prompt
+    parts = [prompt[key] for key in ("Title", "Description") if key in prompt]
+    return ": ".join(part if type(part) is str else compact(part) for part in parts)
+
+
+def _options(found: Json) -> list[str]:
+    if found is None:
+        return list(OPTIONS)
+    if type(found) is not list or not found or any(type(each) is not str for each in found):
+        raise _unfit("Options", "a non-empty list of texts", found)
+    return found
+
+
+def _unfit(field: str, wanted: str, found: Json) -> StateError:
+    return StateError("States.Runtime", f"{field} is {wanted}, not {type_name(found)}")
+
+
+def _editable(compiler: Compiler) -> _Fill | None:
+    if "Editable" not in compiler.state:
+        return None
+    written: Mapping[str, Json] = compiler.state["Editable"]
+    target = written.get("ResultPath", EDITED)
+    paths = [parse_path(text) for text in written.get("Fields", ())]
+    last = [path.segments[-1] if path.segments else path.text for path in paths]
+    use = Use("Editable.Fields", compiler.name, compiler.profile.template, True, False)
+    fields = [
+        (
+            str(key) if last.count(key) == 1 else path.text.removeprefix("$."),
+            compile_path(path, use),
+        )
+        for key, path in zip(last, paths, strict=True)
+    ]
+
+    def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
+        values = {key: value(data, frame) for key, value in fields}
+        body["editable"] = {"fields": values, "resultPath": target}
+
+    return fill
+
+
+def _policy(compiler: Compiler) -> _Fill | None:
+    policy, alias = compiler.template("Policy"), compiler.scalar("RequiredApprovers")
+    if policy is None and alias is None:
+        return None
+
+    def fill(body: dict[str, Json], data: Json, frame: StateFrame) -> None:
+        rules = {} if policy is None else policy(data, frame)
+        other = rules.get("RequiredApprovers", 1 if alias is None else alias(data, frame))
+        needed: Json = rules.get("RequiredApprovals", other)
+        if not is_integer(needed) or needed < 1:
+            raise _unfit("RequiredApprovals", "a whole number above 0", needed)
+        found: dict[str, Json] = {"requiredApprovals": int(needed), "received": []}
+        approvers = rules.get("Approvers")
+        if approvers:
+            found["approvers"] = {key.lower(): names for key, names in approvers.items()}
+        if rules.get("ExcludeRequestor") is True and frame.requestor is not None:
+            found["excludes"] = frame.requestor
+        if rules.get("RequireReason") is True:
+            found["requireReason"] = True
+        body["policy"] = found
+
+    return fill  # type: ignore[return-value]  # every frame of a state knows the requestor
+
+
+def _items(compiler: Compiler) -> _Fill | None:
+    if "ItemsPath" not in compiler.state:
+        return None
+    items, batch = compiler.reference("ItemsPath"), compiler.template("BatchMode")
+
+    def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
+        found = items(data, frame)
+        if type(found) is not list:
+            raise _unfit("ItemsPath", "the path of an array", found)
+        rules = {} if batch is None else batch(data, frame)
+        body["items"], body["batch"] = found, {}
+        if rules.get("AllowPartial") is True:
+            body["batch"]["allowPartial"] = True
+        if "MinApproved" in rules:
+            least = rules["MinApproved"]
+            if not is_number(least) or not 0 <= least <= 1:
+                raise _unfit("MinApproved", "a number from 0 to 1", least)
+            body["batch"]["minApproved"] = least
+
+    return fill
+
+
+# What happens without an answer
+
+
+def _plan(compiler: Compiler) -> Evaluate:
+    timeout, action = compiler.scalar("Timeout"), compiler.scalar("OnTimeout")
+    escalation = compiler.template("Escalation")
+    message = compiler.within("Escalation").text("Message")
+    otherwise = "Default" if "Default" in compiler.state else "Fail"
+
+    def plan(data: Json, frame: Frame) -> Json:
+        found: dict[str, Json] = {}
+        rules = {} if escalation is None else escalation(data, frame)
+        if timeout is not None:
+            written = timeout(data, frame)
+            found["timeout"] = _seconds("Timeout", written)
+            found["written"] = written
+            found["onTimeout"] = otherwise if action is None else action(data, frame)
+            if found["onTimeout"] not in ("Default", "Fail", "AutoReject", "AutoApprove"):
+                if found["onTimeout"] != "Escalate":
+                    raise _unfit("OnTimeout", "one of its four words", found["onTimeout"])
+                found["afterEscalation"] = otherwise
+                found["escalateTo"] = rules.get("EscalateTo")
+        text = None if message is None else message(data, frame)
+        found["escalations"] = list(_escalations(rules, text))
+        return found
+
+    return plan
+
+
+def _escalations(rules: Mapping[str, Json], message: Json) -> Iterator[dict[str, Json]]:
+    if "After" in rules:
+        entry = {
+            "after": _seconds("After", rules["After"]),
+            "notify": rules.get("Notify"),
+            "message": message,
+        }
+        repeat = rules.get("Repeat")
+        if type(repeat) is dict:
+            if "Every" in repeat:
+                entry["every"] = _seconds("Every", repeat["Every"], positive=True)
+            if "MaxTimes" in repeat:
+                entry["times"] = repeat["MaxTimes"]
+        elif repeat is not None:
+            entry["every"] = _seconds("Repeat", repeat, positive=True)
+        yield entry
+    for number, level in enumerate(rules.get("Levels", ()), 1):
+        yield {
+            "after": _seconds("After", level["After"]),
+            "level": number,
+            "notify": level.get("Notify"),
+            "message": message,
+            "approves": level.get("AutoApprove") is True,
+        }
+
+
+def _reminders(notifications: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    for channel in notifications.get("Channels", ()):
+        if "OnlyAfter" in channel:
+            yield {"after": _seconds("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
+
+
+def _seconds(field: str, value: Json, *, positive: bool = False) -> float:
+    try:
+        if type(value) not in (str, int, float):
+            raise _unfit(field, "a duration", value)
+        seconds = parse_duration(value)
+    except ExpressionFault as fault:
+        raise StateError("States.Runtime", f"{field}: {fault}") from None
+    if seconds > MAX_WAIT or (positive and seconds == 0):
+        raise StateError("States.Runtime", f"{field}: nobody waits for {value!r}")
+    return seconds
+
+
+# The decision
+
+_Target: TypeAlias = tuple[Step | None, Finish | None]
+
+
+class _Route:
+    """Where the decision goes: into the data, and to the next state (companion, 1.5 and 1.6)."""
+
+    def __init__(self, compiler: Compiler, step: Step) -> None:
+        state = compiler.state
+        self.name, self.step = compiler.name, step
+        count = len(state.get("Choices", ()))
+        self.rules = [self._rule(compiler.within("Choices", index)) for index in range(count)]
+        self.default = compiler.step(state["Default"]) if "Default" in state else None
+        self.ends = state.get("End") is True
+        self.edited = _place(state.get("Editable", {}).get("ResultPath", EDITED))
+        path = state.get("ResultPath")
+        self.view = None if path is None else compile_result_path(parse_path(path))
+        self.replaces = path is not None and self.view is None
+        """Whether the record is the whole output."""
+        self.leave = compiler.finish(_merged)
+
+    def _rule(self, compiler: Compiler) -> tuple[Predicate, Step, Finish | None]:
+        leave = compiler.leave() if "Assign" in compiler.state else None
+        return _lenient(compiler.condition()), compiler.step(compiler.state["Next"]), leave
+
+    def next(self, raw: Json, answer: Json, frame: Frame) -> Step | None:
+        """Return the state that follows; None where the machine ends."""
+        return self._target(raw, answer, frame)[0]
+
+    def _target(self, raw: Json, answer: Json, frame: Frame) -> _Target:
+        if "default" in answer:
+            return self.default, None
+        view = self._view(raw, answer, frame)
+        for holds, target, leave in self.rules:
+            if holds(view, frame):
+                return target, leave
+        if self.default is not None:
+            return self.default, None
+        if self.step.next is None and not self.ends:
+            raise StateError(
+                "States.NoChoiceMatched",
+                f"Failed to transition out of the state '{self.name}': no rule of 'Choices' holds "
+                f"for {answer['record']['approval']!r}, and there is no 'Default' and no 'Next'",
+            )
+        return self.step.next, None
+
+    def _view(self, raw: Json, answer: Json, frame: Frame) -> Json:
+        """Return what the rules see: the record at the root, and where `ResultPath` puts it."""
+        record = answer["record"]
+        if self.replaces:
+            return record
+        merged = _merged(self._base(raw, answer), record, frame)
+        return merged if self.view is None else self.view(merged, record, frame)
+
+    def _base(self, raw: Json, answer: Json) -> Json:
+        """Return the raw input with the edited values."""
+        return place(raw, self.edited, answer["edited"]) if "edited" in answer else raw
+
+    def finish(self, raw: Json, answer: Json, frame: Frame) -> Json:
+        """Return the output; assigns the variables of the state and of the rule that holds."""
+        leave, base = self._target(raw, answer, frame)[1], self._base(raw, answer)
+        before, record = frame.variables, answer["record"]
+        output = record if self.leave is None else self.leave(base, record, frame)
+        if leave is not None:
+            after, frame.variables = frame.variables, before
+            view = self._view(raw, answer, frame)
+            leave(view, view, frame)
+            values = getattr(frame.variables, "assigned", {})
+            own = {} if after is before else getattr(after, "assigned", {})
+            frame.variables = assigned(before, {**own, **values})
+        return output
+
+
+def _place(path: str) -> tuple[Json, ...]:
+    return parse_path(path).segments
+
+
+def _merged(raw: Json, record: Json, frame: Frame) -> Json:
+    """Merge the record into the input; of an input that is no object nothing is left."""
+    return {**raw, **record} if type(raw) is dict else record
+
+
+def _lenient(holds: Predicate) -> Predicate:
+    """Make a rule false that reads what is not there: answers have optional keys."""
+
+    def lenient(data: Json, frame: Frame) -> bool:
+        try:
+            return holds(data, frame)
+        except StateError:
+            return False
+
+    return lenient
+
+
+def check_approval(node: Node) -> Iterator[Finding]:
+    """Nothing beyond the schema and the checks of transitions."""
+    return iter(())
+
+
+APPROVAL = StateType("Approval", compile_approval, check_approval)

@@ -1,0 +1,379 @@
+"""What people decide: which answers count, and what happens without one (companion, 1.2 to 1.9).
+
+Pure functions of plain JSON, the same ones for a handler, a store and the command line. A
+*decision* is what the state is given in the end: `{"record": ...}`, with `edited` where there are
+editable fields and `default` where a timeout leads to the state's `Default`.
+"""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.values import Json, compact, is_integer
+from asl.expr.times import format_timestamp, is_timestamp
+
+__all__ = ["AnswerRefused", "Asked", "Notice", "Verdict", "check_answer", "notices"]
+
+OWN_KEYS = frozenset({"approval", "approver", "timestamp", "comment", "edited_content", "roles"})
+MAX_REPEATS = 1000
+"""How often an escalation without a limit of its own is repeated."""
+BATCH_KEYS = frozenset({"decisions", "approved", "rejected"})
+
+
+class AnswerRefused(AslError):
+    """An answer is outside of the rules; the request stays open. The text says why."""
+
+    def __init__(self, reason: str, *, forbidden: bool = False) -> None:
+        super().__init__(reason)
+        self.forbidden = forbidden
+        """Whether it is the person that may not decide."""
+
+
+class Verdict(NamedTuple):
+    """What an answer comes to: a decision, or None while more of them are needed."""
+
+    decision: Json
+    received: list[Json]
+    """The approvals that are collected."""
+
+
+class Notice(NamedTuple):
+    """Something that happens while there is no answer; the last one ends the waiting.
+
+    That one has an automatic `decision`, or fails the state (`States.Timeout`).
+    """
+
+    after: float
+    """Seconds after the request was made."""
+    event: str
+    """What the history calls it; empty for a mere reminder."""
+    details: dict[str, Json]
+    decision: Json = None
+    fails: bool = False
+
+    @property
+    def final(self) -> bool:
+        """Whether nobody is asked any more."""
+        return self.fails or self.decision is not None
+
+
+class Asked:
+    """A request that waits for people."""
+
+    __slots__ = ("body", "created", "id", "key", "kind", "plan", "received", "status", "told")
+
+    def __init__(
+        self,
+        id: str,
+        key: str,
+        kind: str,
+        body: Mapping[str, Json],
+        plan: Mapping[str, Json],
+        created: float,
+    ) -> None:
+        self.id = id
+        self.key = key
+        self.kind = kind
+        self.body = body
+        self.plan = plan
+        self.created = created
+        """Epoch seconds."""
+        self.received: list[Json] = []
+        """The approvals that are collected."""
+        self.told = 0
+        """How many notices have been sent; the request itself counts."""
+        self.status = "open"
+
+    @property
+    def shown(self) -> dict[str, Json]:
+        """The request as people see it."""
+        shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
+        shown["createdAt"] = format_timestamp(self.created)
+        timeout = self.plan.get("timeout")
+        if timeout is not None:
+            shown["expiresAt"] = format_timestamp(self.created + timeout)
+        if "policy" in shown:
+            shown["policy"] = {**shown["policy"], "received": self.received}
+        return shown
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of exactly what was shown at first."""
+        shown = self.shown
+        if "policy" in shown:
+            shown["policy"] = {**shown["policy"], "received": []}
+        return sha256(compact(shown).encode()).hexdigest()
+
+    def notices(self) -> Iterator[Notice]:
+        """Yield what happens without an answer, in order."""
+        return notices(self.body, self.plan, self.created)
+
+    @property
+    def wake(self) -> float | None:
+        """When something happens next without an answer, in epoch seconds; None for never."""
+        notice = next(islice(self.notices(), max(0, self.told - 1), None), None)
+        return None if notice is None else self.created + notice.after
+
+
+# Answers
+
+
+def check_answer(
+    body: Mapping[str, Json], answer: Json, received: list[Json], now: float, by: str
+) -> Verdict:
+    """Return what an answer comes to, given at *now* by somebody who is *by* if it does not say.
+
+    Raises AnswerRefused for one outside of the rules.
+    """
+    if type(answer) is str:
+        answer = {"approval": answer}
+    if type(answer) is not dict:
+        raise AnswerRefused("an answer is an option, or an object with one in 'approval'")
+    options = body["options"]
+    if "approval" not in answer and "decision" in answer:
+        answer = {**answer, "approval": answer["decision"]}
+    batch = _batch(body, answer) if "items" in body else None
+    option = answer.get("approval") if batch is None else batch.pop("approval")
+    if option is None:
+        raise AnswerRefused(f"the answer has no 'approval': one of {_listed(options)}")
+    if option not in options:
+        hint = did_you_mean(option, options) if type(option) is str else None
+        raise AnswerRefused(
+            f"{compact(option)} is no option: choose one of {_listed(options)}"
+            + (f" ({hint})" if hint else "")
+        )
+    approver, comment = answer.get("approver", by), answer.get("comment")
+    timestamp = answer.get("timestamp", format_timestamp(now))
+    if type(approver) is not str or not approver:
+        raise AnswerRefused("'approver' is the name of whoever decides")
+    if comment is not None and type(comment) is not str:
+        raise AnswerRefused("'comment' is a text")
+    if not is_timestamp(timestamp):
+        raise AnswerRefused("'timestamp' is a timestamp such as 2030-01-31T13:45:00Z")
+    policy = body.get("policy", {})
+    _check_approver(policy, approver, answer.get("roles", []))
+    if policy.get("requireReason") and not (comment and comment.strip()):
+        raise AnswerRefused("a reason is required: say why in 'comment'")
+    edits = _edits(body, answer.get("edited_content"))
+    head = {
+        "approval": option, "approver": approver, "timestamp": timestamp, "comment": comment,
+    }  # fmt: skip
+    needed = policy.get("requiredApprovals", 1)
+    collected = _collected(received, {**head, **({"edited_content": edits} if edits else {})})
+    if option == options[0] and len(collected) < needed:
+        return Verdict(None, collected)
+    record = {**head, **(batch or {})}
+    if needed > 1:
+        own = ("approval", "approver", "timestamp", "comment")
+        record["approvals"] = [{key: each[key] for key in own} for each in collected]
+    known = OWN_KEYS | BATCH_KEYS if batch else OWN_KEYS
+    record |= {key: value for key, value in answer.items() if key not in known | record.keys()}
+    decision: dict[str, Json] = {"record": record}
+    if "editable" in body:
+        decision["edited"] = dict(body["editable"]["fields"])
+        for each in collected:
+            decision["edited"] |= each.get("edited_content", {})
+    return Verdict(decision, collected)
+
+
+def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
+    """Return the answers so far with this one; a person's later one replaces the earlier."""
+    for index, each in enumerate(received):
+        if each["approver"] == answer["approver"]:
+            if {**each, "timestamp": None} == {**answer, "timestamp": None}:
+                return received
+            return [*received[:index], *received[index + 1 :], answer]
+    return [*received, answer]
+
+
+def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> None:
+    if type(roles) is not list or not all(type(role) is str for role in roles):
+        raise AnswerRefused("'roles' is a list of names")
+    if approver == policy.get("excludes"):
+        raise AnswerRefused(
+            f"{approver!r} asked for the decision and may not take it", forbidden=True
+        )
+    approvers = policy.get("approvers")
+    if not approvers:
+        return
+    users, wanted = approvers.get("users", []), approvers.get("roles", [])
+    if approver in users or not set(roles).isdisjoint(wanted):
+        return
+    who = " or ".join(
+        [*([f"one of {_listed(users)}"] if users else []),
+         *([f"somebody in the role {_listed(wanted)}"] if wanted else [])]
+    )  # fmt: skip
+    raise AnswerRefused(f"{approver!r} may not decide this: {who} may", forbidden=True)
+
+
+def _edits(body: Mapping[str, Json], edits: Json) -> dict[str, Json]:
+    if edits is None:
+        return {}
+    if "editable" not in body:
+        raise AnswerRefused("nothing of this request may be edited")
+    if type(edits) is not dict:
+        raise AnswerRefused("'edited_content' is an object with the changed fields")
+    fields = body["editable"]["fields"]
+    for key in edits:
+        if key not in fields:
+            hint = did_you_mean(key, fields)
+            raise AnswerRefused(
+                f"{key!r} is no editable field: they are {_listed(list(fields))}"
+                + (f" ({hint})" if hint else "")
+            )
+    return edits
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+# Batches
+
+
+def _batch(body: Mapping[str, Json], answer: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what the record says of the items, and the decision on all of them."""
+    items, options, rules = body["items"], body["options"], body["batch"]
+    if not answer.keys() & BATCH_KEYS:
+        option = answer.get("approval")
+        verdicts = dict.fromkeys(range(len(items)), option == options[0])
+        return {"approval": option, **_sorted(items, verdicts)}
+    verdicts = _verdicts(answer, options, len(items))
+    partial = rules.get("allowPartial", False)
+    missing = [str(index) for index in range(len(items)) if index not in verdicts]
+    if missing and not partial:
+        raise AnswerRefused(f"every item needs a decision; there is none on {', '.join(missing)}")
+    found = _sorted(items, verdicts)
+    rate = found["approvalRate"]
+    least = rules.get("minApproved")
+    passed = rate > 0 if least is None and partial else rate >= (1 if least is None else least)
+    return {"approval": options[0] if passed else options[-1], **found}
+
+
+def _verdicts(answer: Mapping[str, Json], options: list[str], length: int) -> dict[int, bool]:
+    """Return whether each decided item is approved, by its index."""
+    yes, no = {"approve", options[0]}, {"reject", options[-1]}
+    if "decisions" in answer:
+        decisions = answer["decisions"]
+        if type(decisions) is not dict or not all(
+            type(each) is str and each in yes | no for each in decisions.values()
+        ):
+            raise AnswerRefused("'decisions' is an object of 'approve' or 'reject' by index")
+        pairs = [(index, each in yes) for index, each in decisions.items()]
+    else:
+        pairs = []
+        for key in ("approved", "rejected"):
+            indices = answer.get(key, [])
+            if type(indices) is not list:
+                raise AnswerRefused(f"{key!r} is a list of indices")
+            pairs += [(index, key == "approved") for index in indices]
+    verdicts: dict[int, bool] = {}
+    for written, approved in pairs:
+        index = _index(written, length)
+        if verdicts.setdefault(index, approved) != approved:
+            raise AnswerRefused(f"item {index} is both approved and rejected")
+    return verdicts
+
+
+def _index(written: Json, length: int) -> int:
+    if type(written) is str and written.isascii() and written.isdecimal() and len(written) < 10:
+        written = int(written)
+    if is_integer(written) and 0 <= written < length:
+        return int(written)
+    raise AnswerRefused(f"there is no item {compact(written)}: indices run from 0 to {length - 1}")
+
+
+def _sorted(items: list[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
+    approved = [item for index, item in enumerate(items) if verdicts.get(index) is True]
+    rejected = [item for index, item in enumerate(items) if verdicts.get(index) is False]
+    rate = len(approved) / len(items) if items else 0
+    return {"approved": approved, "rejected": rejected, "approvalRate": rate}
+
+
+# Time
+
+
+def notices(body: Mapping[str, Json], plan: Mapping[str, Json], created: float) -> Iterator[Notice]:
+    """Yield what happens without an answer, in order, up to the end of the waiting."""
+    timers = [_timeout(body, plan, created)]
+    timers += [_escalation(body, each, created) for each in plan.get("escalations", ())]
+    timers += [
+        iter([Notice(each["after"], "", {"channel": each["channel"]})])
+        for each in plan.get("reminders", ())
+    ]
+    # Of what happens at the same instant the timeout is first: nobody is told any more.
+    for notice in merge(*timers, key=lambda notice: notice.after):
+        yield notice
+        if notice.final:
+            return
+
+
+def _timeout(
+    body: Mapping[str, Json], plan: Mapping[str, Json], created: float
+) -> Iterator[Notice]:
+    after = plan.get("timeout")
+    if after is None:
+        return
+    action, options = plan["onTimeout"], body["options"]
+    if action == "Escalate":
+        details = {"reason": "timeout", "notify": plan.get("escalateTo")}
+        yield Notice(after, "ApprovalEscalated", details)
+        after, action = 2 * after, plan["afterEscalation"]
+    if action == "Fail":
+        yield Notice(after, "ApprovalTimedOut", {"effect": "States.Timeout"}, fails=True)
+        return
+    if action == "Default":
+        record: dict[str, Json] = {
+            "approval": "timeout",
+            "approver": None,
+            "timestamp": format_timestamp(created + after),
+            "comment": None,
+            "timedOut": True,
+        }
+        decision = {**_automatic(body, record), "default": True}
+    else:
+        rejected = "reject" if "reject" in options else options[-1]
+        option = options[0] if action == "AutoApprove" else rejected
+        record = _by_system(body, option, "timeout", created + after)
+        decision = _automatic(body, {**record, "timedOut": True})
+    details = {"effect": action, "approval": record["approval"]}
+    yield Notice(after, "ApprovalTimedOut", details, decision)
+
+
+def _escalation(
+    body: Mapping[str, Json], rule: Mapping[str, Json], created: float
+) -> Iterator[Notice]:
+    details = {
+        key: rule[key] for key in ("level", "notify", "message") if rule.get(key) is not None
+    }
+    if rule.get("approves"):
+        record = _by_system(body, body["options"][0], "escalation", created + rule["after"])
+        details["approval"] = record["approval"]
+        yield Notice(rule["after"], "ApprovalEscalated", details, _automatic(body, record))
+        return
+    every, times = rule.get("every"), rule.get("times", MAX_REPEATS)
+    for number in range(1 if every is None else 1 + min(times, MAX_REPEATS)):
+        yield Notice(rule["after"] + number * (every or 0), "ApprovalEscalated", details)
+
+
+def _by_system(body: Mapping[str, Json], option: str, who: str, when: float) -> dict[str, Json]:
+    record: dict[str, Json] = {
+        "approval": option,
+        "approver": f"system:{who}",
+        "timestamp": format_timestamp(when),
+        "comment": None,
+    }
+    if "items" in body:
+        approved = option == body["options"][0]
+        record |= _sorted(body["items"], dict.fromkeys(range(len(body["items"])), approved))
+    return record
+
+
+def _automatic(body: Mapping[str, Json], record: dict[str, Json]) -> dict[str, Json]:
+    if "editable" not in body:
+        return {"record": record}
+    return {"record": record, "edited": body["editable"]["fields"]}
