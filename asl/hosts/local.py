@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
+    from asl.engine.result import Result
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.states.decisions import Asked
