@@ -29,7 +29,8 @@ def measure(workload: Workload, quick: bool) -> dict[str, float | str | bool]:
     """Measure one workload; the two sides alternate so that a drift of the machine hits both."""
     gc.collect()
     gc.freeze()  # what earlier workloads left behind burdens neither side
-    by_hand, ours, units = workload.prepare()
+    prepare = workload.quick if quick and workload.quick else workload.prepare
+    by_hand, ours, units = prepare()
     by_hand()
     ours()
     if workload.in_bytes:

@@ -5,6 +5,7 @@ checks, no history. Ours has the whole history readable afterwards.
 """
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 import asl
 from asl.agents.registry import Registry
+from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
 from asl.engine.result import Result
@@ -40,6 +44,8 @@ class Workload:
     target: float
     prepare: Callable[[], Sides]
     in_bytes: bool = False
+    quick: Callable[[], Sides] | None = None
+    """What `--quick` prepares instead, where the workload is long."""
 
 
 def program(document: Json) -> Program:
@@ -480,6 +486,95 @@ def durable(at_once: int) -> Callable[[], Sides]:
 
         return by_hand, ours, STEPS * at_once
 
+
+# W9: a distributed Map over a file of JSON Lines, results to a file
+
+
+def distributed_document() -> Json:
+    return {
+        "StartAt": "Each",
+        "States": {
+            "Each": {
+                "Type": "Map",
+                "ItemReader": {
+                    "Resource": "arn:aws:states:::s3:getObject",
+                    "ReaderConfig": {"InputType": "JSONL"},
+                    "Parameters": {"Bucket": "data", "Key": "rows.jsonl"},
+                },
+                "ItemProcessor": {
+                    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"},
+                    "StartAt": "Go",
+                    "States": {"Go": {"Type": "Pass", "End": True}},
+                },
+                "ResultWriter": {
+                    "Resource": "arn:aws:states:::s3:putObject",
+                    "Parameters": {"Bucket": "data", "Prefix": "out"},
+                    "WriterConfig": {"Transformation": "COMPACT", "OutputType": "JSONL"},
+                },
+                "End": True,
+            }
+        },
+    }
+
+
+def rows(lines: int) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="asl-benchmark-"))
+    with (folder / "rows.jsonl").open("wb") as file:
+        for n in range(lines):
+            row = {"id": n, "name": f"customer {n}", "amount": n * 1.25, "tags": ["a", "b"]}
+            file.write(orjson.dumps(row) + b"\n")
+    return folder
+
+
+def distributed(lines: int) -> Callable[[], Sides]:
+    def prepare() -> Sides:
+        compiled, folder = program(distributed_document()), rows(lines)
+        buckets, registry = bound({"data": folder}), Registry()
+
+        def by_hand() -> None:
+            with (
+                (folder / "rows.jsonl").open("rb") as source,
+                (folder / "out.jsonl").open("wb") as results,
+            ):
+                for line in source:
+                    results.write(orjson.dumps(orjson.loads(line)) + b"\n")
+
+        def ours() -> None:
+            work = execute(compiled, {}, registry.find, CLOCK, buckets=buckets, name="one")
+            assert drive(work, CLOCK).ok
+
+        return by_hand, ours, lines
+
+    return prepare
+
+
+PEAK = """
+import json, re, sys
+import asl
+
+def peak():
+    with open("/proc/self/status") as file:
+        return int(re.search(r"VmHWM:\\s+(\\d+) kB", file.read())[1]) * 1024
+
+asl.run({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+before = peak()
+assert asl.run(json.loads(sys.argv[1]), buckets={"data": sys.argv[2]}).ok
+print(peak() - before)
+"""
+"""Prints how many bytes a distributed Map needs beyond what the interpreter needs (on Linux)."""
+MEMORY = 200_000_000
+
+
+def memory(lines: int) -> Callable[[], Sides]:
+    def prepare() -> Sides:
+        document, folder = json.dumps(distributed_document()), rows(lines)
+
+        def ours() -> int:
+            command = [sys.executable, "-c", PEAK, document, str(folder)]
+            return int(subprocess.run(command, check=True, capture_output=True).stdout)
+
+        return lambda: MEMORY, ours, 1
+
     return prepare
 
 
@@ -534,5 +629,20 @@ WORKLOADS = (
     Workload("W8-10M", "W1 over 10 MB, nested writes", 2.5, large(10_000_000)),
     Workload("D1", "durable steps, one execution; vs single-row commits", 1 / 0.6, durable(1)),
     Workload("D32", "durable steps, 32 executions at once; vs the same", 1 / 3, durable(32)),
+    Workload(
+        "W9",
+        "distributed Map over 1,000,000 JSON Lines, results to a file; vs a loop",
+        2,
+        distributed(1_000_000),
+        quick=distributed(200_000),
+    ),
+    Workload(
+        "W9-peak",
+        "bytes it needs at most; vs 200 MB",
+        1,
+        memory(1_000_000),
+        quick=memory(200_000),
+        in_bytes=True,
+    ),
     Workload("compile", "us a state", 5, compiling),
 )

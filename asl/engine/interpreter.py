@@ -34,12 +34,12 @@ def at_once(frame: Frame) -> Json:
     step, data, checks_size = frame.step, frame.data, frame.execution.checks_size
     if checks_size:
         _check_size(frame, data)
-    following: Step | None = step
     for _ in _TICK:
-        if step.transform is not None:
-            data = step.transform(data, frame)
-            following = step.next
-        elif step.choose is not None:
+        transform = step.transform
+        if transform is not None:
+            data, following = transform(data, frame), step.next
+        else:
+            assert step.choose is not None
             following, data = step.choose(data, frame)
         if following is None:
             if checks_size:

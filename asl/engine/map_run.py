@@ -4,11 +4,13 @@ A child sees no variables and no history of its parent, has its own `$$.Executio
 records behind: what becomes of it, its parent is told and nobody else.
 """
 
+from collections.abc import Iterator
+
 from asl.core.values import Json
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame, digest
 from asl.program import Machine
-from asl.states.host import Record
+from asl.states.host import Entry, Record, Source
 
 __all__ = ["MapRun"]
 
@@ -54,8 +56,6 @@ class MapRun:
         self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
         at.begin_fork()
         self.view = at.child(0, machine, None, None).before_start()
-        self.spare: Frame | None = None
-        """The last child, where its frame may be used again."""
 
     def selected(self, index: int, item: Json, source: str) -> Frame:
         """Return the state's own machine as `ItemSelector` sees it with an item."""
@@ -65,27 +65,41 @@ class MapRun:
         return view
 
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
-        """Return the frame of a child execution, standing at its start.
+        """Return the frame of a child execution, standing at its start."""
+        at = self.at
+        execution = ChildExecution(at.execution, self)
+        frame = Frame(execution, at.host, self.machine.start, data, at.now, _NO_VARIABLES)
+        frame.parent, frame.origin = at, at.forking
+        frame.index = execution.index = index
+        execution.input, execution.started = data, at.now
+        frame.item, frame.source = item, source
+        return frame
+
+    def children(self, source: Source) -> Iterator[Frame]:
+        """Yield a child for each item, which is its input.
 
         Children of pure states never wait, so one frame serves them all: making it anew is half of
         what such a child costs.
         """
-        frame = self.spare
-        if frame is None:
-            own = ChildExecution(self.at.execution, self)
-            frame = Frame(own, self.at.host, self.machine.start, None, 0.0, _NO_VARIABLES)
-            frame.parent, frame.origin = self.at, self.at.forking
-            if self.pure:
-                self.spare = frame
-        elif frame.visit:  # it has been interpreted
-            frame.visit, frame.step = 0, self.machine.start
-        execution = frame.execution
-        frame.index = execution.index = index
-        frame.data = execution.input = data
-        frame.now = execution.started = self.at.now
-        frame.item, frame.source = item, source
-        frame.variables, frame.drawn = _NO_VARIABLES, _NOTHING_DRAWN
-        return frame
+        index = -1
+        if self.pure:
+            at, start = self.at, self.machine.start
+            frame = self.child(0, None, None, "")
+            execution = frame.execution
+            for index, item in enumerate(source):
+                if frame.visit:  # the last child took so long that it was interpreted
+                    frame.visit, frame.step = 0, start
+                frame.index = execution.index = index
+                frame.data = execution.input = item.input if type(item) is Entry else item
+                frame.now = execution.started = at.now
+                frame.item, frame.source = item, source.source
+                frame.variables, frame.drawn = _NO_VARIABLES, _NOTHING_DRAWN
+                yield frame
+        else:
+            for index, item in enumerate(source):
+                data = item.input if type(item) is Entry else item
+                yield self.child(index, data, item, source.source)
+        source.length = index + 1
 
 
 def _uuid(digits: str) -> str:

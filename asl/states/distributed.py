@@ -7,7 +7,7 @@ end, so that neither has to fit into memory (Specification 6.3).
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import inf
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
@@ -15,7 +15,7 @@ from asl.expr.frame import Evaluate, constant
 from asl.program import Machine, Work
 from asl.states.base import Compiler
 from asl.states.batches import batches
-from asl.states.host import ABSENT, Entry, Fan, Frame, Run
+from asl.states.host import ABSENT, Entry, Fan, Frame, Run, Source
 from asl.states.items import members
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_items, compile_tolerance, too_many_failed
@@ -34,21 +34,6 @@ __all__ = [
 FIELDS = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
 MOST_CHILDREN = 10_000
 """How many children run at once, where `MaxConcurrency` says nothing or more (as with AWS)."""
-
-
-class Source(Protocol):
-    """The items of one run, drawn one by one."""
-
-    source: str
-    """Where the item drawn last comes from, in AWS's words."""
-    length: int | None
-    """How many there are, None where only the end shows it."""
-
-    def __iter__(self) -> Iterator[Json]: ...
-
-    def close(self) -> None:
-        """Read no more."""
-        ...
 
 
 Batched: TypeAlias = Callable[[Iterator[Json]], Iterator[Json]]
@@ -89,21 +74,20 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
         try:
             results = opened(run)
-            iterations = _Iterations(
-                run, source, effective, selector, batched, results, allowed, compiler.profile.aws
-            )
+            failures = _Failures(source, allowed, results, tells=not compiler.profile.aws)
+            children = _children(run, source, selector, effective, batched, failures.weights)
             fan = Fan(
                 None,
-                iterations.child,
+                lambda index: next(children, None),
                 min(most or MOST_CHILDREN, MOST_CHILDREN),
-                failed=iterations.failed,
+                failed=failures.failed,
                 ended=results.ended,
                 aborted=results.aborted,
-                series=iterations.children if pure else None,
+                series=children if pure else None,
             )
             try:
                 await frame.host.fork(frame, fan)
-                iterations.check()
+                failures.check()
             except BaseException:
                 with suppress(StateError):  # what happened first is what is told
                     results.close()
@@ -129,76 +113,35 @@ def _none(items: float) -> float:
     return 0
 
 
-class _Iterations:
-    """Those of one run: makes the children of the items, and counts what failed."""
+def _children(
+    run: Run,
+    source: Source,
+    selector: Evaluate | None,
+    effective: Json,
+    batched: Batched | None,
+    weights: dict[int, int],
+) -> Iterator[Frame]:
+    """Yield the children of a run; *weights* learns how many items a batch has."""
+    if batched is not None:
+        inputs = (data for _, data in _inputs(run, source, selector, effective))
+        for index, batch in enumerate(batched(inputs)):
+            weights[index] = len(batch["Items"])
+            yield run.child(index, batch, ABSENT, source.source)
+    elif selector is not None:
+        for index, (item, data) in enumerate(_inputs(run, source, selector, effective)):
+            yield run.child(index, data, item, source.source)
+    else:
+        yield from run.children(source)
 
-    def __init__(
-        self,
-        run: Run,
-        source: Source,
-        effective: Json,
-        selector: Evaluate | None,
-        batched: Batched | None,
-        results: Results,
-        allowed: Tolerance,
-        aws: bool,
-    ) -> None:
-        self.run = run
-        self.source = source
-        self.effective = effective
-        self.selector = selector
-        self.results = results
-        self.allowed = allowed
-        self.aws = aws
-        self.last = ""
-        """What failed last, for the cause of the whole; AWS does not tell."""
-        self.items = 0
-        """How many there have been, known at the end."""
-        self.failures = 0
-        self.batch_sizes: dict[int, int] = {}
-        self.children = self._single() if batched is None else self._in_batches(batched)
 
-    def child(self, index: int) -> Frame | None:
-        """Return the next child, None after the last one."""
-        return next(self.children, None)
-
-    def _single(self) -> Iterator[Frame]:
-        child, source, selector = self.run.child, self.source, self.selector
-        index = -1
-        for index, item in enumerate(source):
-            if selector is None and type(item) is not Entry:
-                yield child(index, item, item, source.source)
-            else:
-                yield child(index, self._input(index, item), item, source.source)
-        self.items = index + 1
-
-    def _in_batches(self, batched: Batched) -> Iterator[Frame]:
-        for index, batch in enumerate(batched(self._inputs())):
-            self.batch_sizes[index] = len(batch["Items"])
-            yield self.run.child(index, batch, ABSENT, self.source.source)
-
-    def _inputs(self) -> Iterator[Json]:
-        for index, item in enumerate(self.source):
-            self.items = index + 1
-            yield self._input(index, item)
-
-    def _input(self, index: int, item: Json) -> Json:
-        return input_of(self.selector, self.effective, self.run, index, item, self.source.source)
-
-    def failed(self, child: Frame, error: StateError) -> StateError | None:
-        """Count a failure: all items of a batch have failed with it."""
-        self.failures += self.batch_sizes.get(child.index, 1)
-        if not self.aws:
-            self.last = f": iteration {child.index} failed with {error}"
-        self.results.failed(child, error)
-        length = self.source.length
-        allowed = self.allowed(inf if length is None else length)
-        return too_many_failed(self.last) if self.failures > allowed else None
-
-    def check(self) -> None:
-        """Judge the failures again, now that it is known how many items there are."""
-        if self.failures > self.allowed(self.items):
-            raise too_many_failed(self.last)
+def _inputs(
+    run: Run, source: Source, selector: Evaluate | None, effective: Json
+) -> Iterator[tuple[Json, Json]]:
+    """Yield each item and the input of its iteration."""
+    index = -1
+    for index, item in enumerate(source):
+        yield item, input_of(selector, effective, run, index, item, source.source)
+    source.length = index + 1
 
 
 def input_of(
@@ -207,7 +150,39 @@ def input_of(
     """Return the input of the iteration of one item."""
     if selector is not None:
         return selector(effective, run.selected(index, item, source))
-    return {"Key": item.key, "Value": item.value} if type(item) is Entry else item
+    return item.input if type(item) is Entry else item
+
+
+class _Failures:
+    """Counts what failed, and says when it is too much."""
+
+    def __init__(
+        self, source: Source, allowed: Tolerance, results: Results, *, tells: bool
+    ) -> None:
+        self.source = source
+        self.allowed = allowed
+        self.results = results
+        self.tells = tells
+        """Whether the cause of the whole says what failed last; with AWS it does not."""
+        self.count = 0
+        self.weights: dict[int, int] = {}
+        """How many items a child stands for, where it is not one."""
+        self.last = ""
+
+    def failed(self, child: Frame, error: StateError) -> StateError | None:
+        """Count a failed child; all items of a batch have failed with it."""
+        self.count += self.weights.get(child.index, 1)
+        if self.tells:
+            self.last = f": iteration {child.index} failed with {error}"
+        self.results.failed(child, error)
+        length = self.source.length
+        allowed = self.allowed(inf if length is None else length)
+        return too_many_failed(self.last) if self.count > allowed else None
+
+    def check(self) -> None:
+        """Judge again, now that it is known how many items there have been."""
+        if self.count > self.allowed(self.source.length or 0):
+            raise too_many_failed(self.last)
 
 
 # Where the items come from

@@ -30,6 +30,7 @@ __all__ = [
     "Reported",
     "Request",
     "Run",
+    "Source",
     "Suspended",
     "Target",
 ]
@@ -145,6 +146,26 @@ class Entry(NamedTuple):
     key: str
     value: Json
 
+    @property
+    def input(self) -> Json:
+        """What an iteration gets for it, where nothing else is said (AWS)."""
+        return {"Key": self.key, "Value": self.value}
+
+
+class Source(Protocol):
+    """The items of a distributed Map, drawn one by one."""
+
+    source: str
+    """Where the item drawn last comes from, in AWS's words."""
+    length: int | None
+    """How many there are; None while only the end, where it is set, can show it."""
+
+    def __iter__(self) -> Iterator[Json]: ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
 
 class Request:
     """What is asked of somebody who answers later: by task token, or from within a job.
@@ -229,7 +250,14 @@ class Run(Protocol):
         ...
 
     def child(self, index: int, data: Json, item: Json, source: str) -> "Frame":
-        """Return the frame of a child execution; that of a pure machine is used again."""
+        """Return the frame of a child execution, standing at its start."""
+        ...
+
+    def children(self, source: Source) -> "Iterator[Frame]":
+        """Yield a child for each item, which is its input; pure ones share a frame.
+
+        At its end the length of the source is known.
+        """
         ...
 
 

@@ -53,6 +53,7 @@ def parsed(text: bytes, line: int) -> Json:
             return parsed(text[len(BOM) :], line)
         place = f"line {line + error.lineno - 1}, column {error.colno}"
         raise Fault(f"no JSON: {error.msg}", place) from None
-    if len(text) > SHALLOW and deeper_than(value, MAX_DEPTH):
+    deep = len(text) > SHALLOW and text.count(b"[") + text.count(b"{") > MAX_DEPTH
+    if deep and deeper_than(value, MAX_DEPTH):
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
     return value
