@@ -486,6 +486,8 @@ def durable(at_once: int) -> Callable[[], Sides]:
 
         return by_hand, ours, STEPS * at_once
 
+    return prepare
+
 
 # W9: a distributed Map over a file of JSON Lines, results to a file
 
