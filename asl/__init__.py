@@ -35,17 +35,25 @@ if TYPE_CHECKING:
     from asl.engine.agent import Call
     from asl.engine.history import Event
     from asl.engine.result import Result
-    from asl.executions import ExecutionBusy, ExecutionExists, ExecutionNotFound, Store
+    from asl.executions import (
+        ExecutionBusy,
+        ExecutionExists,
+        ExecutionNotFound,
+        RequestNotFound,
+        Store,
+    )
     from asl.hosts.clock import Clock, VirtualClock, WallClock
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
     from asl.program import Program
+    from asl.states.decisions import AnswerRefused
     from asl.states.objects import Bucket
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnswerRefused",
     "AslError",
     "Call",
     "Diagnostic",
@@ -60,6 +68,7 @@ __all__ = [
     "NotJson",
     "Program",
     "Report",
+    "RequestNotFound",
     "Result",
     "Severity",
     "StateError",
@@ -82,9 +91,11 @@ __all__ = [
 ]
 
 _LAZY = {
+    "AnswerRefused": "asl.states.decisions",
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",
     "ExecutionNotFound": "asl.executions",
+    "RequestNotFound": "asl.executions",
     "Store": "asl.executions",
     "StoreDamaged": "asl.stores.sqlite",
     "StoreError": "asl.stores.sqlite",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from time import time_ns
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.clock import Clock
     from asl.program import Program
+    from asl.states.decisions import Asked, Verdict
     from asl.stores.journal import SqliteJournal
 
-__all__ = ["ExecutionBusy", "ExecutionExists", "ExecutionNotFound", "Store"]
+__all__ = ["ExecutionBusy", "ExecutionExists", "ExecutionNotFound", "RequestNotFound", "Store"]
 
 FINAL = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
@@ -32,6 +33,10 @@ class ExecutionNotFound(AslError):
 
 class ExecutionExists(AslError):
     """There is an execution of this name, of another document or another input."""
+
+
+class RequestNotFound(AslError):
+    """The store has no request of this id."""
 
 
 class ExecutionBusy(AslError):
@@ -224,12 +229,13 @@ class Store:
         bindings: Mapping[str, Any],
         in_event_loop: bool,
     ) -> Result:
-        from asl import _buckets, _prices, _registry, _services
+        from asl import _ask, _buckets, _prices, _registry, _services
         from asl.hosts.run import execute
 
         given = {**self.bindings, **bindings}
         services = _services(program, given.get("tokens"), given.get("workflows"), False)
         services.prices = _prices(given.get("prices"))
+        _ask(services, given.get("approvals"), given.get("notify"))
         registry = _registry(
             given.get("agents"), given.get("resources"), given.get("mocks"), services
         )
@@ -246,15 +252,112 @@ class Store:
             listener=given.get("listener"),
             in_event_loop=in_event_loop,
             services=services,
+            requestor=stored.requestor,
             started=stored.started,
             journal=journal,
         )
         if result.status == "PAUSED":
-            journal.put_status("PAUSED", None)
+            journal.put_pause()
         else:
             journal.put_end(result.status, result.ended, result.output, result.error, result.cause)
         await journal.commit(in_event_loop)
         return result
+
+    # People
+
+    def pending(self) -> list[dict[str, Json]]:
+        """Return the open requests of all executions as people see them, the oldest first."""
+        return [asked.shown for asked in self.file.requests("status = 'open'")]
+
+    def answer(
+        self,
+        request_id: str,
+        approval: str | None = None,
+        *,
+        by: str | None = None,
+        comment: str | None = None,
+        edited: Mapping[str, Json] | None = None,
+        roles: Sequence[str] = (),
+        **more: Json,
+    ) -> Json:
+        """Answer a request; returns the record of the decision, None while others have to agree.
+
+        The same answer twice is one. Raises AnswerRefused for an answer outside of the rules, or
+        one that comes too late; nothing has changed then. `resume` goes on with the execution.
+        """
+        from asl.states.decisions import AnswerRefused, check_answer
+
+        given = {"approval": approval, "approver": by, "comment": comment, "edited_content": edited}
+        answer: dict[str, Json] = {
+            **{key: value for key, value in given.items() if value is not None},
+            **more,
+        }
+        if roles:
+            answer["roles"] = list(roles)
+        text = compact(detached(answer))
+        with self.file.transaction():
+            asked = self._request(request_id)
+            if asked.status != "open":
+                return self._repeated(asked, text)
+            now = self.clock.now()
+            for notice in asked.notices():
+                if asked.created + notice.after > now:
+                    break
+                if notice.final:
+                    raise AnswerRefused("the answer comes too late: resume the execution")
+            verdict = check_answer(asked.body, answer, asked.received, now, "user")
+            self._put_verdict(asked, verdict, text, now)
+        return None if verdict.decision is None else verdict.decision["record"]
+
+    def _request(self, id: str) -> Asked:
+        found = self.file.requests("id = ?", id)
+        if not found:
+            raise RequestNotFound(f"there is no request {id!r} in {self.file.path}")
+        return found[0]
+
+    def _repeated(self, asked: Asked, text: str) -> Json:
+        from asl.states.decisions import AnswerRefused
+
+        ((kept,),) = self.file.rows("SELECT answer FROM request WHERE id = ?", asked.id)
+        if kept is None or compact(self.file.unpacked(kept)[0]) != text:
+            became = {"answered": "answered", "timeout": "decided by its timeout"}
+            raise AnswerRefused(f"the request was {became.get(asked.status, 'closed')} already")
+        return self.file.unpacked(kept)[1]
+
+    def _put_verdict(self, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
+        """Keep the decision as the answer of the effect, together with what became of the request.
+
+        Where approvals are still collected, only those.
+        """
+        write, received = self.file.write, compact(verdict.received)
+        if verdict.decision is None:
+            write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
+            return
+        query = "SELECT execution FROM request WHERE id = ?"
+        ((number,),) = self.file.rows(query, asked.id)
+        kept = f"[{text},{compact(verdict.decision['record'])}]"
+        write(
+            "INSERT INTO answer VALUES (?, ?, ?)",
+            number,
+            asked.key,
+            self.file.packed(compact([asked.kind, now, verdict.decision, None])),
+        )
+        write(
+            "UPDATE request SET status = 'answered', wake = NULL, received = ?, answer = ? "
+            "WHERE id = ?",
+            received,
+            self.file.packed(kept),
+            asked.id,
+        )
+        write("UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'", number)
+
+    def due(self) -> list[str]:
+        """Return the names of the paused executions that have something to go on with.
+
+        A request was answered, or the time for an escalation or a timeout has come.
+        """
+        query = "SELECT name FROM execution WHERE wake <= ? AND status = 'PAUSED' ORDER BY wake"
+        return [name for (name,) in self.file.rows(query, self.clock.now())]
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
@@ -354,4 +457,8 @@ class Store:
         flat = [item for record in records for item in record]
         ended = self.clock.now() if stored.ended is None else stored.ended
         output = self._column(stored, "output")
-        return Result(execution, flat, stored.status, ended, output, failure)
+        result = Result(execution, flat, stored.status, ended, output, failure)
+        if stored.status == "PAUSED":
+            open_ones = "execution = ? AND status = 'open'"
+            result.asked = self.file.requests(open_ones, stored.number)
+        return result

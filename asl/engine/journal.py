@@ -16,6 +16,7 @@ from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
 from asl.expr.frame import Variables, assigned
 from asl.program import Step
+from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
 
 __all__ = [
@@ -41,6 +42,9 @@ class Journal(Protocol):
     recorded: dict[str, int]
     """How many records each machine had written before, by its path."""
 
+    requests: dict[str, Asked]
+    """Requests found at recovery, by the key of the effect."""
+
     @property
     def reached(self) -> Callable[[str], object]:
         """What is called at named instants, for tests that end the process there."""
@@ -56,6 +60,10 @@ class Journal(Protocol):
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
+        ...
+
+    def put_request(self, asked: Asked, received: bool = False) -> None:
+        """Keep a request, or what became of an open one; with *received* its answers, too."""
         ...
 
     def put_record(self, path: str, record: Json) -> None:

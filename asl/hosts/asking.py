@@ -42,11 +42,16 @@ class Asking:
         self.begin()
         over = self.catch_up(self.host.now())
         if over is not None:
-            return self._ended(over)
+            return self.ended(over)
         services = self.host.services
         handler = None if services is None else services.approvals
         if handler is not None:
-            decision = await self._asked(handler)
+            try:
+                decision = await self._asked(handler)
+            except StateError:
+                if self.asked.status == "open":  # the handler's fault
+                    self.at.now, self.asked.status = self.host.now(), "closed"
+                raise
             if decision is not None:
                 return decision
         self.host.pending.append(self.asked)
@@ -85,7 +90,8 @@ class Asking:
         if services is not None and services.notify is not None:
             services.notify(kind, asked.shown, details)
 
-    def _ended(self, notice: Notice) -> Json:
+    def ended(self, notice: Notice) -> Json:
+        """Let the notice that ends the waiting decide; raises StateError where it fails."""
         self.at.now = self.asked.created + notice.after
         self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
         self.asked.status = "timeout"
@@ -109,7 +115,7 @@ class Asking:
         while True:
             answer = await self._answer(handler)
             if isinstance(answer, Notice):
-                return self._ended(answer)
+                return self.ended(answer)
             if answer is None:
                 return None
             now = self.host.now()

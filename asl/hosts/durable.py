@@ -30,7 +30,8 @@ from asl.engine.journal import (
 )
 from asl.engine.records import STRETCH, each_record
 from asl.hosts.local import LocalHost
-from asl.states.host import Fan, Frame, Joined, Options, Record, Target
+from asl.states.decisions import Asked
+from asl.states.host import Fan, Frame, Joined, Options, Question, Record, Target
 
 __all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
 
@@ -230,6 +231,46 @@ class DurableHost(LocalHost):
         """Return when the clock has reached *when*; what was awaited before is not again."""
         sleep = super().sleep_until
         await self._once(at, "sleep", lambda: sleep(at, when))
+
+    async def ask(self, at: Frame, question: Question) -> Json:
+        """Ask people, once; the request is durable before anybody sees it."""
+        asked = self.request(at, question)
+        journal = self.journal
+        answer = journal.answers.pop(asked.key, None)
+        known = journal.requests.pop(asked.key, None)
+        if answer is not None:
+            return self._decided(at, known or asked, answer)
+        if known is None:
+            log = await self._ready(at)
+            journal.put_request(asked)
+            await journal.commit(self.in_event_loop)
+        else:  # no position is taken: somebody else may answer just now
+            log, asked = self._log(at), known
+        before = asked.received
+        try:
+            decision = await self.inquire(at, asked)
+        except StateError as error:
+            log.weight += self._put(at, asked.key, asked.kind, None, error)
+            raise
+        else:
+            log.weight += self._put(at, asked.key, asked.kind, decision, None)
+            return decision
+        finally:
+            journal.put_request(asked, asked.received is not before)
+
+    def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
+        """Give a decision that is there, and tell the history again what led to it."""
+        from asl.hosts.asking import Asking
+
+        asking = Asking(self, at, asked)
+        asked.told = 2**62  # nobody needs to be told any more
+        asking.begin()
+        over = asking.catch_up(answer[1])
+        if over is not None:
+            return asking.ended(over)
+        decision = self._given(asked.kind, asked.key, answer, at)
+        asking.decided(decision, at.now)
+        return decision
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan*, those that have not ended yet."""

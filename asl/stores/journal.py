@@ -10,6 +10,7 @@ from asl.core.values import Json, compact
 from asl.stores.schema import LARGE
 
 if TYPE_CHECKING:
+    from asl.states.decisions import Asked
     from asl.stores.sqlite import SqliteStore
 
 __all__ = ["SqliteJournal"]
@@ -21,6 +22,17 @@ POSITION = (
 ANSWER = (
     "INSERT INTO answer VALUES (?, ?, ?) "
     "ON CONFLICT (execution, key) DO UPDATE SET body = excluded.body"
+)
+REQUEST = (
+    "INSERT INTO request (id, execution, key, kind, status, created, wake, body, received, digest, "
+    "told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+    "SET status = excluded.status, wake = excluded.wake, told = excluded.told"
+)
+WHILE_OPEN = " WHERE request.status = 'open'"
+PAUSE = (
+    "UPDATE execution SET status = 'PAUSED', wake = ("
+    "SELECT min(CASE status WHEN 'answered' THEN 0 ELSE wake END) FROM request "
+    "WHERE execution = ? AND status IN ('open', 'answered')) WHERE number = ?"
 )
 RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
@@ -37,6 +49,7 @@ class SqliteJournal:
         """How many records there are, and how many there were at first."""
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
+        self.requests: dict[str, Asked] = {}
         self.recorded: dict[str, int] = {}
         self.spending: Json = None
 
@@ -55,6 +68,8 @@ class SqliteJournal:
             self.answers[key] = unpacked(body)
         for (body,) in rows("SELECT usage FROM execution WHERE number = ?", number):
             self.spending = None if body is None else unpacked(body)
+        for asked in store.requests("execution = ?", number):
+            self.requests[asked.key] = asked
         counts = "SELECT path, count(*) FROM record WHERE execution = ? GROUP BY path"
         self.recorded = dict(rows(counts, number))
         last = "SELECT number, hash FROM record WHERE execution = ? ORDER BY number DESC LIMIT 1"
@@ -114,11 +129,31 @@ class SqliteJournal:
         body = compact(spending)
         self.store.write("UPDATE execution SET usage = ? WHERE number = ?", body, self.number)
 
-    def put_status(self, status: str, wake: float | None) -> None:
-        """Say that the execution has come to a rest."""
+    def put_request(self, asked: Asked, received: bool = False) -> None:
+        """Keep a request, or what became of an open one.
+
+        Approvals may come meanwhile by another process; *received* puts those that came here.
+        """
+        body = compact([asked.body, asked.plan])
+        answers = compact(asked.received)
         self.store.write(
-            "UPDATE execution SET status = ?, wake = ? WHERE number = ?", status, wake, self.number
+            REQUEST + (", received = excluded.received" if received else "") + WHILE_OPEN,
+            asked.id,
+            self.number,
+            asked.key,
+            asked.kind,
+            asked.status,
+            asked.created,
+            asked.wake,
+            self.store.packed(body),
+            answers,
+            asked.digest,
+            asked.told,
         )
+
+    def put_pause(self) -> None:
+        """Say that the execution waits for people, and when it is worth to go on."""
+        self.store.write(PAUSE, self.number, self.number)
 
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None

@@ -62,9 +62,13 @@ UPGRADES = (
         created REAL NOT NULL,
         wake REAL,
         body BLOB NOT NULL,
-        received BLOB NOT NULL
+        received BLOB NOT NULL,
+        digest TEXT NOT NULL,
+        told INTEGER NOT NULL,
+        answer BLOB
     ) WITHOUT ROWID;
-    CREATE INDEX request_open ON request (status, execution);
+    CREATE INDEX request_open ON request (status, created);
+    CREATE INDEX request_execution ON request (execution);
 
     CREATE TABLE record (
         execution INTEGER NOT NULL,

@@ -24,6 +24,8 @@ from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
+    from asl.states.decisions import Asked
+
 __all__ = ["FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
 
 BUSY = 10.0
@@ -187,6 +189,25 @@ class SqliteStore:
             raise
         self.reached("commit.done")
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Read and write in one transaction: what is gathered within is committed, or nothing."""
+        self.flush()
+        run = self._file.execute
+        with self._errors():
+            run("BEGIN IMMEDIATE")
+            try:
+                yield
+                for statement, values in self._writes:
+                    run(statement, values)
+                self.reached("commit.written")
+                run("COMMIT")
+            except BaseException:
+                run("ROLLBACK")
+                raise
+            finally:
+                self._writes = []
+
     def flush_soon(self, loop: AbstractEventLoop) -> Future[None]:
         """Write what is gathered by the end of this turn of the event loop; awaitable."""
         if self._flushing is None:
@@ -240,6 +261,23 @@ class SqliteStore:
         with self._errors():
             found = self._file.execute(query, (name,)).fetchone()
         return None if found is None else _stored(found)
+
+    def requests(self, condition: str, *values: Any) -> list[Asked]:
+        """Return the requests of people that meet a condition, in the order they were made."""
+        from asl.states.decisions import Asked
+
+        found = []
+        for id, key, kind, status, created, body, received, told in self.rows(
+            "SELECT id, key, kind, status, created, body, received, told FROM request "
+            f"WHERE {condition} ORDER BY created, id",
+            *values,
+        ):
+            shown, plan = self.unpacked(body)
+            asked = Asked(id, key, kind, shown, plan, created)
+            asked.status, asked.told = status, told
+            asked.received = self.unpacked(received)
+            found.append(asked)
+        return found
 
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50

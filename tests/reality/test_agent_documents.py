@@ -570,7 +570,7 @@ TABLE: dict[str, Refused | list[Run]] = {
             parameters={"extractorAgent": "PDFExtractor", "outputFormat": "csv"},
         ),
     ],
-    "tutorial-12-building-skills.b04": refused("EXEC-01", "V-IMP-01"),
+    "tutorial-12-building-skills.b04": refused("V-IMP-01"),
     "tutorial-13-integrating-claude-php-agent.b01": [
         Run(
             {"title": "T", "content": "C"},

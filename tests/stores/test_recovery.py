@@ -68,6 +68,13 @@ DOCUMENT = {
             "Parameters": {"at": "Again", "n": 0},
             "Retry": [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 30, "MaxAttempts": 3}],
             "ResultPath": "$.again",
+            "Next": "Gate",
+        },
+        "Gate": {
+            "Type": "Approval",
+            "Prompt": "Go on?",
+            "Escalation": {"After": "1h"},
+            "ResultPath": "$.gate",
             "Next": "Last",
         },
         "Last": {"Type": "Pass", "Parameters": {"all.$": "$", "seen.$": "$seen"}, "End": True},
@@ -97,10 +104,20 @@ class World:
         self.answered.append(f"{key}#{call.attempt}")
         return {**parameters, "_tokens": 1}
 
+    def decide(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.answered.append(request["requestId"])
+        return {"approval": "approve", "timestamp": "2030-01-01T00:00:00Z"}
+
 
 def run(path: Path, world: World, die_at: int | None) -> Any:
     """Run until the end or the *die_at*-th instant; returns the result, None for a death."""
-    store = Store(path, clock="virtual", synchronous="OFF", agents={"Work": world.work})
+    store = Store(
+        path,
+        clock="virtual",
+        synchronous="OFF",
+        agents={"Work": world.work},
+        approvals=world.decide,
+    )
     instants = 0
 
     def reached(point: str) -> None:
