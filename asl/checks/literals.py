@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from asl.checks import queries
 from asl.checks.languages import is_jsonata
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, below, objects
 from asl.core.diagnostics import Finding, Wording, escape
 from asl.core.values import Json
 from asl.expr.rules import OPERATORS
@@ -20,7 +20,13 @@ __all__ = ["check"]
 _PATH = re.compile(r"\$\$?(?:\.[^\W\d]|\[|$)")
 _CALL = re.compile(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
 _VARIABLE = re.compile(r"\$states\.(?:input|result|context|errorOutput)\b")
-TEMPLATES = ("Parameters", "ResultSelector", "ItemSelector", "Assign")
+TEMPLATES = (
+    ((), ("Parameters", "ResultSelector", "ItemSelector", "Assign", "Credentials")),
+    (("ItemReader",), ("Parameters",)),
+    (("ItemBatcher",), ("BatchInput",)),
+    (("ResultWriter",), ("Parameters",)),
+)
+"""`(way to an object, its fields that hold payload templates)`."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -39,8 +45,9 @@ def _looks_dynamic(text: str) -> bool:
 
 
 def _in_jsonpath(node: Node) -> Iterator[Finding]:
-    for field in TEMPLATES:
-        yield from _template(node.value.get(field), node.at(field))
+    for steps, fields in TEMPLATES:
+        for field in fields:
+            yield from _template(below(node.value, *steps).get(field), node.at(*steps, field))
     for field in ("Choices", "Catch"):
         for index, entry in objects(node.value, field):
             yield from _template(entry.get("Assign"), node.at(field, index, "Assign"))

@@ -240,7 +240,7 @@ def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -
 
 
 def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
-    hint = workflow.suggestions.near(name, _functions())
+    hint = workflow.suggestions.near(f"${name}", [f"${each}" for each in _functions()])
     if name == "eval":
         hint = "$parse reads JSON text"
     return Finding(

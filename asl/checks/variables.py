@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from asl.checks import expressions, queries
-from asl.checks.workflow import Scope, Workflow, objects, text
-from asl.core.diagnostics import Finding, Wording, escape
+from asl.checks.flow import Flow, assignments, followed
+from asl.checks.workflow import Scope, Workflow
+from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json
 from asl.expr.expressions import paths_in
-from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 
 __all__ = ["check", "references"]
@@ -28,16 +27,15 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:  # outer machines come first
         own: dict[str, list[str]] = {}
         above = _above(scope, assigned)
-        for name, pointer in _assignments(scope):
+        for name, pointer in assignments(scope):
             own.setdefault(name, []).append(pointer)
             yield from _name(name, pointer)
             yield from _hiding(name, pointer, above.get(name, []))
         assigned[scope.pointer] = own
-    known: dict[str, Known] = {}
+    flow = followed(workflow)
     for scope in workflow.scopes:
-        known[scope.pointer] = _known(scope, known)
         for node in scope.nodes:
-            yield from _reads(workflow, scope, node, known[scope.pointer][node.name], assigned)
+            yield from _reads(workflow, scope, node, flow, assigned)
 
 
 def references(workflow: Workflow) -> dict[str, list[str]]:
@@ -78,22 +76,6 @@ def _hiding(name: str, pointer: str, others: list[str]) -> Iterator[Finding]:
         )
 
 
-def _assignments(scope: Scope) -> Iterator[tuple[str, str]]:
-    for node in scope.nodes:
-        yield from _keys(node, node.value, node.at("Assign"))
-        for field in ("Choices", "Catch"):
-            for index, entry in objects(node.value, field):
-                yield from _keys(node, entry, node.at(field, index, "Assign"))
-
-
-def _keys(node: Node, holder: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, str]]:
-    assign = holder.get("Assign")
-    for key in assign if type(assign) is dict else ():
-        name = key.removesuffix(SUFFIX) if node.query_language == "JSONPath" else key
-        if name or not key:
-            yield name, f"{pointer}/{escape(key)}"
-
-
 def _name(name: str, pointer: str) -> Iterator[Finding]:
     if name == RESERVED:
         wording = Wording("Cannot assign to reserved variable '$states'.", code=RESERVED_NAME)
@@ -109,49 +91,6 @@ def _name(name: str, pointer: str) -> Iterator[Finding]:
         words = f"Invalid variable name '{name}': the variable name contains invalid characters."
         message = f"{name!r} is no name of a variable"
         yield Finding("V-VAR-01", message, pointer, hint, at_key=True, aws=Wording(words))
-
-
-# --------------------------------------------------------------------------------------------
-# Which variables a state may find assigned
-
-Known = Mapping[str, frozenset[str] | None]
-"""State name -> the variables that may have been assigned when it begins; None if never reached."""
-
-
-def _known(scope: Scope, known: Mapping[str, Known]) -> Known:
-    """Follow the transitions from the start and gather what is assigned on the way."""
-    found: dict[str, frozenset[str] | None] = {node.name: None for node in scope.nodes}
-    nodes = {node.name: node for node in scope.nodes}
-    start = text(scope.value, "StartAt")
-    todo = [(start, _outside(scope, known))] if start in nodes else []
-    while todo:
-        name, names = todo.pop()
-        before = found[name]
-        if before is not None and names <= before:
-            continue
-        found[name] = now = names | (before or frozenset())
-        todo += [
-            (target, now | assigned) for target, assigned in _ways(nodes[name]) if target in nodes
-        ]
-    return found
-
-
-def _outside(scope: Scope, known: Mapping[str, Known]) -> frozenset[str]:
-    if scope.outer is None or scope.holder is None or scope.isolated:
-        return frozenset()
-    return known[scope.outer.pointer][scope.holder] or frozenset()
-
-
-def _ways(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield every state that may follow, with the variables that are assigned on that way."""
-    holders = [(node.value, "Next"), (node.value, "Default")]
-    holders += [
-        (entry, "Next") for f in ("Choices", "Catch") for _, entry in objects(node.value, f)
-    ]
-    for holder, field in holders:
-        target = text(holder, field)
-        if target is not None:
-            yield target, frozenset(name for name, _ in _keys(node, holder, ""))
 
 
 # --------------------------------------------------------------------------------------------
@@ -194,14 +133,13 @@ def _reads(
     workflow: Workflow,
     scope: Scope,
     node: Node,
-    known: frozenset[str] | None,
+    flow: Flow,
     assigned: Mapping[str, Assigned],
 ) -> Iterator[Finding]:
     own, above = assigned[scope.pointer], _above(scope, assigned)
-    if known is None:  # an unreachable state is a fault of its own
-        known = frozenset((*own, *above))
+    reached = flow.reached(scope, node)  # another state is a fault of its own
     for name, pointer, offset in _read(workflow, node):
-        if name not in known:
+        if not (flow.knows(scope, node, name) if reached else name in own or name in above):
             yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
 
 
@@ -241,8 +179,8 @@ def _unassigned(
 
 
 def _hint(workflow: Workflow, node: Node, name: str, known: list[str]) -> str | None:
-    if node.query_language == "JSONata":
-        near = workflow.suggestions.near(name, [RESERVED, *known])
-        return near or f"write $states.input.{name} for a field of the input"
-    near = workflow.suggestions.near(name, known)
-    return near or f"write $.{name} for a field of the data"
+    jsonata = node.query_language == "JSONata"
+    names = [RESERVED, *known] if jsonata else known
+    near = workflow.suggestions.near(f"${name}", [f"${each}" for each in names])
+    data = "$states.input" if jsonata else "$"
+    return near or f"write {data}.{name} for a field of the data"

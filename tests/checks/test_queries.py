@@ -195,7 +195,7 @@ def test_half_an_expression_is_a_mistake(text: str, half: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
-        ("$upercase('a')", "did you mean 'uppercase'?"),
+        ("$upercase('a')", "did you mean '$uppercase'?"),
         ("$eval('1')", "$parse reads JSON text"),
         ("'a' ~> $nothing_like_it", None),
     ],
@@ -370,7 +370,7 @@ def test_inner_machines_see_the_variables_around_them() -> None:
 def test_a_misspelt_states_is_recognised() -> None:
     """`$state` is the usual slip."""
     ((_, hint),) = unassigned(passing("{% $state.input %}"))
-    assert hint == "did you mean 'states'?"
+    assert hint == "did you mean '$states'?"
 
 
 def test_variables_that_an_expression_binds_are_its_own() -> None:

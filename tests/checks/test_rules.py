@@ -145,6 +145,9 @@ TOP: list[Case] = [
 COMMON: list[Case] = [
     ("V-ST-11", passing(Parameters={"a": {"b": "$.c"}}), f"{S}/Parameters/a/b",
      passing(Parameters={"a": {"b.$": "$.c"}})),
+    ("V-ST-11", mapping(ItemReader={"Resource": "arn:x", "Parameters": {"Bucket": "$.b"}}),
+     f"{S}/ItemReader/Parameters/Bucket",
+     mapping(ItemReader={"Resource": "arn:x", "Parameters": {"Bucket.$": "$.b"}})),
     ("V-ST-11", passing(Assign={"a": "States.UUID()"}), f"{S}/Assign/a",
      passing(Assign={"a.$": "States.UUID()"})),
     ("V-ST-11", passing(Parameters={"a": "{% 1 %}"}), f"{S}/Parameters/a",

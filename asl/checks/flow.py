@@ -1,0 +1,99 @@
+"""What is assigned where, and which variables a state may find assigned (Specification 3.7)."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from asl.checks.workflow import Scope, Workflow, objects, text
+from asl.core.diagnostics import escape
+from asl.core.values import Json
+from asl.expr.templates import SUFFIX
+from asl.states.base import Node
+
+__all__ = ["Flow", "assignments", "followed"]
+
+PATIENCE = 32
+"""How often a way is followed on average before a machine is left alone."""
+
+
+def assignments(scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield `(variable, pointer)` of everything that the states of a machine assign."""
+    for node in scope.nodes:
+        yield from _keys(node, node.value, node.at("Assign"))
+        for field in ("Choices", "Catch"):
+            for index, entry in objects(node.value, field):
+                yield from _keys(node, entry, node.at(field, index, "Assign"))
+
+
+def _keys(node: Node, holder: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, str]]:
+    assign = holder.get("Assign")
+    for key in assign if type(assign) is dict else ():
+        name = key.removesuffix(SUFFIX) if node.query_language == "JSONPath" else key
+        if name or not key:
+            yield name, f"{pointer}/{escape(key)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The variables that may have been assigned when a state begins, on some way to it.
+
+    Sets of variables are integers with a bit for each, as a document may hold thousands of both.
+    """
+
+    bits: Mapping[str, int]
+    before: Mapping[str, Mapping[str, int]]
+    """Pointer of a machine -> name of a state -> its variables; without what is never reached."""
+
+    def reached(self, scope: Scope, node: Node) -> bool:
+        """Whether a way to the state is known."""
+        return node.name in self.before[scope.pointer]
+
+    def knows(self, scope: Scope, node: Node, variable: str) -> bool:
+        """Whether the variable may have a value when the state begins."""
+        return bool(self.bits.get(variable, 0) & self.before[scope.pointer].get(node.name, 0))
+
+
+def followed(workflow: Workflow) -> Flow:
+    """Follow the transitions of every machine from its start."""
+    names = dict.fromkeys(name for scope in workflow.scopes for name, _ in assignments(scope))
+    bits = {name: 1 << index for index, name in enumerate(names)}
+    before: dict[str, Mapping[str, int]] = {}
+    for scope in workflow.scopes:  # outer machines come first
+        outside = 0
+        if scope.outer is not None and scope.holder is not None and not scope.isolated:
+            outside = before[scope.outer.pointer].get(scope.holder, 0)
+        before[scope.pointer] = _before(scope, outside, bits)
+    return Flow(bits, before)
+
+
+def _before(scope: Scope, outside: int, bits: Mapping[str, int]) -> Mapping[str, int]:
+    ways = {node.name: list(_ways(node, bits)) for node in scope.nodes}
+    patience = PATIENCE * sum(1 + len(each) for each in ways.values())
+    start = text(scope.value, "StartAt")
+    found = {start: outside} if start in ways else {}
+    queue, waiting = deque(found), set(found)  # each state waits once at a time
+    while queue:
+        name = queue.popleft()
+        waiting.discard(name)
+        for target, assigned in ways[name]:
+            known = found.get(target)
+            now = found[name] | assigned | (known or 0)
+            if target in ways and now != known:
+                found[target] = now
+                if target not in waiting:
+                    waiting.add(target)
+                    queue.append(target)
+        patience -= len(ways[name])
+        if patience < 0:
+            return {}
+    return found
+
+
+def _ways(node: Node, bits: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield every state that may follow, with the variables that are assigned on that way."""
+    entries = [entry for field in ("Choices", "Catch") for _, entry in objects(node.value, field)]
+    holders = [(node.value, "Next"), (node.value, "Default"), *((each, "Next") for each in entries)]
+    for holder, field in holders:
+        target = text(holder, field)
+        if target is not None:
+            yield target, sum({bits[name] for name, _ in _keys(node, holder, "")})
