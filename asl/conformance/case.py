@@ -20,9 +20,12 @@ CHECK_FACTS = frozenset({"diagnostics", "valid"})
 """What `expect` says about the document alone; everything else is about a run of it."""
 
 DOCUMENTS = ("document", "document_file", "document_text")
+ORIGIN = ("resource", "variables")
+"""How a document is taken from a template, or what its placeholders stand for."""
+
 SCRIPTED = ("agents", "resources", "mocks", "answers")
 SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters")
-DEFAULTS = (*DOCUMENTS, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
+DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
 """What a suite may say once for all of its cases."""
 
 USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
@@ -37,8 +40,9 @@ class InvalidSuite(AslError):
 class Case:
     """One case: a document, what it is given, and what must come of it.
 
-    `document` is an object; `document_text` is there instead where the text itself matters, and
-    for a `document_file`. `expect` holds patterns (`asl.core.patterns`) by the name of the fact.
+    `document` is an object, also that of a template; `document_text` is there instead where the
+    text itself matters, and for a plain `document_file`. `expect` holds patterns
+    (`asl.core.patterns`) by the name of the fact.
     """
 
     id: str
@@ -181,14 +185,18 @@ def _case(
     suite: str = "",
 ) -> Case:
     if any(key in own for key in DOCUMENTS):
-        defaults = {key: value for key, value in defaults.items() if key not in DOCUMENTS}
+        others = (*DOCUMENTS, "resource")
+        defaults = {key: value for key, value in defaults.items() if key not in others}
     values = {**defaults, **own}
     line = document.locate(pointer).line or 0
     faults = list(_faults(values))
     if faults:
         place = _place(document, pointer)
         raise InvalidSuite("\n".join(f"{place}: {own['id']}: {fault}" for fault in faults))
-    if "document_file" in values:
+    origin = {key: values.pop(key) for key in ORIGIN if key in values}
+    if origin:
+        values["document"] = _taken(values, origin, file.parent, f"{file}:{line}")
+    elif "document_file" in values:
         path = file.parent / values.pop("document_file")
         values["document_text"] = _text(path, f"{file}:{line}")
         values.setdefault("files", _imported(path, values["document_text"]))
@@ -211,6 +219,23 @@ def _faults(values: Mapping[str, Json]) -> Iterator[str]:
             parse_timestamp(values["clock"])
         except ExpressionFault as fault:
             yield f"clock: {fault}"
+
+
+def _taken(
+    values: dict[str, Json], origin: Mapping[str, Json], folder: Path, where: str
+) -> Mapping[str, Json]:
+    """The document of a template, or one with placeholders; its own field is taken away."""
+    from asl.sources import load
+
+    (field,) = (key for key in DOCUMENTS if key in values)
+    what = values.pop(field)
+    if field != "document":
+        what = folder / what if field == "document_file" else what.encode()
+    try:
+        document: Mapping[str, Json] = load(what, **origin).value
+    except AslError as error:
+        raise InvalidSuite(f"{where}: {error}") from error
+    return document
 
 
 def _text(path: Path, where: str) -> str:

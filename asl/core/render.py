@@ -206,8 +206,11 @@ def _visible(text: str) -> str:
 
 
 def _summary(reports: list[Report], paint: Paint) -> str:
-    names = {report.document.source.name or "<document>" for report in reports if report.document}
-    where = f"{len(reports)} files" if len(reports) > 1 else next(iter(names), "<document>")
+    names = [report.document.source.name if report.document else None for report in reports]
+    several = len(
+        {name or number for number, name in enumerate(names)}
+    )  # those of one file are one
+    where = f"{several} files" if several > 1 else next(filter(None, names), "<document>")
     counts = []
     for severity, noun in (
         (Severity.ERROR, "error"),

@@ -86,14 +86,16 @@ def test_without_text_the_pointer_is_the_place() -> None:
 
 
 def test_no_findings_is_said() -> None:
-    """Success is one line; several files are counted."""
+    """Success is one line; several files are counted, and several documents of one are not."""
     assert render_text(report()) == "a.json: no findings"
-    assert render_text([report(), report()]) == "2 files: no findings"
+    assert render_text([report(), report(name="b.json")]) == "2 files: no findings"
+    assert render_text([report(name=None), report(name=None)]) == "2 files: no findings"
+    assert render_text([report(), report()]) == "a.json: no findings"
 
 
 def test_several_reports_share_one_summary() -> None:
     """Each file keeps its own places."""
-    shown = render_text([report(*FINDINGS), refused("{a}")])
+    shown = render_text([report(*FINDINGS, name="b.json"), refused("{a}")])
     assert shown.endswith("2 files: 2 errors, 1 warning")
     assert "a.json:1:2: error READ-01" in shown
 
