@@ -20,6 +20,7 @@ from asl.cli.arguments import (
     workflows,
 )
 from asl.cli.exits import Exit, of_status
+from asl.cli.stores import opened, say_paused
 from asl.compose import runnable
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document
     from asl.engine.history import Event
     from asl.engine.result import Result
+    from asl.executions import Store
     from asl.hosts.clock import Clock
     from asl.hosts.run import Listener
     from asl.program import Program
@@ -82,6 +84,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
+@click.option("--store", "store_file", metavar="FILE", help="Keep the execution in this store.")
 @click.option("--name", help="Name of the execution; random if absent.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
@@ -108,6 +111,7 @@ def command(
     origin: Origin,
     virtual_time: bool,
     clock: str | None,
+    store_file: str | None,
     name: str | None,
     strict: bool,
     ignore_blocks: bool,
@@ -130,6 +134,8 @@ def command(
     """
     if as_json + events + (history == "-") > 1:
         raise click.UsageError("--json, --events and --history - exclude each other")
+    if store_file is not None and (virtual_time or clock or ignore_blocks):
+        raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
     bound = bindings(agent_files, agent_pairs)
@@ -138,6 +144,9 @@ def command(
     program = _compiled(loaded, bound, startable, profile, strict, ignore_blocks, quiet)
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
+        options: dict[str, Any] = {"clock": chosen}
+        if store_file is not None:
+            options = {"store": stack.enter_context(opened(store_file, make=True))}
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
         result = _run(
             program,
@@ -148,18 +157,22 @@ def command(
             record,
             buckets=named_folders(bucket_pairs),
             workflows=startable or None,
-            clock=chosen,
             name=name,
+            **options,
         )
+        if history is not None:
+            told = result.history()  # some of it may stand in the store
     if history == "-":
-        streams.result(streams.as_text(result.history()))
+        streams.result(streams.as_text(told))
     elif history is not None:
-        streams.write_file(history, _indented(result.history()))
+        streams.write_file(history, _indented(told))
     if as_json:
         streams.result(streams.as_text(result.to_json()))
     elif result.ok and not events and history != "-":
         streams.result(streams.as_text(result.output))
-    if not result.ok:
+    if result.status == "PAUSED":
+        say_paused(result, store_file is not None)
+    elif not result.ok:
         from asl.cli.failure import explained
 
         streams.say(explained(result, loaded), style="red")
@@ -268,6 +281,7 @@ def _run(
     bound: "Bindings",
     listeners: "list[Listener]",
     record: str | None,
+    store: "Store | None" = None,
     **options: Any,
 ) -> "Result":
     import asl
@@ -284,7 +298,7 @@ def _run(
             listener(event)
 
     with redirect_stdout(sys.stderr):  # what agents print is not the result
-        result = asl.run(
+        result = (asl.run if store is None else store.start)(
             program,
             data,
             agents=around(bound.agents),

@@ -8,12 +8,14 @@ import click
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.values import Json
 
 if TYPE_CHECKING:
+    from asl.engine.result import Result
     from asl.executions import Store
     from asl.stores.sqlite import Stored
 
-__all__ = ["STORE", "default_store", "found", "opened"]
+__all__ = ["STORE", "default_store", "execution_of", "found", "opened", "say_paused"]
 
 STORE = click.option(
     "--store",
@@ -51,3 +53,25 @@ def found(store: "Store", name: str) -> "Stored":
     except ExecutionNotFound as error:
         hint = did_you_mean(name, [each.name for each in store.executions(limit=1000)])
         raise AslError(f"{error} ({hint})" if hint else f"{error} ('asl ls' lists them)") from None
+
+
+def execution_of(request: dict[str, Json]) -> str:
+    """Return the name of the execution that made a request: its id ends with it."""
+    name: str = request["requestId"].partition(":/")[0].rpartition(":")[2]
+    return name
+
+
+def say_paused(result: "Result", stored: bool = True) -> None:
+    """Say what an execution waits for, and how to answer."""
+    from asl.cli import streams
+
+    for request in result.pending:
+        streams.say(f"asl: asks: {request['promptText']} ({' | '.join(request['options'])})")
+    if not stored:
+        streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
+        return
+    streams.say(
+        f"asl: {result.name} is paused: 'asl approve {result.name}' decides, "
+        f"'asl resume {result.name}' goes on",
+        style="yellow",
+    )

@@ -1,0 +1,52 @@
+"""`asl resume`: go on with an execution of a store."""
+
+import sys
+from contextlib import redirect_stdout
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import bindings
+from asl.cli.exits import Exit, of_status
+from asl.cli.stores import STORE, found, opened, say_paused
+
+__all__ = ["command"]
+
+
+@click.command("resume")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option(
+    "--agents",
+    "agent_files",
+    metavar="FILE",
+    multiple=True,
+    help="Agents file: who answers for the names in the document.",
+)
+@click.option(
+    "--agent",
+    "agent_pairs",
+    metavar="NAME=MODULE:FUNCTION",
+    multiple=True,
+    help="Bind one agent to a Python function.",
+)
+def command(
+    execution: str,
+    store_file: str | None,
+    agent_files: tuple[str, ...],
+    agent_pairs: tuple[str, ...],
+) -> Exit:
+    """Go on with an execution that was decided on, is due or was left behind; print its output."""
+    bound = bindings(agent_files, agent_pairs)
+    with opened(store_file) as store:
+        name = found(store, execution).name
+        with redirect_stdout(sys.stderr):  # what agents print is not the result
+            result = store.resume(name, agents=bound.agents, resources=bound.resources)
+    if result.ok:
+        streams.result(streams.as_text(result.output))
+    elif result.status == "PAUSED":
+        say_paused(result)
+    else:
+        why = ": ".join(each for each in (result.error, result.cause) if each)
+        streams.say(f"asl: {name} {result.status} {why}".rstrip(), style="red")
+    return of_status(result.status)
