@@ -74,11 +74,13 @@ class DurableHost(LocalHost):
     """Performs the effects of one execution that is kept in a journal."""
 
     journal: Journal
+    execution: Execution
+    """The whole, which counts what the children of distributed Maps spend, too."""
 
     def keep(self, journal: Journal, frame: EngineFrame) -> None:
         """Keep the execution of its top machine in *journal*, and go on from what is there."""
         self.journal = journal
-        execution = frame.execution
+        execution = self.execution = frame.execution
         self.history = execution.emit
         execution.emit = self._emit
         if journal.spending is not None:
@@ -195,7 +197,7 @@ class DurableHost(LocalHost):
         usage = at.execution.usage
         if usage.tokens or usage.cost:
             answer.append(written_usage(usage))
-            self.journal.put_spending(written_spending(at.execution))
+            self.journal.put_spending(written_spending(self.execution))
         size = self.journal.put_answer(key, answer)
         if self.in_event_loop:
             self.journal.commit_soon()
