@@ -15,7 +15,7 @@ from asl.expr.frame import Evaluate, constant
 from asl.program import Machine, Work
 from asl.states.base import Compiler
 from asl.states.batches import batches
-from asl.states.host import ABSENT, Entry, Fan, Frame, Run, Source
+from asl.states.host import ABSENT, Entry, Fan, Frame, Run, Source, Target
 from asl.states.items import members
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_items, compile_tolerance, too_many_failed
@@ -57,6 +57,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     pure = all(step.work is None for step in machine.steps.values())
     effective_input = compiler.input()
     source_of = compile_source(compiler)
+    handler = Target("resource", state.get("ItemReader", {}).get("Resource", ""), compiler.name)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
     batched_by = compile_batcher(compiler)
     limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
@@ -74,6 +75,8 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
         try:
             results = opened(run)
+            if isinstance(source, Dataset) and not source.is_mapped:
+                await _ask(frame, handler, source)
             failures = _Failures(source, allowed, results, tells=not compiler.profile.aws)
             children = _children(run, source, selector, effective, batched, failures.weights)
             fan = Fan(
@@ -111,6 +114,17 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
 
 def _none(items: float) -> float:
     return 0
+
+
+async def _ask(frame: Frame, handler: Target, dataset: Dataset) -> None:
+    """Let a handler of the `Resource` read what lies in no bucket, if there is one."""
+    try:
+        answer = await frame.host.invoke(frame, handler, dataset.arguments)
+    except StateError as error:
+        if error.name != "States.AgentNotFound":
+            raise StateError("States.ItemReaderFailed", str(error)) from error
+    else:
+        dataset.answered(answer)
 
 
 def _children(

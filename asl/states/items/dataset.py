@@ -4,13 +4,14 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import chain, islice
 from typing import BinaryIO, cast
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.states.items import READERS, Fault, Form
+from asl.states.items import READERS, Fault, Form, Read
 from asl.states.items.base import parsed
 from asl.states.items.csv_file import read_csv
 from asl.states.objects import Bucket, ObjectFault
@@ -71,6 +72,33 @@ class Dataset:
         """Read no more."""
         self.parts.close()
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the data lies in a bucket that the user has mapped."""
+        try:
+            self.bucket(self._argument("Bucket"))
+        except (Fault, ObjectFault):
+            return False
+        return _ACTION.fullmatch(self.resource) is not None
+
+    def answered(self, answer: Json) -> None:
+        """Take the items that a handler of the `Resource` has answered.
+
+        These are an array, or what S3 answers: an object with the text as `Body`, or `Contents`.
+        """
+        self.source = self.resource
+        self.parts = self._answered(answer)
+
+    def _answered(self, answer: Json) -> Generator[Iterator[Json], None, None]:
+        given = answer if type(answer) is dict else {"Contents": answer}
+        if type(given.get("Body")) is str:
+            yield self._reader()(BytesIO(given["Body"].encode()), self.form)
+        elif type(given.get("Contents")) is list:
+            yield iter(given["Contents"])
+        else:
+            forms = "an array, or an object with 'Body' (a text) or 'Contents' (an array)"
+            raise Fault(f"a handler answers {forms}, not {excerpt(answer, 200)}", "ItemReader")
+
     def _failure(self, fault: Exception) -> StateError:
         """Return what the state fails with: the file, the place in it, and what is wrong there."""
         message, place = str(fault), "the file"
@@ -85,8 +113,8 @@ class Dataset:
         """Yield the items file by file: each is opened when the one before is at its end."""
         action = _ACTION.fullmatch(self.resource)
         if action is None:
-            known = "s3:getObject or s3:listObjectsV2"
-            raise Fault(f"{self.resource!r} reads no items: {known} does", "ItemReader")
+            known = "s3:getObject and s3:listObjectsV2 do, or a handler that is bound to it"
+            raise Fault(f"{self.resource!r} reads no items: {known}", "ItemReader")
         bucket = self._argument("Bucket")
         if action[1] == "listObjectsV2":
             prefix = self._argument("Prefix", "")
@@ -121,11 +149,15 @@ class Dataset:
     # One file
 
     def _read(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
+        read = self._reader()
+        with self._open(bucket, key) as file:
+            yield read(file, self.form)
+
+    def _reader(self) -> Read:
         kind = self._input_type()
         if kind not in READERS:
             raise Fault(f"this version reads {', '.join(READERS)}, not {kind}", "ItemReader")
-        with self._open(bucket, key) as file:
-            yield READERS[kind](file, self.form)
+        return READERS[kind]
 
     @contextmanager
     def _open(self, bucket: str, key: str) -> Iterator[BinaryIO]:
