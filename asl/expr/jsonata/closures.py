@@ -80,9 +80,9 @@ _SCALAR = {
     *("string", "length", "substring", "substringBefore", "substringAfter", "lowercase", "trim"),
     *("uppercase", "pad", "contains", "replace", "join", "number", "sum", "max", "min", "average"),
     *("count", "abs", "floor", "ceil", "round", "power", "sqrt", "exists", "boolean", "not"),
-    *("type", "hash", "uuid", "random", "now", "millis", "fromMillis", "toMillis"),
+    *("keys", "split", "type", "hash", "uuid", "random", "now", "millis", "fromMillis", "toMillis"),
 }
-"""Functions that give a scalar."""
+"""Functions that give a scalar, or an array of them."""
 
 
 def levels(tree: Node) -> int:
@@ -113,8 +113,26 @@ def _levels(node: Node, bound: frozenset[str]) -> int:
             branches = [node.then] if node._else is None else [node.then, node._else]
             return max(_levels(each, bound) for each in branches)
         case "function" if node.procedure.type == "variable":
-            name = node.procedure.value
-            return 0 if name in _SCALAR and name not in bound else EVERYWHERE
+            return _levels_of_call(node.procedure.value, node.arguments, bound)
+    return EVERYWHERE
+
+
+_PASSING = {"filter", "sort", "reverse", "distinct", "single", "shuffle", "lookup", "sift"}
+"""Functions that give parts of their first argument."""
+
+
+def _levels_of_call(name: str, arguments: list[Node], bound: frozenset[str]) -> int:
+    if name in bound:
+        return EVERYWHERE
+    if name in _SCALAR:
+        return 0
+    inner = [_levels(each, bound) for each in arguments]
+    if name in _PASSING and inner:
+        return inner[0]
+    if name == "append":
+        return max(inner, default=0)
+    if name == "merge" and inner:
+        return max(inner[0] - 1, 0)
     return EVERYWHERE
 
 

@@ -8,8 +8,6 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run
 from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
 
-_SCALARS = frozenset({str, int, bool, type(None)})
-
 EVERYWHERE = MAX_DEPTH + 1
 """As many levels as a result can have."""
 
@@ -20,7 +18,29 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
     """
-    return value if value is UNDEFINED else _Plain(run).of(value, 0, levels)
+    if value is UNDEFINED:
+        return value
+    return (
+        _scalar(value) if not isinstance(value, list | dict) else _Plain(run).of(value, 0, levels)
+    )
+
+
+_UNCHANGED = frozenset({int, bool, type(None)})
+
+
+def _scalar(value: Value) -> Json:
+    kind = type(value)
+    if kind is str:
+        if not value.isascii() and SURROGATE.search(value):
+            raise fault("D1014", what="half of a surrogate pair is no character")
+    elif kind is float:
+        if not isfinite(value):
+            raise fault("D1001", value=value)
+    elif value is UNDEFINED:  # a predicate that holds without an item leaves one in an array
+        return None
+    elif kind not in _UNCHANGED:
+        raise fault("D1014", what="a function")
+    return value
 
 
 class _Plain:
@@ -32,19 +52,8 @@ class _Plain:
         """The containers seen so far: what is shared stays shared."""
 
     def of(self, value: Value, depth: int, levels: int) -> Json:
+        """A container as JSON, *depth* levels below the top."""
         kind = type(value)
-        if kind in _SCALARS:
-            if kind is str and not value.isascii() and SURROGATE.search(value):
-                raise fault("D1014", what="half of a surrogate pair is no character")
-            return value
-        if kind is float:
-            if not isfinite(value):
-                raise fault("D1001", value=value)
-            return value
-        if value is UNDEFINED:  # a predicate that holds without an item leaves one in an array
-            return None
-        if kind is not dict and not isinstance(value, list):
-            raise fault("D1014", what="a function")
         if not levels:
             if kind is dict or kind is list:
                 return value
@@ -54,18 +63,18 @@ class _Plain:
         if depth >= MAX_DEPTH:
             raise fault("D1014", what=f"nested deeper than {MAX_DEPTH} levels")
         self.run.spend(3 * len(value))
-        result: Any
-        if kind is dict:
-            made = {name: self.of(item, depth + 1, levels - 1) for name, item in value.items()}
-            same = all(made[name] is item for name, item in value.items())
-            result = value if same else made
-        else:
-            items = [self.of(item, depth + 1, levels - 1) for item in value]
-            same = kind is list and all(map(_is, items, value))
-            result = value if same else items
+        result: Any = value if kind is dict or kind is list else list(value)
+        for place, item in value.items() if kind is dict else enumerate(value):
+            item_kind = type(item)
+            if item_kind in _UNCHANGED or (item_kind is str and item.isascii()):
+                continue
+            if isinstance(item, list | dict):
+                new = self.of(item, depth + 1, levels - 1)
+            else:
+                new = _scalar(item)
+            if new is not item:
+                if result is value:
+                    result = value.copy()
+                result[place] = new
         self.known[id(value)] = value, result
         return result
-
-
-def _is(one: Value, other: Value) -> bool:
-    return one is other

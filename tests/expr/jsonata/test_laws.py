@@ -64,6 +64,11 @@ RICHER = [
     st.builds("({} % {} in {})".format, LEAVES, LEAVES, LEAVES),
     st.builds("({} ~> |$|{{'z': 1}}|)".format, LEAVES),
     st.builds("({}).**".format, LEAVES),
+    st.builds("$merge([{}, {{'m': {}}}])".format, LEAVES, LEAVES),
+    st.builds("$sort($append({}, {}))".format, LEAVES, LEAVES),
+    st.builds("$distinct([{}, ({}).a])".format, LEAVES, LEAVES),
+    st.builds("$lookup({}, 'a')".format, LEAVES),
+    st.builds("$single([[({}).a[]]])".format, LEAVES),
     st.sampled_from(["$uuid()", "$random()", "$match('abc', /b/)", "$sum", "null", "true"]),
 ]
 QUERIES = st.recursive(LEAVES, combined, max_leaves=6)
