@@ -13,7 +13,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.states.base import Node, machines_of
-from asl.states.distributed import FIELDS as DISTRIBUTING
+from asl.states.iteration import DISTRIBUTING
 
 if TYPE_CHECKING:
     from asl.expr.jsonata import Query

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
 from asl.program import Machine
-from asl.states.distributed import compile_batcher, compile_source, input_of
 from asl.states.host import Frame
 from asl.states.iteration import compile_items, compile_tolerance
 from asl.states.numbers import number
+from asl.states.sources import compile_batcher, compile_source, input_of
 
 __all__ = ["map_items", "map_stages", "tolerates"]
 
@@ -18,7 +18,7 @@ def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[J
     effective = compiler.input()(data, frame)
     source = compile_source(compiler)(effective, frame)
     try:
-        return [(item, source.source) for item in source]
+        return [(item, source.name) for item in source]
     finally:
         source.close()
 

@@ -92,13 +92,13 @@ class MapRun:
                 frame.index = execution.index = index
                 frame.data = execution.input = item.input if type(item) is Entry else item
                 frame.now = execution.started = at.now
-                frame.item, frame.source = item, source.source
+                frame.item, frame.source = item, source.name
                 frame.variables, frame.drawn = _NO_VARIABLES, _NOTHING_DRAWN
                 yield frame
         else:
             for index, item in enumerate(source):
                 data = item.input if type(item) is Entry else item
-                yield self.child(index, data, item, source.source)
+                yield self.child(index, data, item, source.name)
         source.length = index + 1
 
 

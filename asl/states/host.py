@@ -155,7 +155,7 @@ class Entry(NamedTuple):
 class Source(Protocol):
     """The items of a distributed Map, drawn one by one."""
 
-    source: str
+    name: str
     """Where the item drawn last comes from, in AWS's words."""
     length: int | None
     """How many there are; None while only the end, where it is set, can show it."""

@@ -1,6 +1,6 @@
 """What inline and distributed Maps have in common: their items, and which failures they bear."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from asl.core.errors import EvaluationFailed, StateError
@@ -11,10 +11,26 @@ from asl.states.base import Compiler
 from asl.states.host import Frame
 from asl.states.numbers import number
 
-__all__ = ["Tolerance", "compile_items", "compile_tolerance", "too_many_failed"]
+__all__ = [
+    "DISTRIBUTING",
+    "Tolerance",
+    "compile_items",
+    "compile_tolerance",
+    "is_distributed",
+    "too_many_failed",
+]
+
+DISTRIBUTING = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
+"""The fields that make a Map distributed, whatever its mode."""
 
 Tolerance: TypeAlias = Callable[[float], float]
 """How many of so many items may fail; of infinitely many while nobody knows how many there are."""
+
+
+def is_distributed(state: Mapping[str, Json], processor: str) -> bool:
+    """Whether the iterations of a Map are executions of their own."""
+    config = state[processor].get("ProcessorConfig", {})
+    return config.get("Mode") == "DISTRIBUTED" or not DISTRIBUTING.isdisjoint(state)
 
 
 def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:

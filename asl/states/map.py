@@ -7,9 +7,8 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType
-from asl.states.distributed import compile_distributed, is_distributed
 from asl.states.host import ABSENT, Fan, Frame
-from asl.states.iteration import compile_items, compile_tolerance, too_many_failed
+from asl.states.iteration import compile_items, compile_tolerance, is_distributed, too_many_failed
 from asl.states.map_rules import check_map
 from asl.states.numbers import number
 
@@ -20,9 +19,14 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     machine = compiler.machine(processor)
     distributed = is_distributed(compiler.state, processor)
     step.length = _length(compiler, distributed)
-    compile_work = compile_distributed if distributed else _inline
-    step.work = compile_work(compiler, machine)
+    step.work = (_distributed if distributed else _inline)(compiler, machine)
     step.finish = compiler.finish()
+
+
+def _distributed(compiler: Compiler, machine: Machine) -> Work:
+    from asl.states.distributed import compile_distributed
+
+    return compile_distributed(compiler, machine)
 
 
 def _length(compiler: Compiler, distributed: bool) -> Evaluate:

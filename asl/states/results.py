@@ -6,16 +6,17 @@ a manifest that lists the files; it is written last, so where it stands the file
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 import orjson
 
 from asl.core.errors import StateError
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, excerpt
+from asl.states.base import Compiler
 from asl.states.host import Frame, Run
 from asl.states.objects import Bucket, ObjectFault
 
-__all__ = ["Kept", "Results", "Shaped", "Written"]
+__all__ = ["Opened", "Results", "compile_results"]
 
 LARGEST = 5_000_000_000
 """Bytes after which a result file is followed by another one."""
@@ -49,6 +50,10 @@ class Results(Protocol):
     def close(self) -> None:
         """Complete what is written; called when all children have ended, whatever happened."""
         ...
+
+
+Opened: TypeAlias = Callable[[Run], Results]
+"""Opens the results of a run."""
 
 
 def _succeeded(child: Frame, output: Json) -> dict[str, Json]:
@@ -237,3 +242,35 @@ def _writing() -> Iterator[None]:
         yield
     except (ObjectFault, OSError) as error:
         raise StateError("States.ResultWriterFailed", str(error)) from error
+
+
+def compile_results(compiler: Compiler) -> Callable[[Json, Frame], Opened]:
+    """Compile where the results of a run go: effective input to what opens them."""
+    if "ResultWriter" not in compiler.state:
+        return lambda effective, frame: lambda run: Kept()
+    writer = compiler.state["ResultWriter"]
+    config = writer.get("WriterConfig", {})
+    if "Resource" not in writer:
+        return lambda effective, frame: lambda run: Shaped(config)
+    arguments = compiler.within("ResultWriter").payload()
+
+    def opened_by(effective: Json, frame: Frame) -> Opened:
+        place = arguments(effective, frame)
+        return lambda run: _written(run, frame, place, config)
+
+    return opened_by
+
+
+def _written(run: Run, frame: Frame, place: Json, config: Mapping[str, Json]) -> Results:
+    given = place if type(place) is dict else {}
+    name, prefix = given.get("Bucket"), given.get("Prefix", "")
+    if type(name) is not str or type(prefix) is not str:
+        raise StateError(
+            "States.ResultWriterFailed",
+            f"ResultWriter needs 'Bucket' and 'Prefix' as texts, not {excerpt(place, 200)}",
+        )
+    try:
+        bucket = frame.host.bucket(name)
+    except ObjectFault as fault:
+        raise StateError("States.ResultWriterFailed", str(fault)) from None
+    return Written(run, bucket, name, prefix, config)

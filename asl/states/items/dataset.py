@@ -29,7 +29,7 @@ MAX_MANIFEST = 64 * 1024 * 1024
 class Dataset:
     """The items that an `ItemReader` reads, *most* of them or all for 0; iterate once.
 
-    None is read before it is asked for. `source` is where the last one came from, in AWS's words.
+    None is read before it is asked for. `name` is where the last one came from, in AWS's words.
     What keeps the data from being read is a StateError("States.ItemReaderFailed").
     """
 
@@ -59,7 +59,7 @@ class Dataset:
         self.bucket = bucket
         self.most = most
         self.aws = aws
-        self.source = ""
+        self.name = ""
         self.parts = self._parts()
 
     def __iter__(self) -> Iterator[Json]:
@@ -86,7 +86,7 @@ class Dataset:
 
         These are an array, or what S3 answers: an object with the text as `Body`, or `Contents`.
         """
-        self.source = self.resource
+        self.name = self.resource
         self.parts = self._answered(answer)
 
     def _answered(self, answer: Json) -> Generator[Iterator[Json], None, None]:
@@ -106,7 +106,7 @@ class Dataset:
             message, place = fault.message, fault.place or ""
         if isinstance(fault, ObjectFault) or (not place and self.aws):  # it says all there is
             return StateError("States.ItemReaderFailed", message)
-        where = ", ".join(part for part in (self.source, place) if part)
+        where = ", ".join(part for part in (self.name, place) if part)
         return StateError("States.ItemReaderFailed", f"{where}: {message}")
 
     def _parts(self) -> Generator[Iterator[Json], None, None]:
@@ -122,7 +122,7 @@ class Dataset:
                 for each in self.bucket(bucket).objects(prefix):
                     yield from self._read(bucket, each.key)
             else:
-                self.source = f"S3://{bucket}"
+                self.name = f"S3://{bucket}"
                 yield _listing(self.bucket(bucket), prefix)
             return
         key = self._argument("Key")
@@ -161,7 +161,7 @@ class Dataset:
 
     @contextmanager
     def _open(self, bucket: str, key: str) -> Iterator[BinaryIO]:
-        self.source = f"S3://{bucket}/{key}"
+        self.name = f"S3://{bucket}/{key}"
         with self.bucket(bucket).open(key) as file:
             magic = file.read(4)
             file.seek(0)
