@@ -124,6 +124,7 @@ class Evaluator:
 
     def settled(self, part: Part, scope: Scope) -> Part:
         """The value with stand-ins for what is not known."""
+        self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
             return Part(self.stand_in(value, scope, part.at), part.at, part.key_at)
@@ -181,6 +182,7 @@ class Evaluator:
         texts = [part if isinstance(part, Text) else self.text(part, scope) for part in node.parts]
         whole = joined(texts, node.at)
         self.reading.spend(len(whole.string), scope.source, node.at)
+        self.reading.count(scope.source, node.at, len(whole.runs))
         return Part(whole, node.at)
 
     def repeat(self, node: hcl.Repeat, scope: Scope) -> Part:

@@ -111,7 +111,7 @@ def joined(texts: Iterable[Text], origin: int) -> Text:
     for text in texts:
         if text.string:
             strings.append(text.string)
-            runs += [run._replace(start=run.start + length) for run in text.runs]
+            runs += [Run(run[0] + length, run[1], run[2], run[3]) for run in text.runs]
             length += len(text.string)
     return Text("".join(strings), runs or [Run(0, origin, False, False)])
 

@@ -1,7 +1,6 @@
-"""Bad templates: whatever they are, reading them ends soon, with findings that have places."""
+"""Bad templates: whatever they are, reading them ends, with findings that have places."""
 
 import json
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,12 @@ TEXTS = {
     for path in sorted(EXAMPLES.rglob("*"))
     if path.is_file()
 }
-PATIENCE = 20.0
-"""Seconds; what is bounded takes far less, even on a busy machine."""
 
 
 def refusal(what: Any, name: str = "main.tf", **options: Any) -> asl.Diagnostic:
-    """The one finding of a text that is refused, in good time."""
-    begin = time.monotonic()
+    """The first finding of a text that is refused."""
     with pytest.raises(asl.InvalidDocument) as refused:
         load(what, name=name, **options)
-    assert time.monotonic() - begin < PATIENCE
     assert refused.value.report.errors[0].line is not None
     return refused.value.report.errors[0]
 
@@ -168,7 +163,7 @@ def test_deep_templates_are_read() -> None:
 
 
 def test_large_templates_are_read() -> None:
-    """Ten megabytes around a definition are looked through in good time."""
+    """Ten megabytes around a definition are looked through."""
     rest = {
         f"R{n}": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "b" * 900}}
         for n in range(10_000)
@@ -177,9 +172,7 @@ def test_large_templates_are_read() -> None:
     flow = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
     text = json.dumps({"Resources": {**rest, "Flow": flow}})
     assert len(text) > 9_500_000
-    begin = time.monotonic()
     assert load(text.encode(), name="t.json").name == "Flow"
-    assert time.monotonic() - begin < PATIENCE
 
 
 def test_a_terraform_file_has_the_bounds_of_yaml() -> None:
