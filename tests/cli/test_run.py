@@ -242,3 +242,51 @@ def test_a_run_becomes_a_case(asl: Asl) -> None:
         assert done.exit_code == 0
         assert f"recorded in {file}" in done.stderr
         assert asl("test", file).exit_code == 0
+
+
+DISTRIBUTED = {
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "ItemReader": {
+                "Resource": "arn:aws:states:::s3:getObject",
+                "ReaderConfig": {"InputType": "JSONL"},
+                "Parameters": {"Bucket": "data", "Key": "in/rows.jsonl"},
+            },
+            "ItemProcessor": {
+                "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"},
+                "StartAt": "Go",
+                "States": {"Go": {"Type": "Pass", "End": True}},
+            },
+            "End": True,
+        }
+    },
+}
+
+
+def test_a_bucket_is_a_folder(asl: Asl, folder: Path) -> None:
+    """The last one of a name wins; a URL is an object store."""
+    (folder / "each.asl.json").write_text(json.dumps(DISTRIBUTED))
+    (folder / "store" / "in").mkdir(parents=True)
+    (folder / "store" / "in" / "rows.jsonl").write_text("1\n2\n")
+    for where in ("store", f"local://{folder}/store"):
+        done = asl("run", "each.asl.json", "--bucket", "data=.", "--bucket", f"data={where}")
+        assert (done.exit_code, done.stdout) == (0, "[1,2]\n")
+
+
+@pytest.mark.parametrize(
+    ("bucket", "message"),
+    [
+        ("data", "'data' is not NAME=FOLDER"),
+        ("=store", "'=store' is not NAME=FOLDER"),
+        ("data=", "'data=' is not NAME=FOLDER"),
+        ("data=nowhere", "the bucket 'data' is mapped to 'nowhere', which is no folder"),
+    ],
+)
+def test_a_wrong_bucket_is_wrong_usage(bucket: str, message: str, asl: Asl, folder: Path) -> None:
+    """Nothing runs."""
+    (folder / "each.asl.json").write_text(json.dumps(DISTRIBUTED))
+    done = asl("run", "each.asl.json", "--bucket", bucket)
+    assert done.exit_code == 2
+    assert message in done.stderr

@@ -9,6 +9,7 @@ from asl.conformance import Case, judge
 DONE = {"status": "SUCCEEDED", "output": {"a": 1}, "visited": ["A"], "elapsed": 1.5}
 FAILED = {"status": "FAILED", "error": "Oops", "cause": "why"}
 USED = {**DONE, "usage": {"cost": 0.5, "tokens": 3, "byState": {}, "byModel": {}}}
+WROTE = {**DONE, "objects": [{"bucket": "b", "key": "o/1.json", "text": "[1]"}]}
 HISTORY = {
     **DONE,
     "events": [
@@ -52,6 +53,8 @@ def verdict(expect: dict[str, Any], seen: dict[str, Any]) -> Any:
         ({"error": None, "cause": None}, DONE),
         ({"error": "Oops", "cause": {"$like": "w.y"}}, FAILED),
         ({"visited": ["A"]}, DONE),
+        ({"objects": []}, DONE),
+        ({"objects": [{"key": {"$like": "o/.*"}, "text": {"$json": [1]}}]}, WROTE),
         ({"elapsed": 1.5 + 5e-7}, DONE),
         ({"elapsed": {"$type": "number"}}, DONE),
         ({"cost": 0.5, "usage": {"$partial": {"tokens": 3}}}, USED),
@@ -96,6 +99,13 @@ def test_what_fits_passes(expect: dict[str, Any], seen: dict[str, Any]) -> None:
         ({"visited": ["A", "B"]}, DONE, 'visited: expected ["A","B"], got ["A"]'),
         ({"elapsed": 1.6}, DONE, "elapsed: expected 1.6 seconds, got 1.5"),
         ({"elapsed": 1}, {"status": "SUCCEEDED"}, "elapsed: expected 1, got null"),
+        (
+            {"objects": [{"key": "o/2.json"}]},
+            WROTE,
+            'objects: no {"key":"o/2.json"} among [{"bucket"',
+        ),
+        ({"objects": [{"key": "o/1.json", "text": "[2]"}]}, WROTE, 'objects: no {"key":"o/1.json"'),
+        ({"objects": [{"key": "o/1.json"}]}, DONE, "among []"),
         ({"cost": 1}, USED, "cost: expected 1, got 0.5"),
         ({"cost": 1}, DONE, "cost: expected 1, got null"),
         (
