@@ -121,17 +121,26 @@ def _children(
     batched: Batched | None,
     weights: dict[int, int],
 ) -> Iterator[Frame]:
-    """Yield the children of a run; *weights* learns how many items a batch has."""
+    """Return the children of a run, lazily; *weights* learns how many items a batch has."""
     if batched is not None:
         inputs = (data for _, data in _inputs(run, source, selector, effective))
-        for index, batch in enumerate(batched(inputs)):
-            weights[index] = len(batch["Items"])
-            yield run.child(index, batch, ABSENT, source.name)
-    elif selector is not None:
-        for index, (item, data) in enumerate(_inputs(run, source, selector, effective)):
-            yield run.child(index, data, item, source.name)
-    else:
-        yield from run.children(source)
+        return _in_batches(run, source, batched(inputs), weights)
+    if selector is not None:
+        return _selected(run, source, _inputs(run, source, selector, effective))
+    return run.children(source)
+
+
+def _in_batches(
+    run: Run, source: Source, batches: Iterator[Json], weights: dict[int, int]
+) -> Iterator[Frame]:
+    for index, batch in enumerate(batches):
+        weights[index] = len(batch["Items"])
+        yield run.child(index, batch, ABSENT, source.name)
+
+
+def _selected(run: Run, source: Source, inputs: Iterator[tuple[Json, Json]]) -> Iterator[Frame]:
+    for index, (item, data) in enumerate(inputs):
+        yield run.child(index, data, item, source.name)
 
 
 def _inputs(

@@ -20,7 +20,7 @@ __all__ = ["Opened", "Results", "compile_results"]
 
 LARGEST = 5_000_000_000
 """Bytes after which a result file is followed by another one."""
-LARGE = 1 << 16
+LARGE = 1 << 13
 """Bytes that are gathered before they are written."""
 
 _ARRAY = (b"[", b",\n", b"]\n")

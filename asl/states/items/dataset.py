@@ -64,7 +64,8 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Json]:
         try:
-            yield from islice(chain.from_iterable(self.parts), self.most or None)
+            items = chain.from_iterable(self.parts)
+            yield from islice(items, self.most) if self.most else items
         except (Fault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
             raise self._failure(fault) from fault
 

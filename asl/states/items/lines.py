@@ -7,7 +7,7 @@ from asl.states.items.base import Fault
 
 __all__ = ["read_lines"]
 
-BLOCK = 1 << 18
+BLOCK = 1 << 16
 """Bytes that are read at once."""
 
 
