@@ -14,11 +14,11 @@ from .aws import agrees, agrees_with_event, needs_recordings, recordings, replay
 
 pytestmark = needs_recordings
 
-CAUSES = (46, 46)
+CAUSES = (68, 68)
 """Executions whose cause is the recorded one, of those with a recorded cause."""
-HISTORIES = (290, 290)
+HISTORIES = (375, 375)
 """Executions whose event types come in the recorded order, of those with an ordered history."""
-DETAILS = (290, 290)
+DETAILS = (375, 375)
 """Executions whose events say what was recorded, all of it and nothing else, of the same."""
 
 Record = Callable[[str, object], None]
