@@ -10,8 +10,8 @@ A program serves one call at a time and is kept for the next; calls at the same 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, suppress
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
@@ -21,8 +21,7 @@ from asl.engine.agent import Call
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
-    from asyncio import Task
-    from asyncio.subprocess import Process
+    from asyncio import StreamReader, StreamWriter, Task, WriteTransport
 
 __all__ = ["ProcessAgent"]
 
@@ -73,74 +72,116 @@ class ProcessAgent:
             raise
         except BaseException:
             # It broke the protocol, died or is no longer waited for: nobody can ask it again.
-            await self._end(program)
+            self._end(program)
             raise
         self.idle.append(program)
         return result
 
     async def _start(self) -> _Program:
-        program = await _Program.start(self.command, self.folder, self.environment)
+        program = _Program(self.command, self.folder, self.environment)
         self.alive.add(program)
+        try:
+            await program.connect()
+        except BaseException:
+            self._end(program)
+            raise
         return program
 
-    async def _end(self, program: _Program) -> None:
+    def _end(self, program: _Program) -> None:
         self.alive.discard(program)
-        await program.end()
+        program.end()
 
     async def close(self) -> None:
         """End every process."""
         self.idle.clear()
+        for program in self.alive:  # first all, which takes no longer than one
+            program.kill()
         for program in list(self.alive):
-            await self._end(program)
+            self._end(program)
 
 
 class _Program:
-    """One running process and what it said on standard error last."""
+    """One running process, its pipes, and what it said on standard error last.
 
-    def __init__(self, process: Process) -> None:
-        self.process = process
-        self.said = b""
-        self.listening: Task[None] | None = None
+    The process starts and ends in one step each, which no cancellation cuts in two, and nobody
+    watches it who would report to an event loop: a run can be ended at any instant.
+    """
 
-    @classmethod
-    async def start(
-        cls, command: list[str], folder: str | None, environment: Mapping[str, str] | None
-    ) -> _Program:
+    requests: StreamWriter
+    answers: StreamReader
+    listening: Task[None]
+
+    def __init__(
+        self, command: list[str], folder: str | None, environment: Mapping[str, str] | None
+    ) -> None:
         import os
-        from asyncio import create_subprocess_exec, ensure_future
-        from asyncio.subprocess import PIPE
+        from subprocess import PIPE, Popen
 
         try:
-            process = await create_subprocess_exec(
-                *command,
+            self.process = Popen(
+                command,
+                bufsize=0,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=folder,
                 env=None if environment is None else {**os.environ, **environment},
-                limit=MAX_LINE,
                 start_new_session=True,  # so that its own children can be ended with it
             )
         except OSError as error:
             raise StateError(
                 "States.TaskFailed", f"cannot start {command[0]!r}: {error.strerror}"
             ) from error
-        program = cls(process)
-        program.listening = ensure_future(program._listen())
-        return program
+        self.said = b""
+        self.held = ExitStack()
+        """What is let go of at the end, the last first."""
 
-    async def _listen(self) -> None:
+    async def connect(self) -> None:
+        """Take the pipes to the running event loop."""
+        from asyncio import ensure_future
+
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            self.held.callback(pipe.close)
+        self.answers = await self._reader(process.stdout)
+        errors = await self._reader(process.stderr)
+        self.requests = await self._writer(process.stdin)
+        self.listening = ensure_future(self._listen(errors))
+        self.held.callback(self.listening.cancel)
+
+    async def _reader(self, pipe: IO[bytes]) -> StreamReader:
+        from asyncio import StreamReader, StreamReaderProtocol, get_running_loop
+
+        reader = StreamReader(MAX_LINE)
+        transport, _ = await get_running_loop().connect_read_pipe(
+            lambda: StreamReaderProtocol(reader), pipe
+        )
+        self.held.callback(transport.close)
+        return reader
+
+    async def _writer(self, pipe: IO[bytes]) -> StreamWriter:
+        from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, get_running_loop
+
+        loop = get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), pipe
+        )
+        self.held.callback(_abort, transport)
+        return StreamWriter(transport, protocol, None, loop)
+
+    async def _listen(self, errors: StreamReader) -> None:
         """Keep standard error flowing, so that the program never blocks on it."""
-        assert self.process.stderr is not None
-        while said := await self.process.stderr.read(65536):
+        while said := await errors.read(65536):
             self.said = (self.said + said)[-STDERR_KEPT:]
 
     async def ask(self, request: Json, call: Call) -> Json:
         """Send a request and read lines until one answers it."""
-        assert self.process.stdin is not None
         with suppress(BrokenPipeError, ConnectionResetError):  # then there is no answer to read
-            self.process.stdin.write(compact(request).encode() + b"\n")
-            await self.process.stdin.drain()
+            self.requests.write(compact(request).encode() + b"\n")
+            await self.requests.drain()
         while True:
             message = await self._message()
             if "return" in message:
@@ -159,11 +200,10 @@ class _Program:
                 )
 
     async def _message(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
         line = b"\n"
         try:
             while line.isspace():
-                line = await self.process.stdout.readline()
+                line = await self.answers.readline()
         except ValueError:
             raise StateError(
                 "States.TaskFailed", f"an answer of more than {MAX_LINE} bytes"
@@ -179,27 +219,31 @@ class _Program:
         return message
 
     async def _died(self) -> StateError:
-        code = await self.process.wait()
-        assert self.listening is not None
         await self.listening
-        text = f"the process ended with exit code {code} before it answered"
+        self.end()
+        text = f"the process ended with exit code {self.process.returncode} before it answered"
         tail = self.said.decode(errors="replace").strip()
         return StateError("States.TaskFailed", f"{text}: {tail}" if tail else text)
 
-    async def end(self) -> None:
-        """Kill the process and all of its group, and wait until its pipes are closed."""
+    def kill(self) -> None:
+        """Kill the process, unless it has ended by itself, and all of its group."""
         import os
         import signal
 
-        with suppress(ProcessLookupError):  # it may have ended by itself
-            os.killpg(self.process.pid, signal.SIGKILL)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        assert self.listening is not None
-        self.process.stdin.close()
-        await self.process.stdout.read()
-        await self.listening
-        await self.process.wait()
+        if self.process.returncode is None:  # until then no other process has its number
+            with suppress(ProcessLookupError, PermissionError):  # none of the group is left
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the process, let go of its pipes and see it gone."""
+        self.kill()
+        self.held.close()
+        self.process.wait()
+
+
+def _abort(transport: WriteTransport) -> None:
+    if not transport.is_closing():  # it closes by itself when the process does not read any more
+        transport.abort()
 
 
 def _text(value: Json) -> str | None:

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -11,6 +11,9 @@ from asl import __version__
 from asl.cli import streams
 from asl.cli.exits import MEANINGS, Exit
 from asl.core.errors import AslError, InvalidDocument
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -110,6 +113,14 @@ def cli() -> None:
     """
 
 
+def _interrupt(number: int, frame: "FrameType | None") -> None:
+    """Do what Ctrl-C does now, even where a shell has told us to ignore that."""
+    import signal
+
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    (on_interrupt if callable(on_interrupt) else signal.default_int_handler)(number, frame)
+
+
 def main() -> NoReturn:
     """Run the command line; the entry point of `asl` and `python -m asl`."""
     import atexit
@@ -124,6 +135,6 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):  # what is written is UTF-8, whatever the locale says
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
     cli(prog_name="asl")
     raise AssertionError("a click command ends by SystemExit")

@@ -1,8 +1,12 @@
 """Agents that are programs."""
 
+import asyncio
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +116,36 @@ def test_a_program_of_any_language_will_do(tmp_path: Path) -> None:
     script = "import sys; input(); print(sys.argv[1])"
     command = [sys.executable, "-c", script, json.dumps({"return": 42})]
     assert asl.run(task(), agents={"A": ProcessAgent(command)}).output == 42
+
+
+@pytest.mark.parametrize("turns", range(24))
+@pytest.mark.parametrize("everything", [False, True])
+def test_no_program_outlives_a_run_that_is_cut_short(
+    turns: int, everything: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever turn of the event loop a cancellation comes in, its own or one of all tasks."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Started(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    agent = ProcessAgent(["sleep", "1000"])
+
+    async def cut_short() -> None:
+        running = asyncio.create_task(asl.arun(for_each(2), [1, 2], agents={"A": agent}))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        cancelled = asyncio.all_tasks() - {asyncio.current_task()} if everything else {running}
+        for each in cancelled:
+            each.cancel()
+        async with asyncio.timeout(20):
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+    asyncio.run(cut_short())
+    assert not agent.alive
+    assert all(each.returncode == -signal.SIGKILL for each in started)
+    assert started or turns < 5
