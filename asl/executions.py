@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact, detached
+from asl.documents import program_of
 from asl.stores.sqlite import SqliteStore, Stored
 
 if TYPE_CHECKING:
@@ -22,7 +24,14 @@ if TYPE_CHECKING:
     from asl.states.decisions import Asked, Verdict
     from asl.stores.journal import SqliteJournal
 
-__all__ = ["ExecutionBusy", "ExecutionExists", "ExecutionNotFound", "RequestNotFound", "Store"]
+__all__ = [
+    "ExecutionBusy",
+    "ExecutionExists",
+    "ExecutionNotFound",
+    "RequestNotFound",
+    "Store",
+    "open_store",
+]
 
 FINAL = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
@@ -46,8 +55,8 @@ class ExecutionBusy(AslError):
 class Store:
     """Executions in a file, and those who answer for the names in their documents.
 
-    `bindings` are what `asl.run` takes: agents, resources, workflows, buckets, tokens, prices; they
-    hold for every execution, those given to `start` or `resume` for one.
+    `bindings` are what `asl.run` takes (`asl.Bindings`); they hold for every execution, those given
+    to `start` or `resume` for one.
     """
 
     def __init__(
@@ -56,12 +65,10 @@ class Store:
         *,
         synchronous: str = "FULL",
         clock: str | Clock = "wall",
-        **bindings: Any,
+        **bindings: Unpack[Bindings],
     ) -> None:
-        from asl import _clock
-
         self.file = SqliteStore(path, synchronous=synchronous)
-        self.clock = _clock(clock)
+        self.clock = clock_of(clock)
         self.bindings = bindings
         self._programs: dict[tuple[str, str], Program] = {}
         self._at_work: set[int] = set()
@@ -88,17 +95,16 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        **bindings: Any,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Start an execution and run it until it ends or waits for people; blocks the caller.
 
         Starting the same document on the same input under a name that exists goes on with that
         execution, or returns what it came to. Raises ExecutionExists where they differ.
         """
-        from asl import _refuse_running_loop
         from asl.hosts.local import drive
 
-        _refuse_running_loop()
+        refuse_running_loop()
         work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
         return drive(work, self.clock)
 
@@ -111,24 +117,23 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        **bindings: Any,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         return await self._start(workflow, input, name, profile, express, requestor, bindings, True)
 
-    def resume(self, name: str, **bindings: Any) -> Result:
+    def resume(self, name: str, **bindings: Unpack[Bindings]) -> Result:
         """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
 
         Returns what it came to where it has ended. Raises ExecutionNotFound, and ExecutionBusy
         while another process is at work on it.
         """
-        from asl import _refuse_running_loop
         from asl.hosts.local import drive
 
-        _refuse_running_loop()
+        refuse_running_loop()
         return drive(self._resume(name, bindings, False), self.clock)
 
-    async def aresume(self, name: str, **bindings: Any) -> Result:
+    async def aresume(self, name: str, **bindings: Unpack[Bindings]) -> Result:
         """Do what `resume` does on the running event loop."""
         return await self._resume(name, bindings, True)
 
@@ -140,13 +145,11 @@ class Store:
         profile: str | Profile | None,
         express: bool,
         requestor: str | None,
-        bindings: Mapping[str, Any],
+        bindings: Bindings,
         in_event_loop: bool,
     ) -> Result:
-        from asl import _check_name, _program
-
-        program = _program(workflow, profile, False)
-        _check_name(name)
+        program = program_of(workflow, profile, False)
+        check_name(name)
         data = {} if data is None else detached(data)
         name = name or os.urandom(16).hex()
         with self._locked(name):
@@ -203,14 +206,14 @@ class Store:
         if self._input(known) != data:
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
-    async def _resume(self, name: str, bindings: Mapping[str, Any], in_event_loop: bool) -> Result:
+    async def _resume(self, name: str, bindings: Bindings, in_event_loop: bool) -> Result:
         known = self.get(name)
         with self._locked(known.name):
             known = self.get(known.name)
             return await self._go_on(known, self._program(known), bindings, in_event_loop)
 
     async def _go_on(
-        self, known: Stored, program: Program, bindings: Mapping[str, Any], in_event_loop: bool
+        self, known: Stored, program: Program, bindings: Bindings, in_event_loop: bool
     ) -> Result:
         if known.status in FINAL:
             return self._result(known, program)
@@ -226,32 +229,24 @@ class Store:
         program: Program,
         data: Json,
         journal: SqliteJournal,
-        bindings: Mapping[str, Any],
+        bindings: Bindings,
         in_event_loop: bool,
     ) -> Result:
-        from asl import _ask, _buckets, _prices, _registry, _services
         from asl.hosts.run import execute
 
-        given = {**self.bindings, **bindings}
-        services = _services(program, given.get("tokens"), given.get("workflows"), False)
-        services.prices = _prices(given.get("prices"))
-        _ask(services, given.get("approvals"), given.get("notify"))
-        registry = _registry(
-            given.get("agents"), given.get("resources"), given.get("mocks"), services
-        )
+        bound = bind({**self.bindings, **bindings}, program)
         result = await execute(
             program,
             data,
-            registry.find,
+            bound.find,
             self.clock,
             name=stored.name,
             express=stored.express,
             foreign=True,
-            prices=services.prices,
-            buckets=_buckets(given.get("buckets")),
-            listener=given.get("listener"),
+            buckets=bound.buckets,
+            listener=bound.listener,
             in_event_loop=in_event_loop,
-            services=services,
+            services=bound.services,
             requestor=stored.requestor,
             started=stored.started,
             journal=journal,
@@ -462,3 +457,19 @@ class Store:
             open_ones = "execution = ? AND status = 'open'"
             result.asked = self.file.requests(open_ones, stored.number)
         return result
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    clock: str | Clock = "wall",
+    **bindings: Unpack[Bindings],
+) -> Store:
+    """Open a file of executions that survive their process; it is made where there is none.
+
+    `bindings` are those of `run` (agents, resources, ...) and hold for every execution of the
+    store. `synchronous` is SQLite's: with `FULL` what is acknowledged survives a loss of power,
+    with `NORMAL` the death of the process. Raises StoreError for a file that cannot be used.
+    """
+    return Store(path, synchronous=synchronous, clock=clock, **bindings)

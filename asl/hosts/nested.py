@@ -86,7 +86,6 @@ class Start(Service):
             host.clock,
             name=child.name,
             express=self.express,
-            prices=self.services.prices,
             buckets=host.buckets,
             in_event_loop=True,
             services=self.services,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from os import urandom
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,6 @@ async def execute(
     name: str | None = None,
     express: bool = False,
     foreign: bool = False,
-    prices: Mapping[str, Decimal] | None = None,
     buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
     in_event_loop: bool = False,
@@ -57,8 +55,8 @@ async def execute(
 
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
-    *prices* gives the price of one input token by model, *buckets* holds what a distributed Map may
-    read and write. *listener* gets every event as it happens.
+    *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
+    happens.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states; *parent* is the host of
     the execution that starts this one, *workflow_id* the id by which it asks for the workflow;
@@ -72,8 +70,8 @@ async def execute(
     began = clock.now() if started is None else started
     execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
     execution.requestor = requestor
-    if prices:
-        execution.prices = prices
+    if services is not None and services.prices:
+        execution.prices = services.prices
     if workflow_id is not None:
         execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
     if listener is not None:

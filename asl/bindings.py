@@ -1,0 +1,175 @@
+"""Bindings: who answers for the names in a document, and what a run of it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from asl.core.errors import AslError
+from asl.documents import compile
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from asl.core.document import Document, What
+    from asl.engine.agent import Find
+    from asl.engine.history import Event
+    from asl.hosts.clock import Clock
+    from asl.hosts.services import Services
+    from asl.hosts.tokens import TaskTokens
+    from asl.program import Program
+    from asl.states.objects import Bucket
+
+__all__ = ["Bindings", "Bound", "bind", "check_name", "clock_of", "refuse_running_loop"]
+
+
+class Bindings(TypedDict, total=False):
+    """What `asl.run`, `asl.arun` and a store take by these names.
+
+    `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
+    plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
+    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tokens` is the
+    desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
+    `startExecution` may start, by name or ARN. `prices` gives the price of one input token by
+    model, for `States.EstimateCost`. `buckets` maps the buckets of distributed Maps to folders, to
+    URLs of object stores or to dictionaries.
+
+    `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
+    that returns an option, an answer object, or None for later. Without it an Approval makes the
+    execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request.
+    `listener` gets every event of the history as it happens.
+    """
+
+    agents: Mapping[str, Any] | None
+    resources: Mapping[str, Any] | None
+    mocks: Mapping[str, Any] | None
+    tokens: TaskTokens | None
+    workflows: Mapping[str, Program | Document | What] | None
+    prices: Mapping[str, Any] | None
+    buckets: Mapping[str, Any] | None
+    approvals: Any
+    notify: Any
+    listener: Callable[[Event], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The bindings of one run, ready for its hosts."""
+
+    find: Find
+    services: Services
+    buckets: Mapping[str, Bucket]
+    listener: Callable[[Event], None] | None
+
+
+def bind(
+    bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
+) -> Bound:
+    """Make bindings ready for runs of *program*; raises AslError for what cannot be bound."""
+    from asl.agents.registry import Registry
+
+    unknown = next((name for name in bindings if name not in Bindings.__annotations__), None)
+    if unknown is not None:
+        from asl.core.diagnostics import did_you_mean
+
+        hint = did_you_mean(unknown, Bindings.__annotations__)
+        raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
+    services = _services(bindings, program, ignore_blocks)
+    services.prices = _prices(bindings.get("prices"))
+    _ask(services, bindings.get("approvals"), bindings.get("notify"))
+    registry = Registry(
+        bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
+    )
+    if services.workflows is not None:
+        services.find = registry.without_mocks().find
+    return Bound(
+        registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
+    )
+
+
+def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
+    """Gather what a run offers to its states; what they may start is compiled as the run's own."""
+    from asl.hosts.services import Services
+    from asl.program import Program
+
+    tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
+    if tokens is not None:
+        from asl.hosts.tokens import TaskTokens
+
+        if not isinstance(tokens, TaskTokens):
+            raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
+    if workflows is None or program is None:
+        return Services(program, tokens)
+    if not isinstance(workflows, Mapping):
+        raise AslError(f"workflows are a mapping from names to documents, not {workflows!r}")
+    return Services(
+        program,
+        tokens,
+        {
+            name: workflow
+            if isinstance(workflow, Program)
+            else compile(workflow, profile=program.profile, ignore_blocks=ignore_blocks)
+            for name, workflow in workflows.items()
+        },
+    )
+
+
+def _prices(prices: Mapping[str, Any] | None) -> dict[str, Decimal]:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return {model: Decimal(str(price)) for model, price in (prices or {}).items()}
+    except InvalidOperation:
+        raise AslError(f"prices are numbers or their texts, by model, not {prices!r}") from None
+
+
+def _ask(services: Services, approvals: Any, notify: Any) -> None:
+    """Let a run ask the caller's function for people, and tell people by another."""
+    for name, function in (("approvals", approvals), ("notify", notify)):
+        if function is not None and not callable(function):
+            raise AslError(f"{name} is a function that takes a request, not {function!r}")
+    services.notify = notify
+    if approvals is not None:
+        from asl.agents.function import function_agent
+
+        services.approvals = function_agent(approvals)
+
+
+def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
+    if not buckets:
+        return {}
+    from asl.buckets import bound
+
+    return bound(buckets)
+
+
+# Other things that every run is given
+
+
+def check_name(name: str | None) -> None:
+    """Raise AslError for what cannot name an execution."""
+    if name is not None and not (isinstance(name, str) and name.isprintable() and name):
+        raise AslError(f"an execution's name is a printable text, not {name!r}")
+
+
+def clock_of(clock: str | Clock) -> Clock:
+    """Return the clock of a name, or the clock itself; raises AslError for anything else."""
+    from asl.hosts.clock import VirtualClock, WallClock
+
+    if clock == "virtual":
+        return VirtualClock()
+    if clock == "wall":
+        return WallClock()
+    if isinstance(clock, str) or not hasattr(clock, "new_event_loop"):
+        raise AslError(f"no clock {clock!r}; there are 'wall', 'virtual' and clock objects")
+    return clock
+
+
+def refuse_running_loop() -> None:
+    """Raise AslError where an event loop is running: a call that blocks would stop it."""
+    import sys
+
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:
+        raise AslError("asl.run blocks, and an event loop is running here: await asl.arun instead")

@@ -1,0 +1,172 @@
+"""The front door for documents: read, check, compile.
+
+What a call needs is loaded by that call: importing this costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from asl.core.errors import AslError, InvalidDocument
+
+if TYPE_CHECKING:
+    import os
+
+    from asl.core.diagnostics import Report
+    from asl.core.document import Document, What
+    from asl.core.profile import Profile
+    from asl.core.values import Json
+    from asl.program import Program
+
+__all__ = [
+    "check",
+    "compile",
+    "document_of",
+    "load",
+    "profile_of",
+    "program_of",
+    "variable_references",
+]
+
+
+def load(
+    what: What,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    resource: str | None = None,
+    variables: Mapping[str, Json] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    imports: Callable[[str], What] | Mapping[str, What] | None = None,
+    parameters: Mapping[str, Json] | None = None,
+) -> Document:
+    """Read a document from a path, text, bytes, dict or open file, with all that it imports.
+
+    A string that begins with `{` or has several lines is text, any other a path. In a template of
+    SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
+    left out where there is only one. `variables` are the values of placeholders (`${Name}`) and of
+    parameters there.
+
+    Files that a document imports, or that a template names, are read below its own folder, or below
+    `root`. `imports` provides everything else by its source: what a URL or an entry of a registry
+    stands for. `parameters` are the values for a document with `Parameters` that runs by itself.
+
+    Raises InvalidDocument (with every fault and its place), DocumentNotFound, and AslError where it
+    is not clear which state machine is meant or a parameter is not declared. What is wrong with an
+    import is found by `check`.
+    """
+    from asl.compose import load as load_document
+
+    return load_document(
+        what,
+        name=name,
+        format=format,
+        resource=resource,
+        variables=variables or {},
+        root=root,
+        imports=imports,
+        parameters=parameters,
+    )
+
+
+def check(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    strict: bool = False,
+    agents: Collection[str] | None = None,
+    resources: Collection[str] | None = None,
+    express: bool = False,
+) -> Report:
+    """Check a document and return everything found, ordered by place; `report.ok` if no error.
+
+    `strict` makes every warning an error. `agents` and `resources` are the names and patterns that
+    are registered; `express` checks for an express execution. What is right but not executed by
+    this version is reported as information (`EXEC-...`).
+    """
+    from asl.checks import check as check_document
+    from asl.checks.aws import unreadable
+
+    chosen = profile_of(profile)
+    try:
+        loaded = document_of(document)
+    except InvalidDocument as refusal:
+        if not chosen.aws:
+            raise
+        raise InvalidDocument(unreadable(refusal.report)) from None
+    return check_document(
+        loaded,
+        chosen,
+        strict=strict,
+        agents=agents,
+        resources=resources,
+        express=express,
+    )
+
+
+def variable_references(document: Document | What) -> dict[str, list[str]]:
+    """Return the variables that each state reads, by its name: AWS's `variableReferences`.
+
+    States that read none are left out; names are sorted and have no dollar. Raises InvalidDocument
+    for what cannot be read; a document with other errors is taken as far as it goes.
+    """
+    from asl.checks.variables import references
+    from asl.checks.workflow import taken_apart
+    from asl.core.profile import DEFAULT
+
+    return references(taken_apart(document_of(document).value, DEFAULT))
+
+
+def compile(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    ignore_blocks: bool = False,
+) -> Program:
+    """Check a document and compile it; raises InvalidDocument, which carries the report.
+
+    A document that uses something which this version does not execute is refused;
+    `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
+    """
+    from asl.checks import check as check_document
+    from asl.compiler import compile_workflow
+    from asl.compose import runnable
+
+    loaded, chosen = runnable(document_of(document)), profile_of(profile)
+    report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
+    report.raise_for_errors()
+    return compile_workflow(loaded.whole, chosen, loaded.name)
+
+
+def document_of(what: Document | What) -> Document:
+    """Return a document as it is, and read anything else."""
+    from asl.core.document import Document
+
+    return what if isinstance(what, Document) else load(what)
+
+
+def program_of(
+    workflow: Program | Document | What, profile: str | Profile | None, ignore_blocks: bool
+) -> Program:
+    """Return a program as it is, and compile anything else."""
+    from asl.program import Program
+
+    if not isinstance(workflow, Program):
+        return compile(
+            workflow, profile="default" if profile is None else profile, ignore_blocks=ignore_blocks
+        )
+    if profile is not None or ignore_blocks:
+        raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
+    return workflow
+
+
+def profile_of(profile: str | Profile) -> Profile:
+    """Return the profile of a name; raises AslError for one that does not exist."""
+    from asl.core.profile import PROFILES, Profile
+
+    if isinstance(profile, Profile):
+        return profile
+    if not isinstance(profile, str) or profile not in PROFILES:
+        raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
+    return PROFILES[profile]

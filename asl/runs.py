@@ -1,0 +1,212 @@
+"""The front door for runs: whole workflows, states alone, and the mocks of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.documents import document_of, profile_of, program_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Coroutine
+
+    from asl.core.document import Document, What
+    from asl.core.profile import Profile
+    from asl.core.values import Json
+    from asl.engine.result import Result
+    from asl.hosts.clock import Clock
+    from asl.hosts.trial import StateResult
+    from asl.program import Program
+
+__all__ = ["arun", "load_mocks", "run", "test_state"]
+
+_NO_INPUT: dict[str, Any] = {}
+"""Never changed: executions share data, they do not edit it."""
+
+
+def run(
+    workflow: Program | Document | What,
+    input: Json = _NO_INPUT,
+    *,
+    profile: str | Profile | None = None,
+    clock: str | Clock = "wall",
+    name: str | None = None,
+    express: bool = False,
+    requestor: str | None = None,
+    ignore_blocks: bool = False,
+    **bindings: Unpack[Bindings],
+) -> Result:
+    """Run a workflow to its end and return what it came to; blocks the caller.
+
+    `bindings` say who answers for the names in the document and what the run may use: `agents`,
+    `resources`, `mocks`, `tokens`, `workflows`, `prices`, `buckets`, `approvals`, `notify`,
+    `listener` (`asl.Bindings`). An absent input is `{}`. `name` names the execution, `express`
+    makes it an express one, `requestor` is who starts it. `clock` is `"wall"`, `"virtual"` or a
+    clock object.
+
+    A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
+    input that is no JSON value (it is copied), and AslError for other misuse.
+    """
+    from asl.hosts.local import drive
+
+    refuse_running_loop()
+    chosen = clock_of(clock)
+    work = _execution(
+        workflow, input, profile, chosen, False, bindings, ignore_blocks,
+        name=name, express=express, requestor=requestor,
+    )  # fmt: skip
+    return drive(work, chosen)
+
+
+async def arun(
+    workflow: Program | Document | What,
+    input: Json = _NO_INPUT,
+    *,
+    profile: str | Profile | None = None,
+    clock: str | Clock = "wall",
+    name: str | None = None,
+    express: bool = False,
+    requestor: str | None = None,
+    ignore_blocks: bool = False,
+    **bindings: Unpack[Bindings],
+) -> Result:
+    """Run a workflow on the running asyncio event loop; see `run`.
+
+    Cancelling the call cancels the execution and all it has started. On a virtual clock the
+    execution gets an event loop of its own, in a thread.
+    """
+    from asl.hosts.clock import WallClock
+
+    chosen = clock_of(clock)
+    in_event_loop = isinstance(chosen, WallClock)
+    work = _execution(
+        workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
+        name=name, express=express, requestor=requestor,
+    )  # fmt: skip
+    if in_event_loop:
+        return await work
+    from asyncio import get_running_loop
+
+    from asl.hosts.local import drive
+    from asl.hosts.threads import run_in_thread
+
+    result: Result = await run_in_thread(get_running_loop(), drive, work, chosen)
+    return result
+
+
+def _execution(
+    workflow: Program | Document | What,
+    data: Json,
+    profile: str | Profile | None,
+    clock: Clock,
+    in_event_loop: bool,
+    bindings: Bindings,
+    ignore_blocks: bool,
+    *,
+    name: str | None,
+    **options: Any,
+) -> Coroutine[Any, Any, Result]:
+    """Return the whole run, not yet begun."""
+    from asl.hosts.run import execute
+
+    program = program_of(workflow, profile, ignore_blocks)
+    check_name(name)
+    bound = bind(bindings, program, ignore_blocks=ignore_blocks)
+    return execute(
+        program,
+        data,
+        bound.find,
+        clock,
+        name=name,
+        foreign=True,
+        buckets=bound.buckets,
+        listener=bound.listener,
+        in_event_loop=in_event_loop,
+        services=bound.services,
+        **options,
+    )
+
+
+def load_mocks(
+    file: str | os.PathLike[str],
+    case: str,
+    *,
+    machine: str | None = None,
+    document: Program | Document | What | None = None,
+) -> dict[str, Any]:
+    """Read a test case of a mock configuration file of Step Functions Local, for `mocks=`.
+
+    `machine` names the state machine where it is neither the only one, nor called like the
+    document, nor the only one with such a case. With `document` the case may only mock Tasks that
+    the document has. What is wrong raises AslError, a line with the place for each fault.
+    """
+    from asl.agents.mock_file import load_mocks as load
+    from asl.program import Program
+
+    if document is None:
+        return dict(load(file, case, machine=machine))
+    if isinstance(document, Program):
+        steps = [step for each in document.machines.values() for step in each.steps.values()]
+        states, name = {step.name: step.type for step in steps}, document.name
+    else:
+        from asl.checks.workflow import taken_apart
+        from asl.core.profile import DEFAULT
+
+        loaded = document_of(document)
+        nodes = taken_apart(loaded.value, DEFAULT).nodes()
+        states, name = {node.name: node.value.get("Type", "") for node in nodes}, loaded.name
+    return dict(load(file, case, machine=machine, states=states, workflow=name))
+
+
+def test_state(
+    definition: Document | What,
+    input: Json = _NO_INPUT,
+    *,
+    state: str | None = None,
+    mock: Mapping[str, Any] | None = None,
+    context: Mapping[str, Json] | None = None,
+    variables: Mapping[str, Json] | None = None,
+    level: str = "INFO",
+    reveal_secrets: bool = False,
+    configuration: Mapping[str, Any] | None = None,
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    profile: str | Profile = "aws",
+    clock: str | Clock = "virtual",
+) -> StateResult:
+    """Run one state alone, as AWS's TestState does; blocks the caller.
+
+    `definition` is a state, or a document in which `state` names one, in a branch or a processor as
+    well. `mock` answers instead of its work: `{"result": value}` or `{"errorOutput": {"error": ...,
+    "cause": ...}}`; a Task without one asks `agents` and `resources`. `context` is the whole
+    context object, `variables` are there before the state. `level` is `INFO`, or `DEBUG` or `TRACE`
+    for what becomes of the data on the way. `configuration` has AWS's names: `retrierRetryCount`,
+    `mapIterationFailureCount`, `errorCausedByState`, `mapItemReaderData`.
+
+    A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
+    for a definition with errors, and AslError for other misuse.
+    """
+    from asl.hosts.trial import tested
+
+    loaded, chosen_profile = document_of(definition), profile_of(profile)
+    chosen = clock_of(clock)
+    refuse_running_loop()
+    return tested(
+        loaded,
+        input,
+        state=state,
+        mock=mock,
+        context=context,
+        variables=variables or {},
+        level=level,
+        reveal_secrets=reveal_secrets,
+        configuration=configuration or {},
+        profile=chosen_profile,
+        find=bind({"agents": agents, "resources": resources}).find,
+        clock=chosen,
+    )
+
+
+test_state.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for one of its own
