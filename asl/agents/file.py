@@ -25,7 +25,7 @@ from asl.core.diagnostics import did_you_mean, escape
 from asl.core.document import Document, read_value
 from asl.core.errors import AslError
 from asl.core.values import Json, type_name
-from asl.engine.agent import Agent
+from asl.engine.agent import Openable
 
 __all__ = ["Bindings", "InvalidAgents", "load_bindings"]
 
@@ -145,7 +145,7 @@ class _Reader:
         except AslError as error:
             raise _Fault(str(error), pointer) from error
 
-    def _process(self, spec: Mapping[str, Json]) -> Agent:
+    def _process(self, spec: Mapping[str, Json]) -> Openable:
         command = spec.get("command")
         if type(command) is not list or not command or not all(type(e) is str for e in command):
             raise _Fault(

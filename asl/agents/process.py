@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import orjson
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.engine.agent import Call
+from asl.engine.agent import Call, Held
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -30,14 +31,10 @@ STDERR_KEPT = 2000
 
 
 class ProcessAgent:
-    """A command that answers calls in lines of JSON; its processes end with the execution."""
+    """A command that answers calls in lines of JSON; its processes end with the execution.
 
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
+    `folder` is where it runs, `environment` holds variables that are set in addition.
+    """
 
     def __init__(
         self,
@@ -49,6 +46,32 @@ class ProcessAgent:
         self.command = list(command)
         self.folder = folder
         self.environment = environment
+        self.runs: WeakSet[_Programs] = WeakSet()
+
+    def opened(self, held: Held) -> _Programs:
+        """Return the agent as one run sees it, with processes of its own."""
+        programs = _Programs(self)
+        self.runs.add(programs)
+        return programs
+
+    @property
+    def alive(self) -> set[_Program]:
+        """The processes there are now, of all runs together."""
+        return {program for run in self.runs for program in run.alive}
+
+
+class _Programs:
+    """The processes of one run."""
+
+    blocking = False
+    needs_loop = True
+    real = True
+    direct = None
+    takes_call = False
+    holds = True
+
+    def __init__(self, agent: ProcessAgent) -> None:
+        self.agent = agent
         self.idle: list[_Program] = []
         self.alive: set[_Program] = set()
 
@@ -78,7 +101,8 @@ class ProcessAgent:
         return result
 
     async def _start(self) -> _Program:
-        program = _Program(self.command, self.folder, self.environment)
+        agent = self.agent
+        program = _Program(agent.command, agent.folder, agent.environment)
         self.alive.add(program)
         try:
             await program.connect()

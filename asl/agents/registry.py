@@ -13,7 +13,7 @@ from asl.agents.function import function_agent, named_function
 from asl.agents.scripted import ScriptedAgent
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError, StateError
-from asl.engine.agent import Agent, Messenger
+from asl.engine.agent import Agent, Held, Messenger, Openable, opened
 from asl.expr.glob import compile_glob
 from asl.states.host import Target
 
@@ -39,9 +39,10 @@ class Registry:
     ) -> None:
         self.find = cache(self._resolved)
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
-        self.agents = _bound(agents)
-        self.mocks = _bound(mocks)
-        self.resources = _bound(resources)
+        held: Held = {}
+        self.agents = _bound(agents, held)
+        self.mocks = _bound(mocks, held)
+        self.resources = _bound(resources, held)
         self.services = services
         patterns = [name for name in self.resources if "*" in name]
         patterns.sort(key=lambda pattern: pattern.count("*") - len(pattern))
@@ -101,20 +102,22 @@ def _advice(target: Target) -> str | None:
     return f"bind a function: resources={{{target.base!r}: ...}}, where * stands for any text"
 
 
-def _bound(bindings: Bindings | None) -> dict[str, Agent]:
+def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
     if not isinstance(bindings or {}, Mapping):
-        raise AslError(f"bindings are a mapping from names to agents, not {bindings!r}")
-    return {name: as_agent(value, name) for name, value in (bindings or {}).items()}
+        raise AslError(
+            f"bindings are a mapping from names to agents, not {type(bindings).__name__}"
+        )
+    return {name: opened(as_agent(value, name), held) for name, value in (bindings or {}).items()}
 
 
-def as_agent(value: Any, name: str) -> Agent:
+def as_agent(value: Any, name: str) -> Agent | Openable:
     """Turn what a user bound to *name* into an agent; raises AslError if it cannot be one."""
     if isinstance(value, str):
         return named_function(value)
     if isinstance(value, Mapping):
         return ScriptedAgent(value)
-    if hasattr(value, "answer") and hasattr(value, "blocking"):
-        agent: Agent = value
+    if hasattr(value, "opened") or (hasattr(value, "answer") and hasattr(value, "blocking")):
+        agent: Agent | Openable = value
         return agent
     if callable(value):
         return function_agent(value)

@@ -17,7 +17,7 @@ from asl.agents.registry import as_agent
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, detached
-from asl.engine.agent import Agent, Call
+from asl.engine.agent import Agent, Call, Held, Openable, opened
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.states.host import Target
@@ -38,9 +38,9 @@ class Recording:
     def __init__(self) -> None:
         self.calls: dict[str, list[_Exchange]] = {}
 
-    def around(self, bindings: Mapping[str, Any]) -> dict[str, Agent]:
+    def around(self, bindings: Mapping[str, Any]) -> dict[str, Openable]:
         """Return the same bindings (of agents, resources or mocks) with every call recorded."""
-        return {name: _Recorded(as_agent(value, name), self) for name, value in bindings.items()}
+        return {name: _Around(as_agent(value, name), self) for name, value in bindings.items()}
 
     def mocks(self) -> dict[str, Json]:
         """Return a script for each Task state that was reached."""
@@ -80,6 +80,18 @@ class _Exchange:
     def answered(self, result: Json, call: Call) -> None:
         if not call.cancelled:
             self.script = {"return": detached(result)}
+
+
+class _Around:
+    """An agent that is to be recorded in a run."""
+
+    def __init__(self, agent: Agent | Openable, recording: Recording) -> None:
+        self.agent = agent
+        self.recording = recording
+
+    def opened(self, held: Held) -> Agent:
+        """Return the agent of one run, recorded."""
+        return _Recorded(opened(self.agent, held), self.recording)
 
 
 class _Recorded:

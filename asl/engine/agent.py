@@ -1,12 +1,12 @@
 """What an agent is to a host, and what it learns about the call it answers (Specification 7)."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json
 from asl.states.host import Frame, Options, Target
 
-__all__ = ["Agent", "Call", "Find", "Messenger", "Tokens"]
+__all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
 
 
 class Tokens(Protocol):
@@ -160,6 +160,27 @@ class Agent(Protocol):
     async def close(self) -> None:
         """Release what the agent holds; called once at the end of the execution."""
         ...
+
+
+Held: TypeAlias = "dict[object, Agent]"
+"""What a run has opened so far."""
+
+
+class Openable(Protocol):
+    """Something that keeps what it holds (processes, connections) apart for each run."""
+
+    def opened(self, held: Held) -> Agent:
+        """Return the agent for one run; what it needs of others is opened in *held*, too."""
+        ...
+
+
+def opened(agent: Agent | Openable, held: Held) -> Agent:
+    """Return an agent as one run sees it: the same wherever the run names it."""
+    if not hasattr(agent, "opened"):
+        return agent
+    if agent not in held:
+        held[agent] = agent.opened(held)
+    return held[agent]
 
 
 class Messenger:

@@ -149,3 +149,34 @@ def test_no_program_outlives_a_run_that_is_cut_short(
     assert not agent.alive
     assert all(each.returncode == -signal.SIGKILL for each in started)
     assert started or turns < 5
+
+
+def test_runs_that_share_an_agent_share_no_process(tmp_path: Path) -> None:
+    """The end of one run ends its own processes only."""
+    agent = program(tmp_path, "echo")
+
+    async def main() -> list[asl.Result]:
+        begun, gate = asyncio.Event(), asyncio.Event()
+        twice = {
+            "StartAt": "One",
+            "States": {
+                "One": {"Type": "Task", "Agent": "A", "ResultPath": "$.one", "Next": "Gate"},
+                "Gate": {"Type": "Task", "Agent": "Gate", "ResultPath": None, "Next": "Two"},
+                "Two": {"Type": "Task", "Agent": "A", "ResultPath": "$.two", "End": True},
+            },
+        }
+
+        async def pass_gate(parameters: object) -> None:
+            begun.set()
+            await gate.wait()
+
+        slow = asyncio.create_task(asl.arun(twice, agents={"A": agent, "Gate": pass_gate}))
+        await begun.wait()
+        short = await asl.arun(for_each(1), [1], agents={"A": agent})
+        gate.set()
+        return [short, await slow]
+
+    short, slow = asyncio.run(main())
+    assert (short.status, slow.status) == ("SUCCEEDED", "SUCCEEDED")
+    assert slow.output["one"]["pid"] == slow.output["two"]["pid"] != short.output[0]["pid"]
+    assert not agent.alive
