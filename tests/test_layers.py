@@ -178,7 +178,7 @@ BUDGETS = {
     ),
     "asl run hello.asl.json": (
         ["-m", "asl", "run", "hello.asl.json"],
-        {"asyncio", "rich", "ruamel", "pydantic", "re2", "dateutil", "asl.expr.jsonata"},
+        {"asyncio", "rich", "ruamel", "pydantic", "re2", "jsonschema", "asl.expr.jsonata"},
     ),
 }
 

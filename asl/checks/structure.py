@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
+from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape, parted
@@ -115,10 +116,20 @@ class _Inliner:
 
 
 @cache
+def _schema(name: str) -> _Schema:
+    return _Inliner().resolve(URN + name)
+
+
+@cache
+def _accepts(name: str) -> Accepts:
+    return accepting(_schema(name))
+
+
+@cache
 def _validator(name: str) -> Any:
     from jsonschema import Draft202012Validator
 
-    return Draft202012Validator(_Inliner().resolve(URN + name))
+    return Draft202012Validator(_schema(name))
 
 
 @cache
@@ -139,6 +150,8 @@ def _state_fields() -> frozenset[str]:
 def _faults(
     name: str, workflow: Workflow, value: Json, pointer: str, unfilled: bool
 ) -> Iterator[Finding]:
+    if _accepts(name)(value):
+        return
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
     for error in errors:
@@ -190,7 +203,7 @@ def _findings(
 
 def _rule(name: str, error: Any) -> str:
     """Return the rule that a failure breaks: the nearest one around the failing keyword."""
-    node: Any = _validator(name).schema
+    node: Any = _schema(name)
     rule = ""
     for step in error.absolute_schema_path:
         if isinstance(node, dict):
