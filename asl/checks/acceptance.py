@@ -171,8 +171,10 @@ def _of_numbers(fits: Callable[[Json, Any], bool]) -> Callable[[Any], Accepts]:
     return lambda bound: lambda value: not _number(value) or fits(value, bound)
 
 
-def _of_size(kind: type, fits: Callable[[int, int], bool]) -> Callable[[int], Accepts]:
-    return lambda bound: lambda value: type(value) is not kind or fits(len(value), bound)
+def _of_size(
+    kind: type[str | list[Json] | dict[str, Json]], fits: Callable[[int, int], bool]
+) -> Callable[[int], Accepts]:
+    return lambda bound: lambda value: not isinstance(value, kind) or fits(len(value), bound)
 
 
 def _unique(wanted: bool) -> Accepts:
