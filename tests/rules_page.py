@@ -71,6 +71,7 @@ GROUPS = {
     "V-MOD": "Modules",
     "V-OVR": "Override",
     "V-CKPG": "Checkpointing",
+    "AGENTS": "Agents files",
     "EXEC": "Not executed by this version",
 }
 

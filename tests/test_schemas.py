@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "schemas"
 CORPUS = ROOT.parent / "shared" / "corpus"
 URN = "urn:asl:schema:"
-RULE = re.compile(r"V-[A-Z]+-\d\d")
+RULE = re.compile(r"(V-[A-Z]+|AGENTS)-\d\d")
 STATE_TYPES = {
     "Task", "Choice", "Map", "Parallel", "Pass", "Wait", "Succeed", "Fail",
     "Approval", "Debate", "Checkpoint", "Include", "Workflow",
@@ -121,10 +121,10 @@ def test_a_reference_and_its_target_share_no_keyword(name: str) -> None:
 
 
 def test_every_schema_is_reached_from_the_root() -> None:
-    """No file is left over: each one takes part in describing a document."""
+    """No file is left over: each one takes part in describing a document or an agents file."""
     by_id = {schema["$id"]: schema for schema in SCHEMAS.values()}
     reached: set[str] = set()
-    waiting = [URN + "asl"]
+    waiting = [URN + "asl", URN + "agents"]
     while waiting:
         urn = waiting.pop()
         if urn not in reached:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from asl.agents.kind import Kind
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call
 
-__all__ = ["FunctionAgent", "function_agent", "named_function"]
+__all__ = ["FUNCTION", "FunctionAgent", "function_agent", "named_function"]
 
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -98,3 +99,6 @@ def _where(error: Exception) -> str:
 
     last = extract_tb(error.__traceback__)[-1]
     return f" ({last.filename}:{last.lineno})"
+
+
+FUNCTION = Kind("agents:Function", lambda spec, home: named_function(spec["function"]))

@@ -9,13 +9,15 @@ A program serves one call at a time and is kept for the next; calls at the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import orjson
 
+from asl.agents.kind import Home, Kind, Spec
+from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Held
@@ -24,10 +26,13 @@ from asl.states.host import Raised
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter, Task, WriteTransport
 
-__all__ = ["ProcessAgent"]
+__all__ = ["PROCESS", "ProcessAgent", "check_folder"]
 
 MAX_LINE = 64 * 1024 * 1024
-STDERR_KEPT = 2000
+STDERR_KEPT = 16_384
+"""Bytes of standard error: more than is shown, so that a secret in it is seen as a whole."""
+SHOWN = 2000
+"""Characters of it that the cause of an error shows."""
 
 
 class ProcessAgent:
@@ -88,6 +93,7 @@ class _Programs:
                 "key": call.idempotency_key,
             },
         }
+        program.hide = call.hide
         try:
             result = await program.ask(request, call)
         except Raised:
@@ -134,6 +140,7 @@ class _Program:
     requests: StreamWriter
     answers: StreamReader
     listening: Task[None]
+    hide: Callable[[str], str] = str
 
     def __init__(
         self, command: list[str], folder: str | None, environment: Mapping[str, str] | None
@@ -220,7 +227,7 @@ class _Program:
                 raise StateError(
                     "States.TaskFailed",
                     "a line with none of return, error, progress, heartbeat: "
-                    + _shown(compact(message).encode()),
+                    + self._shown(compact(message).encode()),
                 )
 
     async def _message(self) -> dict[str, Any]:
@@ -239,15 +246,21 @@ class _Program:
         except orjson.JSONDecodeError:
             message = None
         if type(message) is not dict:
-            raise StateError("States.TaskFailed", f"a line that is no JSON object: {_shown(line)}")
+            raise StateError(
+                "States.TaskFailed", f"a line that is no JSON object: {self._shown(line)}"
+            )
         return message
 
     async def _died(self) -> StateError:
         await self.listening
         self.end()
         text = f"the process ended with exit code {self.process.returncode} before it answered"
-        tail = self.said.decode(errors="replace").strip()
+        tail = self.hide(self.said.decode(errors="replace"))[-SHOWN:].strip()
         return StateError("States.TaskFailed", f"{text}: {tail}" if tail else text)
+
+    def _shown(self, line: bytes) -> str:
+        text = self.hide(line[:STDERR_KEPT].decode(errors="replace"))
+        return repr(text[:200].rstrip("\n"))
 
     def kill(self) -> None:
         """Kill the process, unless it has ended by itself, and all of its group."""
@@ -274,5 +287,16 @@ def _text(value: Json) -> str | None:
     return value if value is None or type(value) is str else compact(value)
 
 
-def _shown(line: bytes) -> str:
-    return repr(line[:200].decode(errors="replace").rstrip("\n"))
+def check_folder(spec: Spec, home: Home) -> Iterator[Finding]:
+    """Yield what is wrong with the folder of a program."""
+    folder = spec.get("folder", ".")
+    if not (home.folder / folder).is_dir():
+        yield Finding("AGENTS-04", f"'folder' is no folder: {folder!r}", "/folder")
+
+
+def _build(spec: Spec, home: Home) -> ProcessAgent:
+    folder = home.folder / spec.get("folder", ".")
+    return ProcessAgent(spec["command"], folder=str(folder), environment=spec.get("environment"))
+
+
+PROCESS = Kind("agents:Process", _build, check_folder, secrets=("environment",))

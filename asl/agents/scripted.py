@@ -13,17 +13,19 @@ answer) and `heartbeat` (seconds between signs of life during the delay):
 | `table` | the script `then` of the first row whose pattern `when` matches the request |
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from asl.core.diagnostics import did_you_mean
+from asl.agents.kind import Home, Kind, Spec
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError
 from asl.core.patterns import matches
 from asl.core.values import Json, is_number
 from asl.engine.agent import Call
 from asl.states.host import Raised
 
-__all__ = ["SCRIPT_KEYS", "ScriptedAgent", "check_script"]
+__all__ = ["SCRIPT", "SCRIPTS", "ScriptedAgent", "check_script"]
 
 FOREVER = 99_999_999.0
 """Seconds after which a call that never answers times out, as a task without a timeout does."""
@@ -140,7 +142,9 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
         "table": _table,
     }
 )
-SCRIPT_KEYS = (*_KINDS, "delay", "heartbeat")
+SCRIPTS = tuple(_KINDS)
+"""The keys of which a script has exactly one."""
+SCRIPT_KEYS = (*SCRIPTS, "delay", "heartbeat")
 
 
 def _is_error(value: Json) -> bool:
@@ -182,3 +186,20 @@ def check_script(script: Json, place: str = "script") -> None:
             if type(row) is not dict or "then" not in row or not row.keys() <= {"when", "then"}:
                 raise AslError(f"{here}: a row has 'then' and maybe 'when'")
             check_script(row["then"], f"{here}.then")
+
+
+_FAULT = re.compile(r"script((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+    try:
+        check_script(spec)
+    except AslError as error:
+        found = _FAULT.fullmatch(str(error))
+        assert found is not None
+        pointer = "".join(f"/{key or index}" for key, index in _STEP.findall(found[1]))
+        yield Finding("AGENTS-03", found[2], pointer)
+
+
+SCRIPT = Kind("agents:Script", lambda spec, home: spec, _check)

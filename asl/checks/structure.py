@@ -1,7 +1,8 @@
 """The shape of a document: every object against its JSON Schema (`schemas/README.md`).
 
-The document and each state are validated one at a time, so a fault is reported once. Which rule a
-failure breaks is read off the annotations of the schemas.
+The document and each state are validated one at a time, so a fault is reported once; so are an
+agents file and each agent in it. Which rule a failure breaks is read off the annotations of the
+schemas.
 """
 
 import json
@@ -10,14 +11,14 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from asl.checks.acceptance import Accepts, accepting
-from asl.checks.workflow import Workflow
+from asl.checks.workflow import Suggestions, Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
 
-__all__ = ["known_fields", "structure"]
+__all__ = ["known_fields", "shape", "structure"]
 
 URN = "urn:asl:schema:"
 _Schema: TypeAlias = Mapping[str, Any]
@@ -25,14 +26,15 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 def structure(workflow: Workflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
-    yield from _faults("asl", workflow, workflow.value, "", workflow.unfilled)
+    near = workflow.suggestions
+    yield from shape("asl", workflow.value, "", near, workflow.unfilled)
     for scope in workflow.scopes:
         if scope.included:
-            yield from _faults("asl", workflow, scope.value, scope.pointer, scope.unfilled)
+            yield from shape("asl", scope.value, scope.pointer, near, scope.unfilled)
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
-            yield from _faults(f"states:{kind}", workflow, node.value, node.pointer, node.unfilled)
+            yield from shape(f"states:{kind}", node.value, node.pointer, near, node.unfilled)
         elif not node.open(kind):
             yield _unknown_type(workflow, node.value, node.pointer)
 
@@ -66,8 +68,9 @@ def _files() -> Mapping[str, _Schema]:
     import orjson
 
     schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
-    # States are validated one at a time, so the schema of their parent accepts any.
-    return {**{schema["$id"]: schema for schema in schemas}, f"{URN}State": {}}
+    # States and agents are validated one at a time, so the schema of their parent accepts any.
+    singles: dict[str, _Schema] = {f"{URN}{name}": {} for name in ("State", "agents:Agent")}
+    return {**{schema["$id"]: schema for schema in schemas}, **singles}
 
 
 def _written(reference: str) -> _Schema:
@@ -147,16 +150,20 @@ def _state_fields() -> frozenset[str]:
 # From failures to findings
 
 
-def _faults(
-    name: str, workflow: Workflow, value: Json, pointer: str, unfilled: bool
+def shape(
+    name: str, value: Json, pointer: str, suggestions: Suggestions, unfilled: bool = False
 ) -> Iterator[Finding]:
+    """Yield what the schema of this name has against a value.
+
+    *pointer* is where the value stands. In an *unfilled* one placeholders may stand for anything.
+    """
     if _accepts(name)(value):
         return
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
     for error in errors:
         if not (unfilled and type(error.instance) is str and "{{" in error.instance):
-            yield from _findings(name, workflow, error, pointer, missing)
+            yield from _findings(name, suggestions, error, pointer, missing)
 
 
 _Missing: TypeAlias = Mapping[tuple[str | int, ...], set[str]]
@@ -173,13 +180,13 @@ def _missing(errors: list[Any]) -> _Missing:
 
 
 def _findings(
-    name: str, workflow: Workflow, error: Any, base: str, missing: _Missing
+    name: str, suggestions: Suggestions, error: Any, base: str, missing: _Missing
 ) -> Iterator[Finding]:
     steps = tuple(error.absolute_path)
     pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
     rule = _rule(name, error)
     if error.validator == "additionalProperties":
-        yield from _unknown_fields(name, workflow, error, steps, pointer)
+        yield from _unknown_fields(name, suggestions, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
         wording = Wording(aws.required(missing[steps]))
@@ -191,12 +198,12 @@ def _findings(
         message = f"the name {_shown(error.instance)} {_complaint(error)}"
         yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
     else:
-        subject, complaint = _subject(steps, base), _complaint(error)
+        subject, complaint = _subject(steps, _whole(name, base)), _complaint(error)
         separator = ": " if complaint.startswith("a ") else " "
         hint = None
         if error.validator == "enum" and type(error.instance) is str:
             values = [value for value in error.validator_value if type(value) is str]
-            hint = workflow.suggestions.near(error.instance, values)
+            hint = suggestions.near(error.instance, values)
         message = f"{subject}{separator}{complaint}"
         yield Finding(rule, message, pointer, hint, aws=_worded(error, pointer))
 
@@ -213,7 +220,7 @@ def _rule(name: str, error: Any) -> str:
 
 
 def _unknown_fields(
-    name: str, workflow: Workflow, error: Any, steps: tuple[str | int, ...], pointer: str
+    name: str, suggestions: Suggestions, error: Any, steps: tuple[str | int, ...], pointer: str
 ) -> Iterator[Finding]:
     schema: _Schema = error.schema
     known = schema["properties"]
@@ -231,7 +238,7 @@ def _unknown_fields(
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
-            near = workflow.suggestions.near(field, known)
+            near = suggestions.near(field, known)
             yield Finding(code, message, place, near, at_key=True, aws=wording)
 
 
@@ -254,14 +261,19 @@ def _misplaced(field: str, name: str) -> str:
 # Words
 
 
-def _subject(steps: tuple[str | int, ...], base: str) -> str:
+def _whole(name: str, base: str) -> str:
+    if name.startswith("agents"):
+        return "the agent" if base else "an agents file"
+    return "the state" if base else "the document"
+
+
+def _subject(steps: tuple[str | int, ...], whole: str) -> str:
     """Name the faulty value as a reader would: `'End'`, `item 2 of 'Branches'`."""
     words: list[str] = []
     for step in reversed(steps):
         if type(step) is str:
             return " of ".join([*words, repr(step)])
         words.append(f"item {int(step) + 1}")
-    whole = "the state" if base else "the document"
     return " of ".join([*words, whole])
 
 

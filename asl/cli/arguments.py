@@ -226,7 +226,7 @@ def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] |
     from asl.agents.file import load_bindings
 
     with _faults_are_usage():
-        each = [load_bindings(file, import_functions=False) for file in files]
+        each = [load_bindings(file, build=False) for file in files]
     if not each:
         return None, None
     return (
@@ -250,4 +250,4 @@ def _faults_are_usage() -> Iterator[None]:
         from asl.core.render import render_text
 
         text = render_text(refusal.report, color=colour(sys.stderr))
-        raise AslError(f"this cannot be read\n{text}") from None
+        raise AslError(f"this cannot be used\n{text}") from None

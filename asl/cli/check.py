@@ -51,7 +51,8 @@ def command(
     """Say what is wrong with documents, and where.
 
     DOC is a JSON or YAML file, or - for standard input; of a template, every state machine is
-    checked unless --resource names one. Exits with 3 if a document has errors.
+    checked unless --resource names one. It may also be an agents file. Exits with 3 if a document
+    has errors.
     """
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
@@ -85,6 +86,7 @@ def _reports(
     resources: frozenset[str] | None,
     settings: Mapping[str, bool],
 ) -> Iterator[Report]:
+    from asl.agents.file import check_agents, is_agents_file
     from asl.checks import check
     from asl.checks.aws import unreadable
 
@@ -95,6 +97,8 @@ def _reports(
     for each in documents:
         if isinstance(each, InvalidDocument):
             yield unreadable(each.report) if profile.aws else each.report
+        elif is_agents_file(each):
+            yield check_agents(each, strict=settings["strict"])
         else:
             yield check(each, profile, agents=agents, resources=resources, **settings)
 

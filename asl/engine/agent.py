@@ -41,6 +41,7 @@ class Call:
         "at",
         "cancelled",
         "deadline",
+        "hide",
         "progress",
         "target",
     )
@@ -59,6 +60,8 @@ class Call:
         """Becomes True when nobody waits for the answer any more: stop working."""
         self.progress: tuple[float, str] | None = None
         """What was last reported: percentage and message."""
+        self.hide: Callable[[str], str] = str
+        """Takes out of a text what nobody may see."""
 
     @property
     def state_name(self) -> str:
@@ -112,7 +115,7 @@ class Call:
 
     def report_progress(self, percent: float, message: str = "") -> None:
         """Report how far the work is, 0 to 100; counts as a sign of life."""
-        self.progress = (percent, message)
+        self.progress = (percent, self.hide(message))
         self.heartbeat()
 
     async def sleep(self, seconds: float) -> None:

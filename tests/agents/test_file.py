@@ -60,9 +60,11 @@ def test_a_file_without_sections_binds_agents(tmp_path: Path) -> None:
 
 
 def test_functions_are_not_imported_where_names_suffice(tmp_path: Path) -> None:
-    """A check needs names only; no code of the user runs."""
-    file = written(tmp_path, "A: nowhere_at_all:f")
-    assert load_bindings(file, import_functions=False).agents == {"A": "nowhere_at_all:f"}
+    """A check needs names only; no code of the user runs, no secret is looked up."""
+    text = "A: nowhere_at_all:f\nB: {command: [x], environment: {K: '${env:NOT_THERE}'}}"
+    bound = load_bindings(written(tmp_path, text), build=False)
+    assert bound.agents["A"] == "nowhere_at_all:f"
+    assert bound.agents["B"]["environment"] == {"K": "${env:NOT_THERE}"}
 
 
 def test_the_folder_of_a_program_is_relative_to_the_file(tmp_path: Path) -> None:
@@ -87,23 +89,35 @@ def test_bindings_join_and_the_last_wins() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("- A", "agents.yaml:1:1: an agents file is an object, not array"),
-        ("A: 1", "agents.yaml:1:4: A: an agent is 'module:function', or an object"),
-        ("A: nocolon", "agents.yaml:1:4: A: a function is written 'module:function'"),
-        ("A: {function: 3}", "agents.yaml:1:15: A: a function is written"),
-        ("A: nowhere_at_all:f", "agents.yaml:1:4: A: cannot import 'nowhere_at_all:f'"),
-        ("A: {retrun: 1}", "agents.yaml:1:5: A: unknown key 'retrun' (did you mean 'return'?)"),
-        ("A: {}", "agents.yaml:1:4: A: exactly one of return"),
-        ("A: {return: 1, function: a:b}", "agents.yaml:1:5: A: 'return' does not go with"),
-        ("A: {command: ls}", "agents.yaml:1:14: A: 'command' is a list"),
-        ("A: {folder: x}", "agents.yaml:1:4: A: 'command' is a list"),
-        ("A: {command: [ls], folder: nope}", "agents.yaml:1:28: A: 'folder' is no folder: 'nope'"),
-        ("A: {command: [ls], environment: {N: 1}}", "agents.yaml:1:33: A: 'environment' holds"),
-        ("A: {sequence: [{return: 1}, {delay: 1}]}", "agents.yaml:1:29: A: exactly one of"),
-        ("A:\n  return: 1\n  delay: soon", "agents.yaml:3:10: A: a number of seconds above 0"),
-        ("agents: [A]", "agents.yaml:1:9: names with their agents, not array"),
-        ("agents: {}\nmock: {}", "agents.yaml:2:1: unknown key 'mock' (did you mean 'mocks'?)"),
-        ("agnets:\n  A: a:b", "agents.yaml:2:3: agnets: unknown key 'A'"),
+        ("- A", "agents.yaml:1:1: error AGENTS-01: an agents file must be an object, not an array"),
+        ("A: 1", "agents.yaml:1:4: error AGENTS-03: an agent is 'module:function' or an object"),
+        ("A: nocolon", "agents.yaml:1:4: error AGENTS-01: 'function' must be 'module:function'"),
+        (
+            "A: {function: 3}",
+            "1:15: error AGENTS-01: 'function' must be 'module:function'",
+        ),
+        ("A: {retrun: 1}", "agents.yaml:1:5: error AGENTS-02: there is no field 'retrun' here"),
+        ("A: {retrun: 1}", "(did you mean 'return'?)"),
+        ("A: {}", "agents.yaml:1:4: error AGENTS-03: nothing says what kind of agent this is"),
+        ("A: {delay: 3}", "agents.yaml:1:4: error AGENTS-03: nothing says what kind"),
+        ("A: {return: 1, function: a:b}", "AGENTS-03: 'function' and 'return' exclude each other"),
+        ("A: {return: 1, folder: x}", "agents.yaml:1:16: error AGENTS-02: there is no field"),
+        ("A: {return: 1, echo: true}", "agents.yaml:1:4: error AGENTS-03: exactly one of return"),
+        ("A: {command: ls}", "agents.yaml:1:14: error AGENTS-01: 'command' must be an array"),
+        ("A: {command: []}", "agents.yaml:1:14: error AGENTS-01: 'command' must not be empty"),
+        (
+            "A: {command: [ls], folder: nope}",
+            "1:28: error AGENTS-04: 'folder' is no folder",
+        ),
+        ("A: {command: [ls], environment: {N: 1}}", "1:37: error AGENTS-01: 'N' must be a string"),
+        ("A: {sequence: [{return: 1}, {delay: 1}]}", "1:29: error AGENTS-03: exactly one of"),
+        ("A: {raise: Busy}", "agents.yaml:1:12: error AGENTS-01: 'raise' must be an object"),
+        ("A: {raise: {error: Busy}}", "1:13: error AGENTS-02: there is no field 'error' here"),
+        ("A:\n  return: 1\n  delay: soon", "3:10: error AGENTS-01: 'delay' must be a number"),
+        ("agents: [A]", "agents.yaml:1:9: error AGENTS-01: 'agents' must be an object"),
+        ("agents: {}\nmock: {}", "agents.yaml:2:1: error AGENTS-02: there is no field 'mock' here"),
+        ("agents: {}\nmock: {}", "(did you mean 'mocks'?)"),
+        ("agnets:\n  A: a:b", "agents.yaml:2:3: error AGENTS-03: nothing says what kind"),
         ("agnets:\n  A: a:b", "(did you mean 'agents'?)"),
     ],
 )
@@ -136,7 +150,7 @@ def test_a_module_that_fails_is_no_crash(
     (tmp_path / f"{name}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     found = faults(tmp_path, f"A: {name}:f")
-    assert found.startswith("agents.yaml:1:4: A: ")
+    assert found.startswith("agents.yaml:1:4: error AGENTS-04: ")
     assert cause in found
 
 
@@ -152,7 +166,9 @@ def test_the_example_in_the_module_is_right(tmp_path: Path) -> None:
     """What the documentation shows can be read."""
     import asl.agents.file as module
 
-    text = "\n".join(line[4:] for line in (module.__doc__ or "").splitlines()[2:-2])
-    bound: Any = load_bindings(written(tmp_path, text), import_functions=False)
+    text = "\n".join(
+        line[4:] for line in (module.__doc__ or "").splitlines() if line.startswith("    ")
+    )
+    bound: Any = load_bindings(written(tmp_path, text), build=False)
     assert set(bound.agents) == {"Reviewer", "Translator", "Critic"}
     assert set(bound.mocks) == {"AskTheBoss"}

@@ -143,3 +143,35 @@ def test_the_answer_of_aws_can_be_had(asl: Asl, folder: Path) -> None:
     done = asl("check", "broken.json", "--profile", "aws", "--format", "aws")
     assert json.loads(done.stdout)["diagnostics"][0]["code"] == "INVALID_JSON_DESCRIPTION"
     assert asl("check", "empty.json", "--format", "aws").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("agents.yaml", "A: {return: 1}", 0),
+        ("my.agents.json", '{"A": {"retrun": 1}}', 3),
+        ("who.yaml", "agents: {A: {retrun: 1}}", 3),
+        ("who.yaml", "agents: {A: 'nowhere_at_all:f'}", 0),
+        ("agents.yaml", "A: {command: [x], environment: {K: '${env:NOT_THERE}'}}", 0),
+        ("agents.yaml", "A: {command: [x], environment: {K: '${KEY}'}}", 0),
+        ("agents.yaml", "StartAt: A\nStates: {A: {Type: Pass, End: true}}", 0),
+    ],
+)
+def test_an_agents_file_is_checked_like_a_document(
+    name: str, text: str, code: int, asl: Asl, folder: Path
+) -> None:
+    """By its name or its sections; nothing is imported, no secret is looked up."""
+    (folder / name).write_text(text)
+    done = asl("check", name)
+    assert done.exit_code == code
+    if code:
+        assert "error AGENTS-02: there is no field 'retrun' here" in done.stdout
+
+
+def test_a_warning_in_an_agents_file_counts_with_strict(asl: Asl, folder: Path) -> None:
+    """What only looks like a secret is a warning."""
+    (folder / "a.agents.yaml").write_text("A: {command: [x], environment: {K: '<${KEY}>'}}")
+    done = asl("check", "a.agents.yaml", "--strict")
+    assert done.exit_code == 3
+    assert "a.agents.yaml:1:36: error AGENTS-07: '${KEY}' is not filled in" in done.stdout
+    assert "hint: write ${env:KEY}" in done.stdout

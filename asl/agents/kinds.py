@@ -1,0 +1,19 @@
+"""The table of the kinds of agents, by the key of an agents file that says which one it is."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from asl.agents.function import FUNCTION
+from asl.agents.kind import Kind
+from asl.agents.process import PROCESS
+from asl.agents.scripted import SCRIPT, SCRIPTS
+
+__all__ = ["KINDS"]
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "function": FUNCTION,
+        "command": PROCESS,
+        **dict.fromkeys(SCRIPTS, SCRIPT),
+    }
+)

@@ -1,0 +1,164 @@
+"""Secrets of agents files: looked up when they are loaded, seen by nobody else."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+from asl.agents.file import InvalidAgents, load_bindings
+from asl.agents.secrets import HIDDEN, MAX_SECRET, hiding
+
+from .workflows import caught, task
+
+SECRET = 'tok-"ö\\7'
+TELLTALE = """
+import json, os, sys
+for line in sys.stdin:
+    parameters = json.loads(line)["parameters"]
+    secret = os.environ["KEY"]
+    mode = parameters["mode"]
+    if mode == "returns":
+        print(json.dumps({"return": {"a": ["Bearer " + secret], secret: 1}}), flush=True)
+    elif mode == "raises":
+        print(json.dumps({"error": "Denied." + secret, "cause": "bad key " + secret}), flush=True)
+    elif mode == "garbage":
+        print("no JSON " + "x" * parameters["before"] + secret, flush=True)
+    elif mode == "nonsense":
+        print(json.dumps({"x": secret}), flush=True)
+    elif mode == "reports":
+        print(json.dumps({"progress": 10, "message": "with " + secret}), flush=True)
+        print(json.dumps({"return": 1}), flush=True)
+    elif mode == "dies":
+        sys.stderr.write("x" * parameters["before"] + secret + "y" * parameters["after"])
+        sys.exit(1)
+"""
+
+
+def telltale(folder: Path, reference: str) -> Any:
+    """Return the bindings of a program that tells everybody what is in its variable KEY."""
+    (folder / "telltale.py").write_text(TELLTALE)
+    command = [sys.executable, "telltale.py"]
+    spec = {"A": {"command": command, "environment": {"KEY": reference}}}
+    (folder / "agents.json").write_text(json.dumps(spec))
+    return load_bindings(folder / "agents.json")
+
+
+@pytest.fixture(params=["env", "file"])
+def bound(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A program with a secret, from either source."""
+    if request.param == "env":
+        monkeypatch.setenv("THE_KEY", SECRET)
+        return telltale(tmp_path, "${env:THE_KEY}")
+    (tmp_path / "key.txt").write_text(f"{SECRET}\n", encoding="utf-8")
+    return telltale(tmp_path, "${file:key.txt}")
+
+
+MODES: list[dict[str, Any]] = [
+    {"mode": "returns"},
+    {"mode": "raises"},
+    {"mode": "nonsense"},
+    {"mode": "reports"},
+    *({"mode": "garbage", "before": before} for before in (0, 185, 190, 195)),
+    *({"mode": "dies", "before": 3000, "after": after} for after in (0, 1990, 1996, 2000, 16_380)),
+]
+
+
+@pytest.mark.parametrize("parameters", MODES, ids=str)
+def test_what_an_agent_tells_has_no_secret_in_it(parameters: dict[str, Any], bound: Any) -> None:
+    """Results, error names, causes, events: nothing holds the secret, or a part of it at a cut."""
+    events: list[asl.Event] = []
+    result = asl.run(caught("States.ALL"), parameters, agents=bound.agents, listener=events.append)
+    told = repr([result.output, result.error, result.cause, *(each.to_json() for each in events)])
+    for text in (SECRET, "tok-", json.dumps(SECRET)[1:-1], repr(SECRET)[1:-1]):
+        assert text not in told
+    if parameters["mode"] == "returns":
+        assert result.output == {"a": [f"Bearer {HIDDEN}"], HIDDEN: 1}
+    if parameters["mode"] == "raises":
+        assert result.output == {"Error": f"Denied.{HIDDEN}", "Cause": f"bad key {HIDDEN}"}
+
+
+def test_reprs_show_no_secret(bound: Any) -> None:
+    """Neither the bindings nor their agents show what they know."""
+    assert "tok-" not in repr(bound) + repr(bound.agents["A"]) + str(bound.agents["A"])
+
+
+def test_a_program_gets_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text around a placeholder stays, and several may stand in one."""
+    monkeypatch.setenv("ONE", "eins")
+    (tmp_path / "two").write_text("zwei")
+    code = "import json, os; input(); print(json.dumps({'return': len(os.environ['KEY'])}))"
+    spec = {
+        "A": {
+            "command": [sys.executable, "-c", code],
+            "environment": {"KEY": "<${env:ONE}|${file:two}|${OTHER}>"},
+        }
+    }
+    (tmp_path / "agents.json").write_text(json.dumps(spec))
+    agents = load_bindings(tmp_path / "agents.json").agents
+    assert asl.run(task(), agents=agents).output == len("<eins|zwei|${OTHER}>")
+
+
+def faults(folder: Path, text: str) -> str:
+    (folder / "agents.yaml").write_text(text)
+    with pytest.raises(InvalidAgents) as refusal:
+        load_bindings(folder / "agents.yaml")
+    return str(refusal.value).replace(f"{folder}/", "")
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("${env:NOT_THERE}", "the environment has no variable 'NOT_THERE'"),
+        ("${env:EMPTY}", "the variable 'EMPTY' is empty"),
+        ("${env:HUGE}", f"the variable 'HUGE' holds more than {MAX_SECRET} characters"),
+        ("${file:nope.txt}", "the file 'nope.txt' cannot be read: no such file or directory"),
+        ("${file:.}", "cannot be read: is a directory"),
+        ("${file:blank}", "is empty"),
+        ("${file:latin}", "the file 'latin' is not UTF-8"),
+    ],
+)
+def test_a_secret_that_is_not_there_is_a_fault_at_its_place(
+    reference: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file cannot be used; the message names the source and never what it holds."""
+    monkeypatch.setenv("EMPTY", "")
+    monkeypatch.setenv("HUGE", "h" * (MAX_SECRET + 1))
+    (tmp_path / "blank").write_text("\n")
+    (tmp_path / "latin").write_bytes(b"\xff")
+    text = f"A:\n  command: [x]\n  environment: {{K: '{reference}'}}"
+    said = faults(tmp_path, text)
+    assert said.startswith("agents.yaml:3:20: error AGENTS-06: ")
+    assert found in said
+    assert "hhh" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A: {command: ['${env:K}']}", "1:15: error AGENTS-05: '${env:K}' would be shown"),
+        ("A: {command: ['${env:K}']}", "(a secret may stand in 'environment')"),
+        ("A: {return: {x: ['${file:k}']}}", "1:18: error AGENTS-05: '${file:k}' would be shown"),
+        ("A: {return: '${env:K}'}", "(this kind of agent takes no secret)"),
+    ],
+)
+def test_a_secret_must_not_stand_where_it_is_shown(text: str, found: str, tmp_path: Path) -> None:
+    """Command lines are seen by everybody on the machine, scripts by everybody with the history."""
+    assert found in faults(tmp_path, text)
+
+
+SECRETS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=3)
+
+
+@given(SECRETS, st.text(), st.text())
+def test_no_form_of_a_secret_is_left(secrets: list[str], before: str, after: str) -> None:
+    """A text around any quoted form of a secret comes out without it."""
+    hide = hiding(secrets)
+    for secret in secrets:
+        for form in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]):
+            hidden = hide(before + form + after)
+            assert form not in hidden or "*" in form
