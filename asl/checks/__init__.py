@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from asl.checks import (
+    approvals,
     aws,
     execution,
     expressions,
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     names.check,
     transitions.check,
     _types,
+    approvals.check,
     handlers.check,
     languages.check,
     expressions.check,

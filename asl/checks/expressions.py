@@ -21,7 +21,7 @@ from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states.base import Node
 
-__all__ = ["Expression", "Kind", "check", "expressions_of", "read"]
+__all__ = ["Expression", "Kind", "check", "expressions_of", "parts", "read"]
 
 
 class Kind(Enum):
@@ -179,7 +179,7 @@ def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
     for field, value in rule.items():
         place = f"{pointer}/{escape(field)}"
         if field in COMBINATORS:
-            for step, part in _parts(value):
+            for step, part in parts(value):
                 yield from _conditions(part, place + step)
         elif type(value) is not str:
             continue
@@ -191,7 +191,8 @@ def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
             yield Expression(place, value, Kind.REFERENCE, "V-CHOICE-04")
 
 
-def _parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
+def parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield the rules in `And`, `Or` or `Not`, each with the step to it."""
     if type(value) is dict:
         yield "", value
     elif type(value) is list:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, is_integer, is_number, type_name
 from asl.expr.frame import Evaluate, Frame, assigned
@@ -12,7 +11,8 @@ from asl.expr.references import compile_result_path, place
 from asl.expr.rules import Predicate
 from asl.expr.times import parse_duration
 from asl.program import Finish, Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.approval_rules import check_approval
+from asl.states.base import Compiler, StateType
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
 
@@ -335,11 +335,6 @@ def _lenient(holds: Predicate) -> Predicate:
             return False
 
     return lenient
-
-
-def check_approval(node: Node) -> Iterator[Finding]:
-    """Nothing beyond the schema and the checks of transitions."""
-    return iter(())
 
 
 APPROVAL = StateType("Approval", compile_approval, check_approval)

@@ -402,6 +402,106 @@ MAPS: list[Case] = [
      mapping(ResultWriter={"Resource": "arn:x", "Parameters": {"Bucket": "b"}})),
 ]  # fmt: skip
 
+DECIDED = {"Variable": "$.approval", "StringEquals": "approve", "Next": "Z"}
+
+
+def deciding(rule: Json, **fields: Json) -> Json:
+    """An Approval with one rule."""
+    return asking(Choices=[{**rule, "Next": "Z"}], **fields)
+
+
+def asking(**fields: Json) -> Json:
+    return machine(S={"Type": "Approval", "Prompt": "p", "Default": "Z", **fields}, Z=DONE)
+
+
+def routing(variable: str, wanted: str, **fields: Json) -> Json:
+    """An Approval, and a Choice behind it."""
+    rule = {"Variable": variable, "StringEquals": wanted, "Next": "Z"}
+    return machine(
+        S={"Type": "Approval", "Prompt": "p", "Next": "C", **fields},
+        C={"Type": "Choice", "Choices": [rule], "Default": "Z"},
+        Z=DONE,
+    )
+
+
+def levels(*times: str) -> Json:
+    return asking(Escalation={"Levels": [{"After": time} for time in times]})
+
+
+R = f"{S}/Choices/0"
+LATER = "/States/C/Choices/0"
+APPROVALS: list[Case] = [
+    ("V-APR-01", without(approval(End=True), "Prompt") | machine(
+        S={"Type": "Approval", "End": True}), S, approval(**{"Prompt.$": "$.p"}) | machine(
+        S={"Type": "Approval", "Prompt.$": "$.p", "End": True})),
+    ("V-APR-01", approval(Prompt=["p"], End=True), f"{S}/Prompt",
+     approval(Prompt={"Title": "p"}, End=True)),
+    ("V-APR-02", asking(Options=[]), f"{S}/Options", asking(Options=["a"])),
+    ("V-APR-02", asking(Options=["a", "a"]), f"{S}/Options", asking(Options=["a", "A"])),
+    ("V-APR-02", asking(Options=["a", 1]), f"{S}/Options/1", asking(Options=["a", "1"])),
+    ("V-APR-03", asking(Timeout="1 day"), f"{S}/Timeout", asking(Timeout="1d")),
+    ("V-APR-03", asking(Escalation={"After": "soon"}), f"{S}/Escalation/After",
+     asking(Escalation={"After": "90"})),
+    ("V-APR-03", asking(Escalation={"After": "1h", "Repeat": {"Every": "x"}}),
+     f"{S}/Escalation/Repeat/Every", asking(Escalation={"After": "1h", "Repeat": {"Every": "1h"}})),
+    ("V-APR-03", asking(Notifications={"Channels": [{"Type": "sms", "OnlyAfter": "x"}]}),
+     f"{S}/Notifications/Channels/0/OnlyAfter",
+     asking(Notifications={"Channels": [{"Type": "sms", "OnlyAfter": "1h"}]})),
+    ("V-APR-04", approval(), S, approval(Choices=[{**RULE, "Next": "Z"}])),
+    ("V-APR-05", machine(S={"Type": "Approval", "Prompt": "p", "Choices": [DECIDED]}, Z=DONE), S,
+     machine(S={"Type": "Approval", "Prompt": "p", "Choices": [DECIDED], "End": True}, Z=DONE)),
+    ("V-APR-06", deciding({"Variable": "$.approval", "StringEquals": "aprove"}),
+     f"{R}/StringEquals", deciding({"Variable": "$.approval", "StringEquals": "approve"})),
+    ("V-APR-06", deciding({"Variable": "$.r.approval", "StringEquals": "ok"}, ResultPath="$.r"),
+     f"{R}/StringEquals",
+     deciding({"Variable": "$.r.approval", "StringEquals": "ok"}, ResultPath="$.r",
+              Options=["ok"])),
+    ("V-APR-06", deciding({"Not": {"Variable": "$.approval", "StringEquals": "no"}}),
+     f"{R}/Not/StringEquals", deciding({"Not": {"Variable": "$.n", "StringEquals": "no"}})),
+    ("V-APR-06", deciding({"Variable": "$.approval", "StringEquals": "timeout"}, Timeout="1h"),
+     f"{R}/StringEquals",
+     routing("$.r.approval", "timeout", ResultPath="$.r", Timeout="1h", OnTimeout="Fail")),
+    ("V-APR-06", routing("$.r.approval", "ok", ResultPath="$.r"), f"{LATER}/StringEquals",
+     routing("$.r.approval", "ok", ResultPath="$.q")),
+    ("V-APR-07", approval(Timeout="1h", End=True), f"{S}/Timeout", asking(Timeout="1h")),
+    ("V-APR-07", approval(**{"Timeout.$": "$.t", "End": True}), f"{S}/Timeout.$",
+     approval(**{"Timeout.$": "$.t", "End": True, "OnTimeout": "Fail"})),
+    ("V-APR-08", asking(Editable={"Fields": ["$.a"]}), f"{S}/Editable",
+     asking(Editable={"Fields": ["$.a"], "ResultPath": "$.e"})),
+    ("V-APR-09", asking(Editable={"Fields": ["$.a[*]"]}), f"{S}/Editable/Fields/0",
+     asking(Editable={"Fields": ["$.a[0]"]})),
+    ("V-APR-09", asking(Editable={"Fields": ["$.b", "a"]}), f"{S}/Editable/Fields/1",
+     asking(Editable={"Fields": ["$.b", "$.a"]})),
+    ("V-APR-10", asking(Policy={"RequiredApprovals": 0}), f"{S}/Policy/RequiredApprovals",
+     asking(Policy={"RequiredApprovals": 1})),
+    ("V-APR-10", asking(RequiredApprovers=1.5), f"{S}/RequiredApprovers",
+     asking(RequiredApprovers=2)),
+    ("V-APR-10", asking(ItemsPath="$.l", BatchMode={"MinApproved": 1.1}),
+     f"{S}/BatchMode/MinApproved", asking(ItemsPath="$.l", BatchMode={"MinApproved": 1})),
+    ("V-APR-11", deciding({"Variable": "$.decision", "StringEquals": "approve"}), f"{R}/Variable",
+     deciding({"Variable": "$.approval", "StringEquals": "approve"})),
+    ("V-APR-11", deciding({"Variable": "$.r.decision", "IsPresent": True}, ResultPath="$.r"),
+     f"{R}/Variable", deciding({"Variable": "$.q.decision", "IsPresent": True}, ResultPath="$.r")),
+    ("V-APR-11", routing("$.r.decision", "approve", ResultPath="$.r"), f"{LATER}/Variable",
+     routing("$.r.approval", "approve", ResultPath="$.r")),
+    ("V-APR-12", asking(Escalation={"After": "1h", "Levels": [{"After": "2h"}]}),
+     f"{S}/Escalation/Levels", asking(Escalation={"Levels": [{"After": "1h"}, {"After": "2h"}]})),
+    ("V-APR-12", levels("2h", "120m"), f"{S}/Escalation/Levels/1/After", levels("2h", "121m")),
+    ("V-APR-13", asking(Timeout="1h", Escalation={"After": "60m"}), f"{S}/Escalation/After",
+     asking(Timeout="1h", Escalation={"After": "59m"})),
+    ("V-APR-13", asking(Timeout="1h", Escalation={"Levels": [{"After": "1m"}, {"After": "2h"}]}),
+     f"{S}/Escalation/Levels/1/After",
+     asking(Timeout="1h", OnTimeout="Escalate",
+            Escalation={"Levels": [{"After": "1m"}, {"After": "119m"}]})),
+    ("V-APR-14", asking(Timeout="1h", OnTimeout="Wait"), f"{S}/OnTimeout",
+     asking(Timeout="1h", OnTimeout="AutoReject")),
+    ("V-APR-14", asking(Timeout="1h", OnTimeout="AutoApprove"), f"{S}/OnTimeout",
+     asking(Timeout="1h", OnTimeout="Fail")),
+    ("V-APR-15", mapping(ItemProcessor=machine(A={"Type": "Approval", "Prompt": "p", "End": True})),
+     f"{S}/ItemProcessor/States/A", approval(End=True)),
+    ("V-APR-15", parallel(machine(A={"Type": "Approval", "Prompt": "p", "End": True})),
+     f"{S}/Branches/0/States/A", parallel(PROCESSOR)),
+]  # fmt: skip
 OTHERS: list[Case] = [
     ("V-PAR-01", parallel(), f"{S}/Branches", parallel(PROCESSOR)),
     ("V-PAR-02", parallel("B"), f"{S}/Branches/0", parallel(PROCESSOR)),
@@ -435,7 +535,7 @@ OTHERS: list[Case] = [
     ("V-FAIL-03", failing(CausePath="States.MathAdd(1, 1)"), f"{S}/CausePath",
      failing(CausePath="States.Format('{}', 1)")),
     ("V-FAIL-04", failing(Error="States.Mine"), f"{S}/Error", failing(Error="Mine")),
-    ("V-APR-04", approval(), S, approval(Choices=[{**RULE, "Next": "Z"}])),
+    *APPROVALS,
     ("V-TPL-05", {**machine(S={"Type": "Pass", "Output": "done"}), "Parameters": {}}, f"{S}/Output",
      {**passing(), "Parameters": {}}),
     ("V-MOD-01", {"Module": True, "Exports": ["Z"], "States": {"S": {"Type": "Pass"}}},
@@ -468,7 +568,7 @@ ELSEWHERE = {
 """Rules of sections 1 to 6.8 that need another kind of test."""
 
 SECTIONS = ("TOP", "ST", "VAR", "TXT", "INTR", "RETRY", "CATCH", "TASK", "CHOICE", "MAP", "PAR",
-            "PASS", "WAIT", "SUC", "FAIL")  # fmt: skip
+            "PASS", "WAIT", "SUC", "FAIL", "APR")  # fmt: skip
 
 
 def found(document: Json) -> set[tuple[str, str]]:

@@ -1,0 +1,160 @@
+"""Approvals among other states: V-APR-06, V-APR-11, V-APR-15 (Specification 6.9).
+
+A rule may ask for a decision in the Approval itself or in a Choice behind it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from asl.checks.expressions import parts
+from asl.checks.workflow import Scope, Workflow, objects, text
+from asl.core.diagnostics import Finding, escape
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.paths import parse_path
+from asl.expr.rules import COMBINATORS
+from asl.states.approval import OPTIONS
+from asl.states.base import Node
+
+__all__ = ["check"]
+
+FORKS = ("Map", "Parallel")
+Keys: TypeAlias = tuple[str | int, ...]
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the rules on decisions, and approvals that pause only a part."""
+    for scope in workflow.scopes:
+        records = list(_records(scope))
+        if not records:
+            continue
+        yield from _forked(scope, records)
+        for node in scope.nodes:
+            seen = [each for each in records if each.seen_by(node)]
+            for index, rule in objects(node.value, "Choices") if seen else ():
+                yield from _rule(workflow, rule, node.at("Choices", index), seen, node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The decision of one Approval, and where rules find it."""
+
+    node: Node
+    at: Keys | None
+    """Where `ResultPath` puts it; None where that is unknown."""
+    options: frozenset[str] | None
+    """What it can be; None where that is known only when the state runs."""
+    alone: bool
+    """Whether no other state of the machine writes there."""
+
+    def seen_by(self, node: Node) -> bool:
+        """Whether the rules of a state may ask for this decision."""
+        if node is self.node:
+            return True
+        return bool(self.at) and self.alone and node.value.get("Type") == "Choice"
+
+    def member(self, keys: Keys) -> Json:
+        """Return the member of the record that a path reads, None for anything else."""
+        places = {(), self.at} if self.at is not None else {()}
+        return keys[-1] if keys and keys[:-1] in places else None
+
+
+def _records(scope: Scope) -> Iterator[_Record]:
+    written = [(node, _keys(text(node.value, "ResultPath"))) for node in scope.nodes]
+    for node, at in written:
+        if node.value.get("Type") == "Approval":
+            others = [keys for other, keys in written if other is not node]
+            yield _Record(node, at, _options(node), at not in others)
+
+
+def _options(node: Node) -> frozenset[str] | None:
+    listed = node.value.get("Options", list(OPTIONS))
+    if type(listed) is not list or any(
+        type(each) is not str or node.open(each) or each.startswith("{%") for each in listed
+    ):
+        return None
+    return frozenset(listed)
+
+
+def _keys(written: str | None) -> Keys | None:
+    """Return the steps of a path into the data, None for any other text."""
+    try:
+        path = None if written is None else parse_path(written)
+    except ExpressionFault:
+        return None
+    return path.keys if path is not None and path.definite and path.root == "$" else None
+
+
+# Rules on decisions
+
+
+def _rule(
+    workflow: Workflow,
+    rule: Mapping[str, Json],
+    pointer: str,
+    records: Collection[_Record],
+    asking: Node,
+) -> Iterator[Finding]:
+    """Judge a rule of the state that is *asking*, and the rules within."""
+    for field in COMBINATORS:
+        for step, part in parts(rule.get(field)):
+            yield from _rule(workflow, part, f"{pointer}/{field}{step}", records, asking)
+    variable = text(rule, "Variable") or ""
+    keys = _keys(variable) or ()
+    for record in records:
+        found = record.member(keys)
+        if found == "decision":
+            near = f"did you mean '{variable.removesuffix('decision')}approval'?"
+            message = "the record of an approval has no 'decision'"
+            yield Finding("V-APR-11", message, f"{pointer}/Variable", near)
+            return
+        if found == "approval" and record.options is not None:
+            later = () if asking is record.node else ("timeout",)
+            yield from _option(workflow, rule, pointer, record.options.union(later))
+            return
+
+
+def _option(
+    workflow: Workflow, rule: Mapping[str, Json], pointer: str, options: Collection[str]
+) -> Iterator[Finding]:
+    for field, wanted in rule.items():
+        if field == "StringEquals" and type(wanted) is str and wanted not in options:
+            hint = workflow.suggestions.near(wanted, options)
+            if hint is None and wanted == "timeout":
+                hint = "a timeout goes to 'Default', whatever the rules say"
+            listed = ", ".join(map(repr, sorted(options)))
+            yield Finding(
+                "V-APR-06",
+                f"{wanted!r} is none of the options",
+                f"{pointer}/{escape(field)}",
+                hint or f"the options are {listed}",
+            )
+
+
+# Approvals in Maps and branches
+
+
+def _forked(scope: Scope, records: Collection[_Record]) -> Iterator[Finding]:
+    holder = _fork_around(scope)
+    if holder is None:
+        return
+    part = "iteration" if holder.value.get("Type") == "Map" else "branch"
+    for record in records:
+        yield Finding(
+            "V-APR-15",
+            f"this pauses one {part} of {holder.name!r}; the others go on, and each may ask",
+            record.node.pointer,
+            f"ask before or after {holder.name!r} where one decision holds for all",
+            at_key=True,
+        )
+
+
+def _fork_around(scope: Scope) -> Node | None:
+    """Return the innermost Map or Parallel around a machine, None where there is none."""
+    while scope.outer is not None:
+        holder = next((each for each in scope.outer.nodes if each.name == scope.holder), None)
+        if holder is not None and holder.value.get("Type") in FORKS:
+            return holder
+        scope = scope.outer
+    return None

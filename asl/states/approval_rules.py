@@ -1,0 +1,149 @@
+"""What is wrong with an Approval and no schema can say: V-APR-*.
+
+Specification 6.9. What needs a look at the states around it is a check of its own
+(`asl.checks.approvals`).
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.paths import parse_path, parse_reference_path
+from asl.expr.times import parse_duration
+from asl.states.base import Node
+from asl.states.choice import check_rules
+
+__all__ = ["check_approval"]
+
+
+def check_approval(node: Node) -> Iterator[Finding]:
+    """Every decision and every timeout leads somewhere; escalations come in time."""
+    yield from check_rules(node)
+    yield from _ways(node)
+    yield from _editable(node)
+    yield from _escalation(node)
+
+
+def _ways(node: Node) -> Iterator[Finding]:
+    state = node.value
+    leads_on = "Next" in state or state.get("End") is True
+    if "Choices" in state and "Default" not in state and not leads_on:
+        yield Finding(
+            "V-APR-05",
+            f"{node.name!r} fails on a decision for which no rule holds",
+            node.pointer,
+            "add 'Default'",
+            at_key=True,
+        )
+    timed = "Timeout" in state or "Timeout.$" in state
+    if timed and not state.keys() & {"OnTimeout", "OnTimeout.$", "Default", "Catch"}:
+        yield Finding(
+            "V-APR-07",
+            f"{node.name!r} fails with 'States.Timeout' when its time is over",
+            node.at("Timeout" if "Timeout" in state else "Timeout.$"),
+            "add 'OnTimeout', 'Default' or 'Catch'",
+            at_key=True,
+        )
+    if state.get("OnTimeout") == "AutoApprove":
+        yield Finding(
+            "V-APR-14",
+            "when nobody answers, this counts as consent",
+            node.at("OnTimeout"),
+            "'AutoReject' or 'Escalate' is safer",
+            severity=Severity.WARNING,
+        )
+
+
+# Editable
+
+
+def _editable(node: Node) -> Iterator[Finding]:
+    editable = node.value.get("Editable")
+    if type(editable) is not dict:
+        return
+    fields = editable.get("Fields")
+    for index, text in enumerate(fields if type(fields) is list else ()):
+        if type(text) is str and not node.open(text):
+            yield from _field(text, node.at("Editable", "Fields", index))
+    target = editable.get("ResultPath")
+    if target is None:
+        yield Finding(
+            "V-APR-08",
+            "without 'ResultPath' the edited values go to $.editedContent",
+            node.at("Editable"),
+            'write "ResultPath": "$.editedContent" if that is meant',
+            at_key=True,
+        )
+    elif type(target) is str and not node.open(target):
+        try:
+            parse_reference_path(target)
+        except ExpressionFault as fault:
+            yield Finding("V-ST-05", fault.message, node.at("Editable", "ResultPath"), fault.hint)
+
+
+def _field(text: str, pointer: str) -> Iterator[Finding]:
+    try:
+        path = parse_path(text)
+    except ExpressionFault as fault:
+        yield Finding("V-APR-09", fault.message, pointer, fault.hint)
+        return
+    if not path.definite:
+        message = f"{text!r} may stand for several values, so none of them can be edited"
+        yield Finding("V-APR-09", message, pointer, "name one value: $.draft.title")
+
+
+# Escalation
+
+
+def _escalation(node: Node) -> Iterator[Finding]:
+    escalation = node.value.get("Escalation")
+    if type(escalation) is not dict:
+        return
+    if "After" in escalation and "Levels" in escalation:
+        yield Finding(
+            "V-APR-12",
+            "'After' and 'Levels' exclude each other",
+            node.at("Escalation", "Levels"),
+            "make 'After' the first level",
+            at_key=True,
+        )
+    end = _end(node.value)
+    steps = list(_steps(node, escalation))
+    for pointer, after in steps:
+        if end is not None and after >= end:
+            message = f"nobody is told any more: the approval is over after {end:g} seconds"
+            yield Finding("V-APR-13", message, pointer, "choose a time before the timeout")
+    levels = [step for step in steps if "/Levels/" in step[0]]
+    for (earlier, before), (pointer, after) in pairwise(levels):
+        if after <= before:
+            message = "each level comes later than the one before it"
+            yield Finding("V-APR-12", message, pointer, related=((earlier, "the level before"),))
+
+
+def _steps(node: Node, escalation: Mapping[str, Json]) -> Iterator[tuple[str, float]]:
+    """Yield `(pointer, seconds)` of the escalations whose time is written."""
+    after = _seconds(escalation.get("After"))
+    if after is not None:
+        yield node.at("Escalation", "After"), after
+    levels = escalation.get("Levels")
+    for index, level in enumerate(levels if type(levels) is list else ()):
+        after = _seconds(level.get("After")) if type(level) is dict else None
+        if after is not None:
+            yield node.at("Escalation", "Levels", index, "After"), after
+
+
+def _end(state: Mapping[str, Json]) -> float | None:
+    """Return the seconds after which nobody is asked any more, None where that is not written."""
+    timeout = _seconds(state.get("Timeout"))
+    if timeout is None or "OnTimeout.$" in state:
+        return None
+    return 2 * timeout if state.get("OnTimeout") == "Escalate" else timeout
+
+
+def _seconds(value: Json) -> float | None:
+    try:
+        return parse_duration(value) if type(value) is str else None
+    except ExpressionFault:
+        return None
