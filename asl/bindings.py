@@ -37,8 +37,10 @@ class Bindings(TypedDict, total=False):
 
     `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
     that returns an option, an answer object, or None for later. Without it an Approval makes the
-    execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request.
-    `listener` gets every event of the history as it happens.
+    execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request, of
+    reminders and escalations: a function `(kind, request, details)`, plain or async, a channel such
+    as `"console"`, `"jsonl:FILE"` or `"apprise:URL"`, or a list of them. `listener` gets every
+    event of the history as it happens.
     """
 
     agents: Mapping[str, Any] | None
@@ -126,11 +128,13 @@ def _prices(prices: Mapping[str, Any] | None) -> dict[str, Decimal]:
 
 def _ask(services: Services, approvals: Any, notify: Any) -> None:
     """Let a run ask the caller's function for people, and tell people by another."""
-    for name, function in (("approvals", approvals), ("notify", notify)):
-        if function is not None and not callable(function):
-            raise AslError(f"{name} is a function that takes a request, not {function!r}")
-    services.notify = notify
+    if notify is not None:
+        from asl.notifiers import bound
+
+        services.notify = bound(notify)
     if approvals is not None:
+        if not callable(approvals):
+            raise AslError(f"approvals is a function that takes a request, not {approvals!r}")
         from asl.agents.function import function_agent
 
         services.approvals = function_agent(approvals)

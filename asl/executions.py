@@ -264,6 +264,13 @@ class Store:
         """Return the open requests of all executions as people see them, the oldest first."""
         return [asked.shown for asked in self.file.requests("status = 'open'")]
 
+    def request(self, request_id: str) -> dict[str, Json]:
+        """Return a request as people see it, also one that is not open any more.
+
+        Raises RequestNotFound.
+        """
+        return self._request(request_id).shown
+
     def answer(
         self,
         request_id: str,

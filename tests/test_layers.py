@@ -27,6 +27,7 @@ LAYERS = {
     "asl.agents": 6,
     "asl.buckets": 6,
     "asl.hosts": 6,
+    "asl.notifiers": 6,
     "asl.stores": 6,
     "asl.documents": 7,
     "asl.bindings": 7,

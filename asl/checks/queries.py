@@ -31,6 +31,20 @@ WITHOUT_RESULT = ("Pass", "Wait", "Choice", "Succeed", "Fail")
 TEMPLATES = ("Arguments", "ItemSelector", "Credentials")
 """The fields in which strings are evaluated at any depth, before there is a result."""
 
+AGENT_TEMPLATES = (
+    "Prompt",
+    "Options",
+    "Timeout",
+    "OnTimeout",
+    "Escalation",
+    "BatchMode",
+    "Notifications",
+    "Policy",
+    "RequiredApprovers",
+    "WorkflowId",
+)
+"""The same of agent-native states."""
+
 AFTERWARDS = ("Output", "Assign")
 
 TYPED = {
@@ -103,7 +117,7 @@ def queries_of(node: Node) -> Iterator[Written]:
     state = node.value
     after = ALWAYS if state.get("Type") in WITHOUT_RESULT else RESULT
     templates = (*TEMPLATES, "Parameters") if state.get("Type") == "Include" else TEMPLATES
-    for field in templates:
+    for field in (*templates, *AGENT_TEMPLATES):
         yield from _strings(state.get(field), node.at(field), ALWAYS)
     for field in AFTERWARDS:
         yield from _strings(state.get(field), node.at(field), after)

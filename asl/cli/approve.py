@@ -7,12 +7,16 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, execution_of, found, opened
+from asl.core.diagnostics import did_you_mean
 from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.executions import Store
 
 __all__ = ["command"]
+
+RESERVED = ("approval", "by", "comment", "edited", "roles", "approved", "rejected", "request_id")
+"""The keys that `--set` may not give."""
 
 
 @click.command("approve")
@@ -22,6 +26,9 @@ __all__ = ["command"]
 @click.option("--option", help="The decision; by default the first option, which approves.")
 @click.option("--comment", help="Why.")
 @click.option("--edit", "edits", metavar="KEY=VALUE", multiple=True, help="Change a value.")
+@click.option("--set", "extras", metavar="KEY=VALUE", multiple=True, help="Add to the record.")
+@click.option("--approved", metavar="INDEX,...", help="Of a batch, the items to approve.")
+@click.option("--rejected", metavar="INDEX,...", help="Of a batch, the items to reject.")
 @click.option("--as", "user", metavar="USER", help="Who decides.")
 @click.option("--role", "roles", multiple=True, help="A role of whoever decides.")
 def command(
@@ -31,6 +38,9 @@ def command(
     option: str | None,
     comment: str | None,
     edits: tuple[str, ...],
+    extras: tuple[str, ...],
+    approved: str | None,
+    rejected: str | None,
     user: str | None,
     roles: tuple[str, ...],
 ) -> Exit:
@@ -39,17 +49,30 @@ def command(
     \b
         asl approve order-17 --as ann --comment "fine by me"
         asl approve order-17 --option reject
+        asl approve batch-3 --approved 0,2,3 --rejected 1
     """
+    items: dict[str, Json] = {
+        key: _indices(f"--{key}", text)
+        for key, text in (("approved", approved), ("rejected", rejected))
+        if text is not None
+    }
+    if items and option is not None:
+        raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
+    more = dict(map(_extra, extras))
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
+        if option is None and not items:
+            option = request["options"][0]
         record = store.answer(
             request["requestId"],
-            request["options"][0] if option is None else option,
+            option,
             by=user,
             comment=comment,
-            edited=dict(map(_edit, edits)) or None,
+            edited=dict(_pair("--edit", text) for text in edits) or None,
             roles=roles,
+            **items,
+            **more,
         )
     if record is None:
         streams.say(f"asl: {name} waits for more approvals", style="yellow")
@@ -63,7 +86,7 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
     """Return the request that is meant, which must be clear."""
     open_ones = [each for each in store.pending() if execution_of(each) == name]
     if request_id is not None:
-        open_ones = [each for each in open_ones if each["requestId"] == request_id]
+        return _named(store, name, request_id, open_ones)
     if len(open_ones) == 1:
         return open_ones[0]
     if not open_ones:
@@ -72,13 +95,46 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
     raise click.UsageError(f"{name} has several open requests; name one by --request:\n{listed}")
 
 
-def _edit(text: str) -> tuple[str, Json]:
+def _named(
+    store: "Store", name: str, request_id: str, open_ones: list[dict[str, Json]]
+) -> dict[str, Json]:
+    """Return a request by its id; one that was answered may be answered so again."""
+    from asl.executions import RequestNotFound
+
+    try:
+        request = store.request(request_id)
+    except RequestNotFound:
+        request = None
+    if request is None or execution_of(request) != name:
+        hint = did_you_mean(request_id, [each["requestId"] for each in open_ones])
+        raise click.UsageError(
+            f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else "")
+        )
+    return request
+
+
+def _indices(option: str, text: str) -> list[Json]:
+    """Return the numbers in `0,2,3`; none in an empty text."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{text!r} is not of the form 0,2,3", param_hint=option)
+    return [int(part) for part in parts]
+
+
+def _extra(text: str) -> tuple[str, Json]:
+    key, value = _pair("--set", text)
+    if key in RESERVED:
+        raise click.BadParameter(f"{key!r} has an option of its own", param_hint="--set")
+    return key, value
+
+
+def _pair(option: str, text: str) -> tuple[str, Json]:
     """Return key and value; a value that is no JSON is a text."""
     import json
 
     key, equals, value = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint="--edit")
+    if not equals or not key:
+        raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint=option)
     try:
         return key, json.loads(value)
     except ValueError:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document
 
 __all__ = [
+    "NOTIFY",
     "PROFILE",
     "Origin",
     "bindings",
@@ -40,6 +41,14 @@ PROFILE = click.option(
     default="default",
     show_default=True,
     help="How to read the language.",
+)
+
+NOTIFY = click.option(
+    "--notify",
+    "channels",
+    metavar="CHANNEL",
+    multiple=True,
+    help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
 )
 
 

@@ -1,12 +1,18 @@
 """`asl inbox`: what people are asked and have not decided."""
 
+from collections.abc import Iterator
+
 import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, execution_of, opened
+from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
+
+SHOWN = 400
+"""Characters that an item may have to be shown."""
 
 
 @click.command("inbox")
@@ -15,14 +21,27 @@ __all__ = ["command"]
 def command(store_file: str | None, as_json: bool) -> Exit:
     """List the requests that wait for people, the oldest first."""
     with opened(store_file) as store:
-        requests = store.pending()
+        requests, due = store.pending(), set(store.due())
     for request in requests:
         if as_json:
             streams.result(streams.as_text(request))
             continue
-        until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
-        streams.result(f"{execution_of(request)}  {request['promptText']}{until}")
-        streams.result(f"  {' | '.join(request['options'])}  {request['requestId']}")
+        for line in _lines(request, due):
+            streams.result(line)
     if not requests:
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
+
+
+def _lines(request: dict[str, Json], due: set[str]) -> Iterator[str]:
+    """Yield who asks what and until when, the items of a batch, the options and the id."""
+    name = execution_of(request)
+    until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
+    yield f"{name}  {request['promptText']}{until}"
+    for index, item in enumerate(request.get("items", ())):
+        yield f"  {index:>3}  {excerpt(item, SHOWN)}"
+    if "escalatedTo" in request:
+        yield f"  escalated to {compact(request['escalatedTo'])}"
+    yield f"  {' | '.join(request['options'])}  {request['requestId']}"
+    if name in due:
+        yield f"  something is due: 'asl resume {name}'"

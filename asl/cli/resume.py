@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import bindings
+from asl.cli.arguments import NOTIFY, bindings
 from asl.cli.exits import Exit, of_status
 from asl.cli.stores import STORE, found, opened, say_paused
 
@@ -30,18 +30,25 @@ __all__ = ["command"]
     multiple=True,
     help="Bind one agent to a Python function.",
 )
+@NOTIFY
 def command(
     execution: str,
     store_file: str | None,
     agent_files: tuple[str, ...],
     agent_pairs: tuple[str, ...],
+    channels: tuple[str, ...],
 ) -> Exit:
     """Go on with an execution that was decided on, is due or was left behind; print its output."""
     bound = bindings(agent_files, agent_pairs)
     with opened(store_file) as store:
         name = found(store, execution).name
         with redirect_stdout(sys.stderr):  # what agents print is not the result
-            result = store.resume(name, agents=bound.agents, resources=bound.resources)
+            result = store.resume(
+                name,
+                agents=bound.agents,
+                resources=bound.resources,
+                notify=channels or None,
+            )
     if result.ok:
         streams.result(streams.as_text(result.output))
     elif result.status == "PAUSED":

@@ -9,6 +9,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.arguments import (
+    NOTIFY,
     PROFILE,
     Origin,
     bindings,
@@ -86,6 +87,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
 @click.option("--store", "store_file", metavar="FILE", help="Keep the execution in this store.")
 @click.option("--name", help="Name of the execution; random if absent.")
+@NOTIFY
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as an object.")
@@ -113,6 +115,7 @@ def command(
     clock: str | None,
     store_file: str | None,
     name: str | None,
+    channels: tuple[str, ...],
     strict: bool,
     ignore_blocks: bool,
     as_json: bool,
@@ -158,6 +161,7 @@ def command(
             buckets=named_folders(bucket_pairs),
             workflows=startable or None,
             name=name,
+            notify=channels or None,
             **options,
         )
         if history is not None:

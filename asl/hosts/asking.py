@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call
+from asl.expr.times import format_timestamp
+from asl.hosts.local import LocalHost, described
 from asl.states.decisions import AnswerRefused, Asked, Notice, check_answer
-from asl.states.host import Raised, Suspended, Target
+from asl.states.host import Expired, Raised, Suspended, Target
 
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.hosts.local import LocalHost
     from asl.states.host import Frame
 
 __all__ = ["Asking"]
+
+PATIENCE = 30.0
+"""Seconds that sending one notification may take."""
 
 
 class Asking:
@@ -39,8 +44,8 @@ class Asking:
 
     async def decision(self) -> Json:
         """Return the decision; raises Suspended while there is none, StateError where it fails."""
-        self.begin()
-        over = self.catch_up(self.host.now())
+        await self.begin()
+        over = await self.catch_up(self.host.now())
         if over is not None:
             return self.ended(over)
         services = self.host.services
@@ -57,42 +62,80 @@ class Asking:
         self.host.pending.append(self.asked)
         raise Suspended
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Say that the request was made."""
         asked = self.asked
         self.at.now = asked.created
         self.at.note("ApprovalRequested", {"requestId": asked.id, "prompt": asked.body["prompt"]})
-        self._tell("request", {})
+        channels = asked.body.get("notifications", {}).get("Channels", ())
+        at_once = [each for each in channels if "OnlyAfter" not in each]
+        await self._tell("request", {"channels": at_once} if at_once else {})
         self.notice = next(self.coming, None)
 
-    def catch_up(self, now: float) -> Notice | None:
+    async def catch_up(self, now: float) -> Notice | None:
         """Let happen what is due; returns the notice that ends the waiting, if it is."""
         while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
             if notice.final:
                 return notice
-            self._noted(notice)
+            await self._noted(notice)
         return None
 
-    def _noted(self, notice: Notice) -> None:
+    async def _noted(self, notice: Notice) -> None:
         self.at.now = self.asked.created + notice.after
         if notice.event:
             self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
-        self._tell("escalation" if notice.event else "reminder", notice.details)
+        await self._tell("escalation" if notice.event else "reminder", notice.details)
         self.notice = next(self.coming, None)
 
-    def _tell(self, kind: str, details: dict[str, Json]) -> None:
-        """Send a notification, unless an earlier process has."""
+    async def _tell(self, kind: str, details: dict[str, Json]) -> None:
+        """Send a notification, unless an earlier process has; its failure stands in the history."""
         self.number += 1
-        asked, services = self.asked, self.host.services
-        if self.number <= asked.told:
-            return
-        asked.told = self.number
-        if services is not None and services.notify is not None:
-            services.notify(kind, asked.shown, details)
+        asked, number = self.asked, self.number
+        if number > asked.told:
+            now = self.at.now
+            failure = await self._sent(kind, {"time": format_timestamp(now), **details})
+            self.at.now, asked.told = now, number
+            if failure is not None:
+                asked.unheard[number] = failure
+            self.host.told(asked)
+        if number in asked.unheard:
+            cause = asked.unheard[number]
+            self.at.note(
+                "NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause}
+            )
+
+    async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
+        """Send a notification; return why that failed, None where it did not."""
+        services = self.host.services
+        if services is None or services.notify is None:
+            return None
+        try:
+            said = services.notify(kind, self.asked.shown, details)
+            if isawaitable(said):
+                await self._in_time(said)
+        except (Exception, SystemExit) as error:
+            # The notifier is foreign code: whatever it raises must not harm the execution.
+            return described(error)
+        return None
+
+    async def _in_time(self, sending: Awaitable[object]) -> None:
+        host = self.host
+        await host.event_loop()
+        from asyncio import timeout
+
+        host.clock.real_work += 1
+        try:
+            async with timeout(PATIENCE):
+                await sending
+        finally:
+            host.clock.real_work -= 1
 
     def ended(self, notice: Notice) -> Json:
         """Let the notice that ends the waiting decide; raises StateError where it fails."""
         self.at.now = self.asked.created + notice.after
+        if notice.expires:
+            self.asked.status = "closed"
+            raise Expired
         self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
         self.asked.status = "timeout"
         if notice.fails:
@@ -104,8 +147,9 @@ class Asking:
         """Say that people have decided."""
         self.at.now = now
         record = decision["record"]
-        details = {"approval": record["approval"], "approver": record["approver"]}
-        self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
+        details = {key: record[key] for key in ("approval", "approver")}
+        asked = self.asked
+        self.at.note("ApprovalDecided", {"requestId": asked.id, **details, "digest": asked.digest})
 
     # Handlers
 
@@ -154,7 +198,7 @@ class Asking:
             if notice.final:
                 task.add_done_callback(_seen)
                 return notice
-            self._noted(notice)
+            await self._noted(notice)
         return await task
 
     async def _reached(self, handler: Agent) -> Any:
@@ -170,7 +214,7 @@ class Asking:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
         except Exception as error:
             # The handler is foreign code: anything it raises is its failure.
-            raise Raised("States.TaskFailed", f"{type(error).__name__}: {error}") from error
+            raise Raised("States.TaskFailed", described(error)) from error
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

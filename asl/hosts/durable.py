@@ -40,6 +40,8 @@ FAIL_POINTS = ("effect.ready", "effect.done", "child.done")
 
 BEGAN = "!"
 """Ends the key under which the beginning of a child is kept."""
+UNHEARD = "!"
+"""Ends the key of a request under which it is kept which notices could not be sent."""
 
 
 class ForeignAnswer(AslError):
@@ -240,8 +242,10 @@ class DurableHost(LocalHost):
         journal = self.journal
         answer = journal.answers.pop(asked.key, None)
         known = journal.requests.pop(asked.key, None)
+        if known is not None:
+            known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
         if answer is not None:
-            return self._decided(at, known or asked, answer)
+            return await self._decided(at, known or asked, answer)
         if known is None:
             log = await self._ready(at)
             journal.put_request(asked)
@@ -260,14 +264,20 @@ class DurableHost(LocalHost):
         finally:
             journal.put_request(asked, asked.received is not before)
 
-    def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
+    def told(self, asked: Asked) -> None:
+        """Keep which notices were sent: what the history says of them depends on it."""
+        if asked.told in asked.unheard:
+            self.journal.put_answer(asked.key + UNHEARD, list(asked.unheard.items()))
+        self.journal.put_request(asked)
+
+    async def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
         from asl.hosts.asking import Asking
 
         asking = Asking(self, at, asked)
         asked.told = 2**62  # nobody needs to be told any more
-        asking.begin()
-        over = asking.catch_up(answer[1])
+        await asking.begin()
+        over = await asking.catch_up(answer[1])
         if over is not None:
             return asking.ended(over)
         decision = self._given(asked.kind, asked.key, answer, at)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from asl.hosts.tokens import TaskTokens
     from asl.states.decisions import Asked
 
-__all__ = ["LocalHost", "drive"]
+__all__ = ["LocalHost", "described", "drive"]
 
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
@@ -206,13 +206,19 @@ class LocalHost:
         from asl.states.decisions import Asked
 
         key = at.next_effect()
-        return Asked(f"{at.execution_id}:{key}", key, *question, at.now)
+        kind, body, plan = question
+        if self.deadline is not None:  # when it has passed, nobody is asked any more
+            plan = {**plan, "deadline": self.deadline - at.now}
+        return Asked(f"{at.execution_id}:{key}", key, kind, body, plan, at.now)
 
     async def inquire(self, at: Frame, asked: Asked) -> Json:
         """Bring a request to its decision."""
         from asl.hosts.asking import Asking
 
         return await Asking(self, at, asked).decision()
+
+    def told(self, asked: Asked) -> None:
+        """Remember which notices were sent, and which of them failed; this host keeps nothing."""
 
     def wait_for(self, execution: Result) -> NoReturn:
         """Pause, as an execution does whose answer is awaited."""
@@ -295,7 +301,7 @@ class LocalHost:
             if not _is_foreign(agent):
                 raise
             # The agent is foreign code: anything it raises is its failure.
-            raise Raised("States.TaskFailed", _described(error)) from error
+            raise Raised("States.TaskFailed", described(error)) from error
         except BaseException as error:
             # A cancellation that nobody asked for is the agent's failure; all else flies on.
             if not self._cancelled_itself(error):
@@ -437,14 +443,18 @@ def _named(error: StateError | NotJson, target: Target) -> StateError:
 def _text(value: object) -> str | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else repr(value)
+    return _clipped(value if isinstance(value, str) else repr(value))
+
+
+def _clipped(text: str) -> str:
     return text[:MAX_CAUSE].encode("utf-8", "replace").decode()
 
 
-def _described(error: BaseException) -> str | None:
+def described(error: BaseException) -> str:
+    """Return what an exception of foreign code says, in a bearable length."""
     name = type(error).__name__
     try:
         said = str(error)
     except Exception:  # foreign code again: even the text of its error may fail
         return name
-    return _text(f"{name}: {said}" if said else name)
+    return _clipped(f"{name}: {said}" if said else name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asl.hosts.tokens import TaskTokens
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
-"""Takes `(kind, request, details)`: a request, a reminder of it, an escalation. Never raises."""
+"""Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
 
 __all__ = ["Notify", "Service", "Services", "host_of", "refusal"]
 

@@ -1,7 +1,7 @@
 """Approval: asks people, waits for their decision and goes where it leads (6.9, companion 1)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, is_integer, is_number, type_name
@@ -244,7 +244,14 @@ def _seconds(field: str, value: Json, *, positive: bool = False) -> float:
 
 # The decision
 
-_Target: TypeAlias = tuple[Step | None, Finish | None]
+
+class _Way(NamedTuple):
+    """Where a decision leads, and what the rule that says so does on the way."""
+
+    step: Step | None
+    leave: Finish | None = None
+    output: bool = False
+    """Whether the rule gives the output."""
 
 
 class _Route:
@@ -264,30 +271,32 @@ class _Route:
         """Whether the record is the whole output."""
         self.leave = compiler.finish(_merged)
 
-    def _rule(self, compiler: Compiler) -> tuple[Predicate, Step, Finish | None]:
-        leave = compiler.leave() if "Assign" in compiler.state else None
-        return _lenient(compiler.condition()), compiler.step(compiler.state["Next"]), leave
+    def _rule(self, compiler: Compiler) -> tuple[Predicate, _Way]:
+        rule = compiler.state
+        leave = compiler.leave() if "Assign" in rule or "Output" in rule else None
+        way = _Way(compiler.step(rule["Next"]), leave, "Output" in rule)
+        return _lenient(compiler.condition()), way
 
     def next(self, raw: Json, answer: Json, frame: Frame) -> Step | None:
         """Return the state that follows; None where the machine ends."""
-        return self._target(raw, answer, frame)[0]
+        return self._way(raw, answer, frame).step
 
-    def _target(self, raw: Json, answer: Json, frame: Frame) -> _Target:
+    def _way(self, raw: Json, answer: Json, frame: Frame) -> _Way:
         if "default" in answer:
-            return self.default, None
+            return _Way(self.default)
         view = self._view(raw, answer, frame)
-        for holds, target, leave in self.rules:
+        for holds, way in self.rules:
             if holds(view, frame):
-                return target, leave
+                return way
         if self.default is not None:
-            return self.default, None
+            return _Way(self.default)
         if self.step.next is None and not self.ends:
             raise StateError(
                 "States.NoChoiceMatched",
                 f"Failed to transition out of the state '{self.name}': no rule of 'Choices' holds "
                 f"for {answer['record']['approval']!r}, and there is no 'Default' and no 'Next'",
             )
-        return self.step.next, None
+        return _Way(self.step.next)
 
     def _view(self, raw: Json, answer: Json, frame: Frame) -> Json:
         """Return what the rules see: the record at the root, and where `ResultPath` puts it."""
@@ -303,13 +312,14 @@ class _Route:
 
     def finish(self, raw: Json, answer: Json, frame: Frame) -> Json:
         """Return the output; assigns the variables of the state and of the rule that holds."""
-        leave, base = self._target(raw, answer, frame)[1], self._base(raw, answer)
+        way, base = self._way(raw, answer, frame), self._base(raw, answer)
         before, record = frame.variables, answer["record"]
         output = record if self.leave is None else self.leave(base, record, frame)
-        if leave is not None:
+        if way.leave is not None:
             after, frame.variables = frame.variables, before
             view = self._view(raw, answer, frame)
-            leave(view, view, frame)
+            given = way.leave(view, view, frame)
+            output = given if way.output else output
             values = getattr(frame.variables, "assigned", {})
             own = {} if after is before else getattr(after, "assigned", {})
             frame.variables = assigned(before, {**own, **values})

@@ -44,7 +44,8 @@ class Verdict(NamedTuple):
 class Notice(NamedTuple):
     """Something that happens while there is no answer; the last one ends the waiting.
 
-    That one has an automatic `decision`, or fails the state (`States.Timeout`).
+    That one has an automatic `decision`, fails the state (`States.Timeout`), or says that the time
+    of the whole execution is over.
     """
 
     after: float
@@ -54,17 +55,20 @@ class Notice(NamedTuple):
     details: dict[str, Json]
     decision: Json = None
     fails: bool = False
+    expires: bool = False
 
     @property
     def final(self) -> bool:
         """Whether nobody is asked any more."""
-        return self.fails or self.decision is not None
+        return self.fails or self.expires or self.decision is not None
 
 
 class Asked:
     """A request that waits for people."""
 
-    __slots__ = ("body", "created", "id", "key", "kind", "plan", "received", "status", "told")
+    __slots__ = (
+        "body", "created", "id", "key", "kind", "plan", "received", "status", "told", "unheard",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -86,27 +90,41 @@ class Asked:
         """The approvals that are collected."""
         self.told = 0
         """How many notices have been sent; the request itself counts."""
+        self.unheard: dict[int, str] = {}
+        """Why notices could not be sent, by their numbers; that of the request itself is 1."""
         self.status = "open"
 
     @property
     def shown(self) -> dict[str, Json]:
         """The request as people see it."""
+        shown = self._first_shown()
+        if "policy" in shown:
+            shown["policy"] = {**shown["policy"], "received": self.received}
+        if self._escalated():
+            shown["expiresAt"] = format_timestamp(self.created + 2 * self.plan["timeout"])
+            if self.plan["escalateTo"] is not None:
+                shown["escalatedTo"] = self.plan["escalateTo"]
+        return shown
+
+    def _first_shown(self) -> dict[str, Json]:
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
         shown["createdAt"] = format_timestamp(self.created)
         timeout = self.plan.get("timeout")
         if timeout is not None:
             shown["expiresAt"] = format_timestamp(self.created + timeout)
-        if "policy" in shown:
-            shown["policy"] = {**shown["policy"], "received": self.received}
         return shown
+
+    def _escalated(self) -> bool:
+        """Whether the timeout has been started once more."""
+        if self.plan.get("onTimeout") != "Escalate":
+            return False
+        past = islice(self.notices(), max(0, self.told - 1))
+        return any(notice.details.get("reason") == "timeout" for notice in past)
 
     @property
     def digest(self) -> str:
         """SHA-256 of exactly what was shown at first."""
-        shown = self.shown
-        if "policy" in shown:
-            shown["policy"] = {**shown["policy"], "received": []}
-        return sha256(compact(shown).encode()).hexdigest()
+        return sha256(compact(self._first_shown()).encode()).hexdigest()
 
     def notices(self) -> Iterator[Notice]:
         """Yield what happens without an answer, in order."""
@@ -300,6 +318,8 @@ def _sorted(items: list[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
 def notices(body: Mapping[str, Json], plan: Mapping[str, Json], created: float) -> Iterator[Notice]:
     """Yield what happens without an answer, in order, up to the end of the waiting."""
     timers = [_timeout(body, plan, created)]
+    if "deadline" in plan:
+        timers.append(iter([Notice(plan["deadline"], "", {}, expires=True)]))
     timers += [_escalation(body, each, created) for each in plan.get("escalations", ())]
     timers += [
         iter([Notice(each["after"], "", {"channel": each["channel"]})])

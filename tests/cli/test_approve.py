@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from asl.cli.main import cli
+from asl.executions import Store
+from asl.hosts.clock import VirtualClock
 
 ASK = {
     "StartAt": "Ask",
@@ -84,3 +86,100 @@ def test_a_run_that_is_not_kept_says_so(asl: Any) -> None:
     asl.document.write_text(json.dumps(ASK))
     done = asl("run", str(asl.document), "-i", '{"title": "x"}', code=4)
     assert "--store FILE" in done.stderr
+
+
+BATCH = {"StartAt": "B", "States": {"B": {"Type": "Approval", "Prompt": "Pay?", "ItemsPath": "$.l",
+    "BatchMode": {"MinApproved": 0.5}, "ResultPath": "$", "End": True}}}  # fmt: skip
+
+
+def test_items_of_a_batch_are_decided_by_their_numbers(asl: Any) -> None:
+    """The inbox shows the numbers."""
+    paused(asl, BATCH, {"l": ["rent", "yacht", {"n": 1}]})
+    listed = asl("inbox").stdout
+    assert '    0  "rent"' in listed
+    assert '    2  {"n":1}' in listed
+    assert "none on 1, 2" in refused(asl, "--approved", "0")
+    assert "0,2,3" in refused(asl, "--approved", "a")
+    assert "--option" in refused(asl, "--approved", "0", "--option", "approve")
+    words = ("approve", "it", "--approved", "0,2", "--rejected", "1")
+    record = json.loads(asl(*words).stdout)
+    assert record["approved"] == ["rent", {"n": 1}]
+    assert record["rejected"] == ["yacht"]
+    assert record["approval"] == "approve"
+
+
+def refused(asl: Any, *words: str) -> str:
+    text: str = asl("approve", "it", *words, code=2).stderr
+    return text
+
+
+def test_a_batch_may_be_decided_as_a_whole(asl: Any) -> None:
+    """By an option, as any other request; all items may be rejected, too."""
+    paused(asl, BATCH, {"l": [1, 2]})
+    record = json.loads(asl("approve", "it", "--rejected", "0,1", "--approved", "").stdout)
+    assert (record["approval"], record["rejected"]) == ("reject", [1, 2])
+
+
+def test_other_keys_stay_in_the_record(asl: Any) -> None:
+    """What has an option of its own is given by that."""
+    paused(asl, ASK, {"title": "News"})
+    assert "option of its own" in refused(asl, "--set", "comment=x")
+    record = json.loads(asl("approve", "it", "--set", "amount=20", "--set", "when=noon").stdout)
+    assert (record["amount"], record["when"]) == (20, "noon")
+
+
+def test_the_same_answer_twice_is_one(asl: Any) -> None:
+    """Another one to the same request is refused; without a request nothing is open."""
+    paused(asl, ASK, {"title": "News"})
+    (line,) = asl("inbox", "--json").stdout.splitlines()
+    words = ("approve", "it", "--request", json.loads(line)["requestId"], "--as", "ann")
+    first = asl(*words).stdout
+    assert asl(*words).stdout == first
+    assert "answered already" in asl(*words, "--option", "drop", code=2).stderr
+    assert "nothing that is open" in refused(asl)
+
+
+def test_a_request_that_is_not_there(asl: Any) -> None:
+    """A near one is named."""
+    paused(asl, ASK, {"title": "News"})
+    (line,) = asl("inbox", "--json").stdout.splitlines()
+    request = json.loads(line)["requestId"]
+    assert f"did you mean '{request}'" in refused(asl, "--request", request + "x")
+
+
+def test_approvals_of_several_people(asl: Any) -> None:
+    """Until there are enough of them the execution waits."""
+    ask = {**ASK["States"]["Ask"], "Policy": {"RequiredApprovals": 2,
+           "Approvers": {"Users": ["ann"], "Roles": ["lead"]}, "RequireReason": True}}  # fmt: skip
+    paused(asl, {**ASK, "States": {"Ask": ask}}, {"title": "News"})
+    assert "reason" in refused(asl, "--as", "ann")
+    assert "may not decide" in refused(asl, "--as", "bo", "--comment", "x")
+    first = asl("approve", "it", "--as", "ann", "--comment", "x", code=4)
+    assert "more approvals" in first.stderr
+    words = ("approve", "it", "--as", "bo", "--role", "lead", "--comment", "y")
+    assert len(json.loads(asl(*words).stdout)["approvals"]) == 2
+
+
+def test_what_is_expired(asl: Any) -> None:
+    """The inbox says that something is due, and an answer comes too late."""
+    ask = {**ASK["States"]["Ask"], "Timeout": "1h", "Default": "No"}
+    del ask["End"]
+    document = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
+    with Store(asl.store, clock=VirtualClock()) as store:  # long ago
+        store.start(document, {"title": "x"}, name="it")
+    assert "asl resume it" in asl("inbox").stdout
+    assert "too late" in refused(asl, "--as", "ann")
+    assert json.loads(asl("resume", "it").stdout)["review"]["timedOut"] is True
+
+
+def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
+    """By every channel that is named; a wrong one is refused before anything runs."""
+    asl.document.write_text(json.dumps(ASK))
+    words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title":"x"}')
+    assert "no channel" in asl(*words, "--notify", "pigeon", code=2).stderr
+    log = tmp_path / "told.jsonl"
+    done = asl(*words, "--notify", "console", "--notify", f"jsonl:{log}", code=4)
+    assert "A decision is needed\n  Publish x?" in done.stderr
+    asl("resume", "it", "--notify", f"jsonl:{log}", code=4)
+    (line,) = log.read_text().splitlines()
+    assert json.loads(line)["kind"] == "request"

@@ -108,6 +108,9 @@ class World:
         self.answered.append(request["requestId"])
         return {"approval": "approve", "timestamp": "2030-01-01T00:00:00Z"}
 
+    def hear(self, kind: str, request: Any, details: Any) -> None:
+        raise OSError("deaf")
+
 
 def run(path: Path, world: World, die_at: int | None) -> Any:
     """Run until the end or the *die_at*-th instant; returns the result, None for a death."""
@@ -117,6 +120,7 @@ def run(path: Path, world: World, die_at: int | None) -> Any:
         synchronous="OFF",
         agents={"Work": world.work},
         approvals=world.decide,
+        notify=world.hear,
     )
     instants = 0
 
@@ -143,6 +147,12 @@ def expected(folder: Path) -> Any:
     return result
 
 
+def of_people(result: Any) -> list[str]:
+    """What the history tells of the Approval; its notifier fails, which is told once, too."""
+    types = [event.type for event in result.events]
+    return [each for each in types if each.startswith(("Approval", "Notification"))]
+
+
 @pytest.mark.parametrize("die_at", range(1, 150, 2))
 def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     """Wherever it dies, the result is the same, and no answer that was kept is asked for again."""
@@ -157,4 +167,5 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     store = Store(tmp_path / "it.db")
     kept = store.result("it")
     assert [event.type for event in kept.events] == [event.type for event in result.events]
+    assert of_people(kept) == of_people(whole)
     store.close()

@@ -1,0 +1,240 @@
+"""People are told what they are asked, by any channel, and no channel can do harm."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.executions import Store
+from asl.notifiers import CHANNELS, bound
+
+ASK = {"Type": "Approval", "Prompt": "Publish {{ $.t }}?", "ResultPath": "$", "End": True}
+ONE = {"StartAt": "Ask", "States": {"Ask": ASK}}
+
+
+def asking(**fields: Any) -> dict[str, Any]:
+    return {"StartAt": "Ask", "States": {"Ask": {**ASK, **fields}}}
+
+
+def types(result: Any) -> list[str]:
+    return [event.type for event in result.events]
+
+
+def broken(kind: str, request: Any, details: Any) -> None:
+    raise OSError("no line")
+
+
+class Ear:
+    """Hears what is said."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, kind: str, request: dict[str, Any], details: dict[str, Any]) -> None:
+        self.heard.append((kind, details))
+
+
+def test_each_channel_is_a_module_and_a_row() -> None:
+    """The table and the folder agree; every form begins with its name."""
+    folder = Path(sys.modules["asl.notifiers"].__path__[0])
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "text"}
+    assert modules == set(CHANNELS)
+    assert all(form.partition(":")[0] == name for name, form in CHANNELS.items())
+
+
+@pytest.mark.parametrize(
+    ("notify", "says"),
+    [
+        ("consol", "did you mean 'console'"),
+        ("pigeon:x", "console, jsonl:FILE, apprise:URL"),
+        ("jsonl", "jsonl:FILE"),
+        ("console:x", "written console"),
+        ("apprise:nonsense", "make out the address"),
+        (7, "not 7"),
+    ],
+)
+def test_what_is_no_channel_is_misuse(notify: Any, says: str) -> None:
+    """It is said before anything runs."""
+    with pytest.raises(asl.AslError, match=says):
+        asl.run(ONE, {"t": "x"}, notify=notify)
+
+
+def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line can be copied."""
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(asl.AslError, match=r"pip install 'agent-state-language\[apprise\]'"):
+        bound("apprise:mailto://x")
+
+
+def test_the_console_says_what_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who decides can name the request."""
+    result = asl.run(ONE, {"t": "News"}, notify="console", name="n")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "asl: A decision is needed\n  Publish News?\n  approve | reject\n" in said.err
+    assert result.pending[0]["requestId"] in said.err
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    """A line for each notification, appended."""
+    file = tmp_path / "told.jsonl"
+    for _ in range(2):
+        result = asl.run(ONE, {"t": "News"}, notify=f"jsonl:{file}", clock="virtual")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == 2
+    assert lines[1] == {
+        "kind": "request",
+        "request": result.pending[0],
+        "details": {"time": "2024-01-01T00:00:00.000Z"},
+    }
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the library's own
+def test_apprise_is_told(tmp_path: Path) -> None:
+    """By any service that it knows; here one that a test adds."""
+    apprise = pytest.importorskip("apprise")
+    told: list[tuple[str, str]] = []
+
+    @apprise.decorators.notify(on="aslheard")
+    def hear(body: str, title: str, notify_type: Any, *args: Any, **more: Any) -> None:
+        told.append((title, body))
+
+    @apprise.decorators.notify(on="asldeaf")
+    def deaf(body: str, title: str, notify_type: Any, *args: Any, **more: Any) -> bool:
+        return False
+
+    result = asl.run(ONE, {"t": "News"}, notify=["apprise:aslheard://", "apprise:asldeaf://"])
+    ((title, body),) = told
+    assert title == "A decision is needed"
+    assert body.startswith("Publish News?")
+    assert result.status == "PAUSED"
+    (failed,) = [event for event in result.events if event.type == "NotificationFailed"]
+    assert "could not deliver" in failed.details["cause"]
+
+
+def test_what_a_notifier_raises_does_no_harm() -> None:
+    """It stands in the history, and the execution waits as it would."""
+    result = asl.run(ONE, {"t": "x"}, notify=broken)
+    assert result.status == "PAUSED"
+    assert types(result)[-2:] == ["ApprovalRequested", "NotificationFailed"]
+    assert result.events[-1].details == {
+        "requestId": result.pending[0]["requestId"],
+        "kind": "request",
+        "cause": "OSError: no line",
+    }
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), RuntimeError(), asl.StateError("E", "c")])
+def test_whatever_it_raises(error: BaseException) -> None:
+    """Exits and workflow errors included."""
+
+    def notify(kind: str, request: Any, details: Any) -> None:
+        raise error
+
+    assert asl.run(ONE, {"t": "x"}, notify=notify).status == "PAUSED"
+
+
+def test_an_async_notifier_is_awaited() -> None:
+    """It may take its time, but not forever."""
+    heard = []
+
+    async def notify(kind: str, request: Any, details: Any) -> None:
+        heard.append(kind)
+
+    assert asl.run(ONE, {"t": "x"}, notify=notify).status == "PAUSED"
+    assert heard == ["request"]
+
+
+def test_one_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The execution goes on without it."""
+    monkeypatch.setattr("asl.hosts.asking.PATIENCE", 0.01)
+
+    async def notify(kind: str, request: Any, details: Any) -> None:
+        import asyncio
+
+        await asyncio.get_running_loop().create_future()
+
+    result = asl.run(ONE, {"t": "x"}, notify=notify)
+    assert types(result)[-1] == "NotificationFailed"
+    assert result.events[-1].details["cause"] == "TimeoutError"
+
+
+def test_several_channels_are_all_told(tmp_path: Path) -> None:
+    """One that fails does not keep the others from it."""
+    first, last = Ear(), Ear()
+    result = asl.run(ONE, {"t": "x"}, notify=[first, broken, last])
+    assert len(first.heard) == len(last.heard) == 1
+    assert types(result).count("NotificationFailed") == 1
+
+
+def test_escalations_and_reminders_are_told() -> None:
+    """In the order of their times, with whom and what they are for."""
+    ear = Ear()
+
+    async def late(request: Any, call: asl.Call) -> str:
+        await call.sleep(5 * 3600)
+        return "approve"
+
+    sms = {"Type": "sms", "OnlyAfter": "1h"}
+    document = asking(
+        Timeout="2h",
+        OnTimeout="Escalate",
+        Escalation={
+            "EscalateTo": "boss",
+            "After": "30m",
+            "Notify": ["lead"],
+            "Message": "{{$.t}}!",
+        },
+        Notifications={"Channels": [{"Type": "mail"}, sms]},
+        Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "No"}],
+    )
+    document["States"]["No"] = {"Type": "Succeed"}
+    asl.run(document, {"t": "x"}, approvals=late, notify=ear, clock="virtual")
+    assert ear.heard == [
+        ("request", {"time": "2024-01-01T00:00:00.000Z", "channels": [{"Type": "mail"}]}),
+        ("escalation",
+         {"time": "2024-01-01T00:30:00.000Z", "notify": ["lead"], "message": "x!"}),
+        ("reminder", {"time": "2024-01-01T01:00:00.000Z", "channel": sms}),
+        ("escalation",
+         {"time": "2024-01-01T02:00:00.000Z", "reason": "timeout", "notify": "boss"}),
+    ]  # fmt: skip
+
+
+def test_nobody_is_told_twice_by_a_store(tmp_path: Path) -> None:
+    """Whoever resumes, however often; failures are told of in the history once, too."""
+    ear, clock = Ear(), asl.VirtualClock()
+    document = asking(Escalation={"After": "1h"})
+
+    def notify(kind: str, request: Any, details: Any) -> None:
+        ear(kind, request, details)
+        raise OSError(kind)
+
+    for hours in (0, 2, 0):
+        with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
+            clock.elapsed += hours * 3600
+            result = store.start(document, {"t": "x"}, name="a")
+            assert result.status == "PAUSED"
+    with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
+        store.answer(result.pending[0]["requestId"], "approve")
+        assert store.resume("a").ok
+        kept = store.result("a")
+        assert list(store.faults()) == []
+    assert [kind for kind, _ in ear.heard] == ["request", "escalation"]
+    assert types(kept) == [
+        "ExecutionStarted", "ApprovalStateEntered", "ApprovalRequested", "NotificationFailed",
+        "ApprovalEscalated", "NotificationFailed", "ApprovalDecided", "ApprovalStateExited",
+        "ExecutionSucceeded",
+    ]  # fmt: skip
+
+
+def test_an_escalation_that_comes_due_while_nobody_runs_is_told_later(tmp_path: Path) -> None:
+    """With the time at which it was due, and only while there is no answer."""
+    ear, clock = Ear(), asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
+        store.start(asking(Escalation={"After": "1h"}), {"t": "x"}, name="a")
+        clock.elapsed += 9 * 3600
+        store.resume("a")
+    assert ear.heard[-1] == ("escalation", {"time": "2024-01-01T01:00:00.000Z"})
