@@ -155,28 +155,180 @@ def test_a_handler_answers_for_executions_of_a_store(tmp_path: Path) -> None:
         assert store.pending() == []
 
 
+NESTED = {
+    "StartAt": "Out",
+    "States": {
+        "Out": {
+            "Type": "Map",
+            "ItemsPath": "$",
+            "ItemProcessor": {
+                "StartAt": "In",
+                "States": {
+                    "In": {
+                        "Type": "Parallel",
+                        "Branches": [EACH, {"StartAt": "Beside", "States": {"Beside": {
+                            **ASK, "End": True}}}],
+                        "End": True,
+                    }
+                },
+            },
+            "End": True,
+        }
+    },
+}  # fmt: skip
+"""Maps within branches within a Map."""
+
+DECIDE = """
+import sys
+import asl
+store = asl.open_store(sys.argv[1], synchronous="OFF", clock=asl.VirtualClock())
+for line in sys.stdin.read().splitlines():
+    name, option, request = line.split(" ", 2)
+    store.answer(request, option)
+    result = store.resume(name)
+    assert result.status == ("PAUSED" if result.pending else "SUCCEEDED"), result
+store.close()
+"""
+
+
 def test_a_thousand_wait_and_are_resumed_singly_in_any_order(tmp_path: Path) -> None:
-    """Alone or inside Maps, each by a store that was opened for it."""
+    """Alone, in Maps, in Maps within branches within Maps; by processes that come and go."""
     path, order = tmp_path / "runs.db", random.Random(7)
     with opened(path) as store:
-        for number in range(940):
+        for number in range(876):
             store.start(ONE, number, name=f"one-{number}")
-        for number in range(3):
+        for number in range(2):
             store.start(EACH, list(range(20)), name=f"map-{number}")
+        for number in range(6):
+            store.start(NESTED, [[1, 2, 3]] * 3 + [[]] * 2, name=f"deep-{number}")
         requests = store.pending()
     assert len(requests) == 1000
+    assert len({each["requestId"] for each in requests}) == 1000
     order.shuffle(requests)
-    for chunk in range(0, 1000, 50):
-        with opened(path) as store:
-            for request in requests[chunk : chunk + 50]:
-                option = order.choice(["approve", "reject"])
-                store.answer(request["requestId"], option)
-                name = request["requestId"].split(":/")[0].rpartition(":")[2]
-                result = store.resume(name)
-                assert result.status == ("PAUSED" if result.pending else "SUCCEEDED")
+    chosen: dict[str, str] = {}
+    for chunk in range(0, 1000, 250):
+        lines = []
+        for each in requests[chunk : chunk + 250]:
+            name = each["requestId"].split(":/")[0].rpartition(":")[2]
+            chosen[each["requestId"]] = option = order.choice(["approve", "reject"])
+            lines.append(f"{name} {option} {each['requestId']}")
+        command = [sys.executable, "-c", DECIDE, str(path)]
+        subprocess.run(command, input="\n".join(lines), text=True, check=True, timeout=100)
     with opened(path) as store:
         assert store.pending() == []
         assert {each.status for each in store.executions(limit=2000)} == {"SUCCEEDED"}
+        for number in (0, 875):
+            result = store.result(f"one-{number}")
+            (request,) = [key for key in chosen if key.startswith(f"{result.id}:/")]
+            assert result.output == chosen[request]
+        deep = store.result("deep-3")
+        keys = [f"{deep.id}:/Out@0.0[{out}]/In@0.0[0]/Each@0.0[{index}]/Ask@0.0"
+                for out in range(3) for index in range(3)]  # fmt: skip
+        inner = [value for branches in deep.output[:3] for value in branches[0]]
+        assert inner == [chosen[key] for key in keys]
+
+
+def test_nothing_stays_in_memory_while_it_waits(store: Store) -> None:
+    """No coroutine, no frame of a machine, no task; only what the caller keeps."""
+    import gc
+    import types
+
+    from asl.engine.frame import Frame
+
+    def alive() -> int:
+        gc.collect()
+        kinds = (Frame, types.CoroutineType, types.AsyncGeneratorType)
+        return sum(isinstance(each, kinds) for each in gc.get_objects())
+
+    before = alive()
+    for number in range(20):
+        assert store.start(NESTED, [[1, 2, 3]] * 3, name=f"deep-{number}").status == "PAUSED"
+    assert alive() == before
+    for request in store.pending():
+        store.answer(request["requestId"], "approve")
+    assert alive() == before
+
+
+def test_the_time_of_the_whole_execution_goes_on(tmp_path: Path) -> None:
+    """Its end is due like a timeout; nobody can answer after it."""
+    clock = asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock) as store:
+        document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
+        (request,) = store.start(document, {}, name="a").pending
+        assert store.get("a").wake == clock.now() + 7200
+        clock.elapsed += 7201
+        assert store.due() == ["a"]
+        with pytest.raises(asl.AnswerRefused, match="too late"):
+            store.answer(request["requestId"], "approve")
+        result = store.resume("a")
+        assert (result.status, result.error) == ("TIMED_OUT", "States.Timeout")
+        assert store.pending() == []
+
+
+def test_an_answer_in_time_counts_whenever_it_is_used(tmp_path: Path) -> None:
+    """What it led to before the end of the execution's time has happened then."""
+    clock = asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock) as store:
+        document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
+        (request,) = store.start(document, {}, name="a").pending
+        clock.elapsed += 7000
+        record = store.answer(request["requestId"], "approve")
+        clock.elapsed += 7000
+        assert record["timestamp"] == "2024-01-01T01:56:40.000Z"
+        assert store.resume("a").output["approval"] == "approve"
+
+
+def test_an_escalated_request_is_addressed_anew(tmp_path: Path) -> None:
+    """And its time begins once more; who decides is shown the same request."""
+    clock = asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock) as store:
+        document = asking(Timeout="1h", OnTimeout="Escalate", Escalation={"EscalateTo": "boss"})
+        (first,) = store.start(document, {}, name="a").pending
+        assert first["expiresAt"] == "2024-01-01T01:00:00.000Z"
+        clock.elapsed += 3600
+        (second,) = store.resume("a").pending
+        assert second == {**first, "expiresAt": "2024-01-01T02:00:00.000Z", "escalatedTo": "boss"}
+        assert store.pending() == [second]
+        clock.elapsed += 3599
+        store.answer(first["requestId"], "approve")
+        assert store.resume("a").output["approval"] == "approve"
+
+
+def test_the_history_says_what_was_shown(store: Store) -> None:
+    """By the digest of the request, which is that of the store."""
+    from hashlib import sha256
+
+    from asl.core.values import compact
+
+    (request,) = store.start(ONE, "it", name="a").pending
+    store.answer(request["requestId"], "approve", by="ann")
+    decided = [each for each in store.resume("a").events if each.type == "ApprovalDecided"]
+    assert decided[0].details == {
+        "requestId": request["requestId"],
+        "approval": "approve",
+        "approver": "ann",
+        "digest": sha256(compact(request).encode()).hexdigest(),
+    }
+
+
+def test_the_time_of_entry_stays_that_of_the_first(tmp_path: Path) -> None:
+    """However often the execution is resumed."""
+    clock = asl.VirtualClock()
+    document = {
+        "StartAt": "Nap",
+        "States": {
+            "Nap": {"Type": "Wait", "Seconds": 60, "Next": "Ask"},
+            "Ask": {**ASK, "ResultPath": None, "OutputPath": "$$.State.EnteredTime", "End": True},
+        },
+    }
+    with Store(tmp_path / "runs.db", clock=clock) as store:
+        (request,) = store.start(document, "x", name="a").pending
+        clock.elapsed += 3600
+        store.resume("a")
+        store.answer(request["requestId"], "approve")
+        result = store.resume("a")
+        assert result.output == "2024-01-01T00:01:00.000Z"
+        assert result.visited == ["Nap", "Ask"]
 
 
 def test_another_process_goes_on(tmp_path: Path) -> None:
