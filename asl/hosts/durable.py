@@ -35,7 +35,15 @@ from asl.states.host import Fan, Frame, Joined, Options, Question, Record, Targe
 
 __all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
 
-FAIL_POINTS = ("effect.ready", "effect.done", "child.done")
+FAIL_POINTS = (
+    "effect.ready",
+    "effect.done",
+    "answer.put",
+    "position.put",
+    "request.put",
+    "child.done",
+    "fork.done",
+)
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
 BEGAN = "!"
@@ -51,7 +59,7 @@ class ForeignAnswer(AslError):
 class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
-    __slots__ = ("began", "path", "records", "stretch", "weight", "writer")
+    __slots__ = ("began", "path", "pure", "records", "stretch", "weight", "writer")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -64,6 +72,11 @@ class _Log:
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
         self.writer = RecordWriter()
+        self.pure: dict[int, Json] | None = None
+        """What came of the children of the fork under way that have done nothing but compute.
+
+        None where the fork does not keep its children: those of a distributed Map are too many.
+        """
 
 
 def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
@@ -131,11 +144,15 @@ class DurableHost(LocalHost):
     def _put_outcome(
         self, frame: EngineFrame, log: _Log, value: Json, error: StateError | None
     ) -> None:
-        """Keep what came of a child, unless it has done nothing that must not be done twice."""
-        if not log.began or frame.parent is None:
+        """Keep what came of a child; of one that only computes it is kept with the fork."""
+        if frame.parent is None:
             return
-        self._log(frame.parent).weight += self._put(frame, log.path, "child", value, error)
-        self.journal.reached("child.done")
+        above = self._log(frame.parent)
+        if log.began:
+            above.weight += self._put(frame, log.path, "child", value, error)
+            self.journal.reached("child.done")
+        elif error is None and above.pure is not None:
+            above.pure[frame.index] = value
 
     # The history
 
@@ -193,6 +210,7 @@ class DurableHost(LocalHost):
             "usage": written_usage(at.usage),
         }
         self.journal.put_position(log.path, position)
+        self.journal.reached("position.put")
 
     def _put(self, at: Any, key: str, kind: str, value: Json, error: StateError | None) -> int:
         answer = [kind, at.now, value, None if error is None else written_error(error)]
@@ -201,6 +219,7 @@ class DurableHost(LocalHost):
             answer.append(written_usage(usage))
             self.journal.put_spending(written_spending(self.execution))
         size = self.journal.put_answer(key, answer)
+        self.journal.reached("answer.put")
         if self.in_event_loop:
             self.journal.commit_soon()
         return size
@@ -231,6 +250,15 @@ class DurableHost(LocalHost):
         call = super().invoke
         return await self._once(at, "call", lambda: call(at, target, payload, options, agent))
 
+    async def tick(self, at: Frame) -> None:
+        """Keep where a machine stands that computes for long: from here on it is later."""
+        await super().tick(at)
+        if at.step.work is None:
+            log = self._log(at)
+            log.stretch, log.began = log.records, True
+            self._put_position(at, log)
+            await self.journal.commit(self.in_event_loop)
+
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""
         sleep = super().sleep_until
@@ -249,6 +277,7 @@ class DurableHost(LocalHost):
         if known is None:
             log = await self._ready(at)
             journal.put_request(asked)
+            journal.reached("request.put")
             await journal.commit(self.in_event_loop)
         else:  # no position is taken: somebody else may answer just now
             log, asked = self._log(at), known
@@ -285,14 +314,34 @@ class DurableHost(LocalHost):
         return decision
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
-        """Run the children of *fan*, those that have not ended yet."""
+        """Run the children of *fan*, those that have not ended yet.
+
+        Children that only compute may have read the time, and what follows continues at the time
+        of the join: both are kept with the fork, when it is over.
+        """
         key = at.next_effect()
         answer = self.journal.answers.pop(key, None)
         if answer is not None:
-            self._given("fork", key, answer, at)
+            return await self._joined(at, fan, key, answer)
         log = await self._ready(at)
+        log.pure = {} if fan.ended is None else None
         try:
-            return await super().fork(at, fan)
+            joined = await super().fork(at, fan)
         except StateError as error:
             log.weight += self._put(at, key, "fork", None, error)
             raise
+        self.journal.reached("fork.done")
+        pure = [] if log.pure is None else list(log.pure.items())
+        log.pure = None
+        log.weight += self._put(at, key, "fork", pure, None)
+        return joined
+
+    async def _joined(self, at: Frame, fan: Fan, key: str, answer: Json) -> Joined:
+        """Join children that have all ended before."""
+        pure = self._given("fork", key, answer, at)
+        now = at.now
+        for index, value in pure:
+            self.journal.answers[f"{key}[{index}]"] = ["child", now, value, None]
+        joined = await super().fork(at, fan)
+        at.now = now
+        return joined

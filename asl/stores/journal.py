@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from asl.states.decisions import Asked
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["SqliteJournal"]
+__all__ = ["FAIL_POINTS", "SqliteJournal"]
+
+FAIL_POINTS = ("pause.put", "end.put")
+"""The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
 
 POSITION = (
     "INSERT INTO position VALUES (?, ?, ?) "
@@ -154,6 +157,7 @@ class SqliteJournal:
     def put_pause(self) -> None:
         """Say that the execution waits for people, and when it is worth to go on."""
         self.store.write(PAUSE, self.number, self.number)
+        self.reached("pause.put")
 
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None
@@ -174,6 +178,7 @@ class SqliteJournal:
         )
         closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
         store.write(closed, number)
+        self.reached("end.put")
 
     async def commit(self, in_event_loop: bool) -> None:
         """Return when all that was put is durable."""

@@ -195,6 +195,7 @@ class SqliteStore:
         self.flush()
         run = self._file.execute
         with self._errors():
+            self.reached("commit.begin")
             run("BEGIN IMMEDIATE")
             try:
                 yield
@@ -207,6 +208,7 @@ class SqliteStore:
                 raise
             finally:
                 self._writes = []
+            self.reached("commit.done")
 
     def flush_soon(self, loop: AbstractEventLoop) -> Future[None]:
         """Write what is gathered by the end of this turn of the event loop; awaitable."""

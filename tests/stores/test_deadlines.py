@@ -1,0 +1,86 @@
+"""No time that was told or is waited for moves when a process dies and another goes on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asl import VirtualClock
+from asl.executions import Store
+
+DOWN = 400.0
+"""Seconds for which nobody is at work on the execution."""
+INPUT = {"few": [1], "count": 0, "text": "x" * 2000}
+"""So large that no position is taken instead of a small answer."""
+TASK = {"Type": "Task", "Agent": "Work", "ResultPath": None}
+WAIT = {"Type": "Wait", "Seconds": 600, "End": True}
+LOOK = {"Type": "Pass", "Parameters": {"at.$": "$$.State.EnteredTime"}, "End": True}
+
+
+def each(state: Any, **fields: Any) -> Any:
+    """A Map whose items go through one state."""
+    processor = {"StartAt": "Do", "States": {"Do": state}}
+    return {"Type": "Map", "ItemsPath": "$.few", "ItemProcessor": processor, **fields}
+
+
+AFTER_A_FORK = {
+    "Each": each({**TASK, "End": True}, ResultPath=None, Next="Nap"),
+    "Nap": WAIT,
+}
+AFTER_LONG_COMPUTING = {
+    "Count": {
+        "Type": "Pass",
+        "Parameters": {"count.$": "States.MathAdd($.count, 1)"},
+        "Next": "More",
+    },
+    "More": {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$.count", "NumericLessThan": 6000, "Next": "Count"}],
+        "Default": "Nap",
+    },
+    "Nap": WAIT,
+}
+IN_A_CHILD_THAT_COMPUTES = {
+    "Each": each(LOOK, ResultPath="$.each", Next="First"),
+    "First": {**TASK, "Next": "Second"},
+    "Second": {**TASK, "OutputPath": "$.each[0].at", "End": True},
+}
+
+
+def lived_twice(path: Path, states: Any, effect: int) -> tuple[Any, float]:
+    """Die before the given effect, go on later; return the output and the seconds that it took."""
+    document = {"StartAt": next(iter(states)), "States": states}
+    clock = VirtualClock()
+    store = Store(path, clock=clock, agents={"Work": lambda data: 1})
+    left = effect
+
+    def reached(point: str) -> None:
+        nonlocal left
+        left -= point == "effect.ready"
+        if not left:
+            raise KeyboardInterrupt
+
+    store.file.reached = reached
+    with pytest.raises(KeyboardInterrupt):
+        store.start(document, INPUT, name="it")
+    store.file.crash()
+    later = VirtualClock(clock.now() + DOWN)
+    with Store(path, clock=later, agents={"Work": lambda data: 1}) as store:
+        result = store.resume("it")
+        return result.output, result.ended - clock.start
+
+
+def test_a_wait_after_a_fork_keeps_its_deadline(tmp_path: Path) -> None:
+    """It begins when the fork was joined, not when the children's answers are read again."""
+    assert lived_twice(tmp_path / "it.db", AFTER_A_FORK, 3)[1] == 600
+
+
+def test_a_wait_after_long_computing_keeps_its_deadline(tmp_path: Path) -> None:
+    """The clock is looked at now and then while states are computed, and never again for them."""
+    assert lived_twice(tmp_path / "it.db", AFTER_LONG_COMPUTING, 1)[1] == 600
+
+
+def test_what_a_child_computes_is_not_computed_again(tmp_path: Path) -> None:
+    """It may have read the time, and others have seen what came of it."""
+    output, _ = lived_twice(tmp_path / "it.db", IN_A_CHILD_THAT_COMPUTES, 3)
+    assert output == "2024-01-01T00:00:00.000Z"
