@@ -1,0 +1,91 @@
+"""Faults to be planted in a life; the laws must find each of them.
+
+Each takes away one thing on which recovery rests.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from asl.engine.frame import Frame
+from asl.stores.journal import SqliteJournal
+from asl.stores.sqlite import SqliteStore
+
+__all__ = ["VARIANTS"]
+
+
+async def _unflushed(self: SqliteJournal, in_event_loop: bool) -> None:
+    """Acknowledge what will be written some time later."""
+    if in_event_loop:
+        self.commit_soon()
+
+
+def _one_behind(self: SqliteJournal, key: str, answer: Any) -> int:
+    """Keep an answer only when the next one comes."""
+    waiting = self.__dict__.setdefault("waiting", [])
+    waiting.append((key, answer))
+    if len(waiting) > 1:
+        _put_answer(self, *waiting.pop(0))
+    return 100
+
+
+def _beside_its_answers(self: SqliteJournal, path: str, position: Any) -> None:
+    """Let the answers stand that the position makes past."""
+    with patch.object(self.store, "write", _only_inserts(self.store.write)):
+        _put_position(self, path, position)
+
+
+def _only_inserts(write: Callable[..., None]) -> Callable[..., None]:
+    return lambda statement, *values: None if "DELETE" in statement else write(statement, *values)
+
+
+def _free_of_charge(self: SqliteJournal, path: str, position: Any) -> None:
+    """Forget in a position what had been spent when it was taken."""
+    _put_position(self, path, {**position, "usage": ["0", 0]})
+
+
+def _in_pieces(self: SqliteStore, writes: Sequence[Any]) -> None:
+    """Write one transaction as many."""
+    for each in writes:
+        _commit(self, [each])
+
+
+def _as_of_now(self: Frame, position: Any) -> None:
+    """Go on as if the machine had come to its state just now."""
+    _restore(self, {**position, "now": self.host.now()})  # type: ignore[attr-defined]
+
+
+def _as_if_new(self: SqliteJournal) -> None:
+    """Go on as if nothing of the history had been recorded."""
+    _load(self)
+    self.recorded = {}
+
+
+_put_answer, _put_position = SqliteJournal.put_answer, SqliteJournal.put_position
+_commit, _restore, _load = SqliteStore._commit, Frame.restore, SqliteJournal.load
+
+FAULTS: tuple[tuple[Any, str, Any], ...] = (
+    (SqliteJournal, "commit", _unflushed),
+    (SqliteJournal, "put_answer", _one_behind),
+    (SqliteJournal, "put_position", _beside_its_answers),
+    (SqliteJournal, "put_position", _free_of_charge),
+    (SqliteStore, "_commit", _in_pieces),
+    (Frame, "restore", _as_of_now),
+    (SqliteJournal, "load", _as_if_new),
+)
+
+
+def _planted(owner: Any, name: str, fault: Any) -> Callable[[], AbstractContextManager[None]]:
+    @contextmanager
+    def planted() -> Iterator[None]:
+        with patch.object(owner, name, fault):
+            yield
+
+    return planted
+
+
+VARIANTS = {
+    fault.__name__.strip("_").replace("_", " "): _planted(owner, name, fault)
+    for owner, name, fault in FAULTS
+}

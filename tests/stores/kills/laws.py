@@ -1,0 +1,253 @@
+"""What must hold of executions whatever has become of the processes that ran them."""
+
+import json
+import re
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from asl.core.errors import AslError
+from asl.executions import Store
+from tests.stores.kills.scenes import SCENES
+
+__all__ = ["Laws", "Whole"]
+
+SEGMENT = re.compile(r"/[^/@]*@(\d+)(?:\.(\d+))?(?:\[\d+\])?")
+Place = tuple[str, str]
+"""A machine: the name of its execution and its path."""
+Step = tuple[float, float]
+"""Where a machine is: the visit, and the effect of the visit."""
+
+
+def steps(name: str, key: str, effect: int = 0) -> Iterator[tuple[Place, Step]]:
+    """Yield where each machine is that a key names, the outermost first.
+
+    *effect* is that of the last one where the key does not say.
+    """
+    for found in SEGMENT.finditer(key):
+        visit, ordinal = found.groups()
+        yield (
+            (name, key[: found.start()]),
+            (int(visit), effect if ordinal is None else int(ordinal)),
+        )
+
+
+class Whole:
+    """What came of executions that nobody disturbed."""
+
+    def __init__(self, outcome: dict[str, Any], asked: dict[str, Any]) -> None:
+        self.outcome = outcome
+        self.asked = asked
+
+
+class Laws:
+    """Watches over the executions of one store, life after life; every fault is a sentence."""
+
+    def __init__(self, scene: str, store: Path, log: Path, whole: Whole | None) -> None:
+        self.scene = SCENES[scene]
+        self.store = store
+        self.log = log
+        self.whole = whole
+        self.now = 0.0
+        """The latest time that anything was told."""
+        self.starts: list[float] = []
+        """When each life began."""
+        self.asked: dict[str, Any] = {}
+        """What each call was asked, by its key and attempt."""
+        self.acknowledged: set[str] = set()
+        """The requests whose answer somebody has been thanked for."""
+        self._read = 0
+        self._reached: dict[Place, Step] = {}
+        """The earliest step at which each machine may still be."""
+        self._chains: dict[str, list[bytes]] = {}
+        self._names: set[str] = set()
+
+    def after_life(self) -> Iterator[str]:
+        """Yield what is wrong with what a process has left behind."""
+        yield from self._calls()
+        if not self.store.exists():
+            if self._names:
+                yield "the store is gone"
+            return
+        with Store(self.store) as store:
+            yield from store.faults()
+            self.names = dict(store.file.rows("SELECT number, name FROM execution"))
+            if lost := self._names - set(self.names.values()):
+                yield f"executions that have called agents are lost: {sorted(lost)}"
+            yield from self._histories(store)
+            yield from self._journals(store)
+            yield from self._decisions(store)
+
+    # What happened in the world
+
+    def _calls(self) -> Iterator[str]:
+        """No machine goes back behind what it was known to have done; one life calls once."""
+        lines = self.log.read_bytes().splitlines() if self.log.exists() else []
+        lines, self._read = lines[self._read :], len(lines)
+        called = set()
+        for line in map(json.loads, lines):
+            if "answered" in line:
+                self.acknowledged.add(line["answered"])
+                continue
+            before, _, visit = line["key"].partition(":/")
+            name, key = before.rpartition(":")[2], f"/{visit}"
+            self._names.add(name)
+            self.now = max(self.now, line["now"])
+            call = f"{name}{key}#{line['attempt']}"
+            if call in called:
+                yield f"{call} was called twice in one life"
+            called.add(call)
+            if self.asked.setdefault(call, line["parameters"]) != line["parameters"]:
+                yield f"{call} was asked something else the second time"
+            if self.whole is not None and self.whole.asked.get(call) != line["parameters"]:
+                yield f"{call} was asked {line['parameters']}, not {self.whole.asked.get(call)}"
+            for place, step in steps(name, key, 2 * (line["attempt"] - 1)):
+                if step < self._reached.get(place, (0, 0)):
+                    yield f"{call} was called although its machine was further: {place}"
+                self._reach(place, step)
+
+    def _reach(self, place: Place, step: Step) -> None:
+        self._reached[place] = max(self._reached.get(place, (0, 0)), step)
+
+    # What stands in the store
+
+    def _histories(self, store: Store) -> Iterator[str]:
+        """Records that were there stay; what a record tells has a time."""
+        query = "SELECT execution, path, hash, body FROM record ORDER BY execution, number"
+        chains: dict[str, list[bytes]] = {name: [] for name in self.names.values()}
+        for number, _, hash, body in store.file.rows(query):
+            chains[self.names[number]].append(hash)
+            self.now = max(self.now, json.loads(body)[1] if body[:1] != b"#" else 0)
+        for name, chain in self._chains.items():
+            if chains.get(name, [])[: len(chain)] != chain:
+                yield f"{name}: the history was rewritten"
+        self._chains = chains
+
+    def _journals(self, store: Store) -> Iterator[str]:
+        """Nothing of the past is kept; what is answered is behind us."""
+        read = store.file.rows
+        positions = {
+            (self.names[number], path): store.file.unpacked(body)["visit"]
+            for number, path, body in read("SELECT execution, path, body FROM position")
+        }
+        keys = [
+            (self.names[number], key) for number, key in read("SELECT execution, key FROM answer")
+        ]
+        for name, key in [*keys, *positions]:
+            for place, (visit, _) in steps(name, key):
+                if visit < positions.get(place, 0):
+                    yield f"{name}{key} is kept, which is past for {place}"
+        for place, visit in positions.items():
+            self._reach(place, (visit, 0))
+        for name, key in keys:
+            if key.endswith("]"):
+                self._reach((name, key), (inf, 0))
+            elif not key.endswith("!"):
+                *_, (place, (visit, ordinal)) = steps(name, key)
+                self._reach(place, (visit, ordinal + 1))
+        for name, status in read("SELECT name, status FROM execution"):
+            if status not in ("RUNNING", "PAUSED"):
+                self._reach((name, ""), (inf, 0))
+
+    def _decisions(self, store: Store) -> Iterator[str]:
+        """What somebody was thanked for is decided, and asks for going on."""
+        for asked in store.file.requests("status IN ('open', 'closed')"):
+            if asked.id in self.acknowledged:
+                yield f"the answer to {asked.id} is lost"
+        for name, wake in store.file.rows(
+            "SELECT name, wake FROM execution WHERE status = 'PAUSED'"
+        ):
+            if wake is None and not store.file.requests("status = 'open'"):
+                yield f"{name} is paused, and nothing lets it go on"
+
+    # The end
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what the executions came to, all times left out."""
+        told: dict[str, Any] = {}
+        with Store(self.store) as store:
+            for number, name in self.names.items():
+                result = store.result(name)
+                told[name] = {
+                    "status": result.status,
+                    "output": result.output,
+                    "error": result.error,
+                    "usage": result.usage,
+                    "visited": sorted(result.visited),
+                    "events": len(result.events),
+                    "records": self._records(store, number),
+                }
+        return told
+
+    def _records(self, store: Store, number: int) -> dict[str, list[Any]]:
+        """Return the records of each machine: kind, visit, state, and the event that is noted."""
+        found: dict[str, list[Any]] = {}
+        for path, (kind, _, visit, state, *rest) in self._told(store, number):
+            event = rest[0] if kind == "noted" else None
+            found.setdefault(path, []).append([kind, visit, state, event])
+        return found
+
+    def _told(self, store: Store, number: int) -> Iterator[tuple[str, Any]]:
+        query = "SELECT path, body FROM record WHERE execution = ? ORDER BY number"
+        for path, body in store.file.rows(query, number):
+            yield path, store.file.unpacked(body)
+
+    def at_the_end(self) -> Iterator[str]:
+        """Yield what differs from executions that nobody disturbed."""
+        assert self.whole is not None
+        try:
+            outcome = self.outcome()
+        except AslError as error:
+            yield f"the result cannot be read: {error}"
+            return
+        for name, expected in self.whole.outcome.items():
+            for what, value in expected.items():
+                found = outcome.get(name, {}).get(what)
+                if found != value:
+                    yield f"{name}: {what} is {_shown(found, value)}"
+        if missing := self.whole.asked.keys() - self.asked.keys():
+            yield f"never called: {sorted(missing)}"
+        with Store(self.store) as store:
+            for number, name in self.names.items():
+                for said in self._timers(store, number):
+                    yield f"{name}: {said}"
+
+    def _timers(self, store: Store, number: int) -> Iterator[str]:
+        """What waits is over at its time, or when the next process begins after that."""
+        due: dict[tuple[str, int], float] = {}
+        for path, (kind, now, visit, state, *rest) in self._told(store, number):
+            place = path, visit
+            if kind == "stretch" and state is not None and (seconds := self._wait(state)):
+                due[place] = now + seconds
+            elif kind == "retried":
+                due[place] = now + rest[1]
+            elif kind in ("exited", "again") and place in due:
+                when = due.pop(place)
+                if now != when and not (now > when and now in self.starts):
+                    yield f"{path}{state}@{visit} ended {now - when:+g} s from its time"
+            elif kind == "noted" and rest[0] == "ApprovalRequested":
+                due[place] = now + 3600
+            elif kind == "noted" and rest[0] == "ApprovalTimedOut" and now != due[place]:
+                yield f"{path}{state}@{visit} timed out {now - due[place]:+g} s from its time"
+            elif kind == "noted":
+                due.pop(place, None)
+
+    def _wait(self, pointer: str) -> float:
+        state = self.scene.document
+        for part in pointer.split("/")[1:]:
+            state = state[int(part) if type(state) is list else part]
+        return state["Seconds"] if state["Type"] == "Wait" else 0
+
+
+def _shown(found: Any, expected: Any) -> str:
+    """Show what differs, no more."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        for key in {**expected, **found}:
+            if found.get(key) != expected.get(key):
+                return f"{key}: {_shown(found.get(key), expected.get(key))}"
+    if isinstance(found, list) and isinstance(expected, list):
+        for index in range(max(len(found), len(expected))):
+            if found[index : index + 1] != expected[index : index + 1]:
+                return f"[{index}] {found[index:][:2]} instead of {expected[index:][:2]}"
+    return f"{found!r} instead of {expected!r}"

@@ -1,0 +1,145 @@
+"""The documents, what their agents answer, and what people decide."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asl import StateError
+
+Json = Any
+
+WORK = {"Type": "Task", "Agent": "Work"}
+FLAKY = [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}]
+ASK = {"Type": "Approval", "ResultPath": "$", "OutputPath": "$.approval"}
+SPENT = "$$.Execution.TokensUsed"
+
+
+def work(at: str, **parameters: Json) -> dict[str, Json]:
+    """Return a task that says where it stands."""
+    return {**WORK, "Parameters": {"at": at, **parameters}}
+
+
+def machine(*states: tuple[str, dict[str, Json]]) -> dict[str, Json]:
+    """Return a machine that goes through these states."""
+    following = [name for name, _ in states[1:]] + [None]
+    return {
+        "StartAt": states[0][0],
+        "States": {
+            name: state
+            if state["Type"] == "Choice"
+            else {**state, **({"Next": next_} if next_ else {"End": True})}
+            for (name, state), next_ in zip(states, following, strict=True)
+        },
+    }
+
+
+def each(processor: dict[str, Json], items: str = "$", **fields: Json) -> dict[str, Json]:
+    """Return a Map."""
+    return {"Type": "Map", "ItemsPath": items, "ItemProcessor": processor, **fields}
+
+
+DEEP = each(
+    machine(("Deep", {**work("Deep", **{"n.$": "$"}), "Retry": FLAKY})),
+    "$.below",
+    ResultPath="$.deep",
+)
+ITEM = machine(
+    ("One", work("One", **{"n.$": "$.n"}) | {"ResultPath": "$.one"}),
+    ("Nap", {"Type": "Wait", "Seconds": 5}),
+    ("Inner", DEEP),
+    ("Two", work("Two", **{"n.$": "$.n", "deep.$": "$.deep"})),
+)
+ITEMS = each(ITEM, "$.items", MaxConcurrency=2)
+GATE = machine(
+    ("Gate", {**ASK, "Prompt": "Go on?"}),
+    ("After", work("After", **{"gate.$": "$"})),
+)
+SIDE = machine(
+    ("Left", work("Left")),
+    ("Rest", {"Type": "Wait", "Seconds": 40}),
+    ("Right", work("Right", **{"left.$": "$"})),
+)
+SHAKY = machine(("Shaky", work("Shaky", **{"retries.$": "$.retries"})))
+PATIENT = machine(("Patient", {"Type": "Wait", "Seconds": 864_000}), ("Late", work("Late")))
+SMALL = machine(("Small", work("Small", **{"n.$": "$"})))
+VOTE = machine(("Vote", {**ASK, "Prompt": "{{ $ }}?"}))
+PARTS = (
+    ("First", {**work("First"), "ResultPath": "$.first", "Assign": {"seen.$": "$.at"}}),
+    ("Round", {**work("Round", **{"spent.$": SPENT}), "ResultPath": "$.round"}),
+    ("Count", {"Type": "Pass", "Parameters": {"round.$": "States.MathAdd($.count.round, 1)"},
+               "ResultPath": "$.count"}),
+    ("Enough", {"Type": "Choice", "Default": "Both", "Choices": [
+        {"Variable": "$.count.round", "NumericLessThan": 3, "Next": "Round"}]}),
+    ("Both", {"Type": "Parallel", "Branches": [machine(("Items", ITEMS)), GATE, SIDE],
+              "ResultPath": "$.both"}),
+    ("Spent", {**work("Spent", **{"spent.$": SPENT}), "ResultPath": "$.spent"}),
+    ("Torn", {"Type": "Parallel", "Branches": [PATIENT, SHAKY], "ResultPath": "$.never",
+              "Parameters": {"retries.$": "$$.State.RetryCount"}, "Retry": FLAKY,
+              "Catch": [{"ErrorEquals": ["Gone"], "ResultPath": "$.torn", "Next": "Large"}]}),
+    ("Large", {**work("Large"), "ResultPath": "$.large"}),
+    ("Few", each(SMALL, "$.few", ResultPath="$.fewer")),
+    ("Pause", {"Type": "Wait", "Seconds": 600}),
+    ("People", each(VOTE, "$.few", ResultPath="$.votes")),
+    ("Nobody", {**ASK, "Prompt": "Anybody?", "Timeout": "1h", "Default": "Last",
+                "TimeoutAction": "approve", "ResultPath": "$.nobody", "OutputPath": "$"}),
+    ("Last", {**work("Last", **{"spent.$": SPENT, "seen.$": "$seen", "votes.$": "$.votes"}),
+              "ResultPath": "$.last"}),
+    ("Done", {"Type": "Pass", "Parameters": {
+        "both.$": "$.both", "votes.$": "$.votes", "last.$": "$.last", "torn.$": "$.torn.Error",
+        "large.$": "$.large.at", "nobody.$": "$.nobody.approval",
+        "count.$": "$.count.round"}}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Executions of one document in one store."""
+
+    name: str
+    document: Json
+    inputs: tuple[Json, ...]
+    """One for each execution; they run at the same time."""
+    sleeps: bool = True
+    """Whether the executions need an event loop."""
+
+
+def whole_input(number: int) -> Json:
+    """Return the input of one execution of the whole document."""
+    items = [{"n": n, "below": [10 * n, 10 * n + 1]} for n in range(1, 4)]
+    return {"n": number, "count": {"round": 0}, "few": [7, 8], "items": items}
+
+
+CHAIN = machine(
+    *((f"S{n}", work(f"S{n}", **{"spent.$": SPENT}) | {"ResultPath": f"$.s{n}"}) for n in range(8))
+)
+
+SCENES = {
+    scene.name: scene
+    for scene in (
+        Scene("whole", machine(*PARTS), (whole_input(1),)),
+        Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3))),
+        Scene("chain", CHAIN, ({"n": 0},), sleeps=False),
+    )
+}
+
+
+def answer(parameters: Json, attempt: int) -> Json:
+    """Return what the agent answers to a call, or raise what it fails with."""
+    at = parameters["at"]
+    if at == "Deep" and attempt <= parameters["n"] % 3:
+        raise StateError("Flaky", "again")
+    if at == "Shaky":
+        raise StateError("Flaky" if parameters["retries"] < 2 else "Gone", "as said")
+    text = {"text": "x" * 100_000} if at == "Large" else {}
+    return {**parameters, **text, "_tokens": 1 + len(at), "_cost": 0.01}
+
+
+def pause(parameters: Json) -> float:
+    """Return the seconds that the agent takes."""
+    return {"One": 3.0 * parameters.get("n", 0), "Deep": 1.0, "Left": 7.0}.get(parameters["at"], 0)
+
+
+def decision(request: Json) -> str | None:
+    """Return what people decide, None where nobody does."""
+    if request["state"] == "Nobody":
+        return None
+    return "approve" if "7" in request["prompt"] else "reject"
