@@ -72,6 +72,8 @@ class SqliteStore:
     """One store. It may be used by one thread at a time."""
 
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "FULL") -> None:
+        if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
+            raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
@@ -87,8 +89,6 @@ class SqliteStore:
         self.locks = Locks(self.path.with_name(self.path.name + ".lock"))
 
     def _prepare(self, synchronous: str) -> None:
-        if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
-            raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
         run = self._file.execute
         run("PRAGMA journal_mode = WAL")
         run(f"PRAGMA synchronous = {synchronous}")

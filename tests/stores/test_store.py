@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import asl
+from asl.stores.schema import UPGRADES
 from asl.stores.sqlite import SqliteStore
 
 DOCUMENT = {
@@ -171,6 +172,54 @@ def test_a_newer_store_is_refused(path: Path) -> None:
     file.close()
     with pytest.raises(asl.StoreError, match="newer version"):
         opened(path)
+
+
+def test_an_older_store_is_upgraded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newer version keeps all that is there; the older one does not touch the file again."""
+    with opened(path) as store:
+        store.start(DOCUMENT, {"n": 1}, name="one")
+    with monkeypatch.context() as newer:
+        upgrades = (*UPGRADES, "ALTER TABLE execution ADD COLUMN note TEXT; ")
+        newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
+        newer.setattr("asl.stores.sqlite.VERSION", len(upgrades))
+        for _ in range(2):
+            with opened(path) as store:
+                assert store.result("one").output["d"] == 1
+                assert store.file.rows("SELECT note FROM execution") == [(None,)]
+                assert list(store.faults()) == []
+    with pytest.raises(asl.StoreError, match="newer version"):
+        opened(path)
+
+
+def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade is one transaction: the older version goes on with the file."""
+    with opened(path) as store:
+        store.start(DOCUMENT, {"n": 1}, name="one")
+    with monkeypatch.context() as newer:
+        upgrades = (*UPGRADES, "DROP TABLE record; ALTER TABLE nowhere ADD COLUMN note TEXT")
+        newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
+        newer.setattr("asl.stores.sqlite.VERSION", len(upgrades))
+        with pytest.raises(asl.StoreError, match="nowhere"):
+            opened(path)
+    with opened(path) as store:
+        assert store.result("one").visited == ["A", "B", "C", "D"]
+
+
+@pytest.mark.parametrize(("level", "number"), [("OFF", 0), ("NORMAL", 1), ("FULL", 2)])
+def test_how_safe_a_commit_is_can_be_chosen(level: str, number: int, path: Path) -> None:
+    """With FULL, the default, what is acknowledged survives a loss of power."""
+    with opened(path, synchronous=level) as store:
+        assert store.file.rows("PRAGMA synchronous") == [(number,)]
+    with opened(path) as store:
+        assert store.file.rows("PRAGMA synchronous") == [(2,)]
+        assert store.file.rows("PRAGMA journal_mode") == [("wal",)]
+
+
+def test_an_unknown_level_is_refused(path: Path) -> None:
+    """The message names those that there are, and no file is made."""
+    with pytest.raises(asl.StoreError, match="OFF, NORMAL, FULL or EXTRA, not 'SAFE'"):
+        opened(path, synchronous="SAFE")
+    assert not path.exists()
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
