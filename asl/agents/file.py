@@ -3,6 +3,7 @@
     agents:
       Reviewer: review_tools:review                  # a function
       Translator: {command: [node, translate.js]}    # a program that speaks lines of JSON
+      Editor: {url: "https://editor.example/check"}  # an HTTP endpoint
       Critic: {return: {score: 9}}                   # a script
     resources:
       "arn:aws:lambda:*:function:Charge": billing:charge

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from asl.agents.function import FUNCTION
+from asl.agents.http import HTTP
 from asl.agents.kind import Kind
 from asl.agents.process import PROCESS
 from asl.agents.scripted import SCRIPT, SCRIPTS
@@ -14,6 +15,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "function": FUNCTION,
         "command": PROCESS,
+        "url": HTTP,
         **dict.fromkeys(SCRIPTS, SCRIPT),
     }
 )

@@ -1,0 +1,222 @@
+"""Agents that are HTTP endpoints: parameters as JSON in the request, the result in the answer.
+
+An endpoint fails a Task by its status, or by an answer `{"error": NAME, "cause": TEXT}` with a
+status from 400 on. A request is sent once: repeating it is a matter of `Retry`. Redirections are
+errors unless they are allowed; then they stay within the origin, since headers may hold secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from asl.agents.kind import Kind
+from asl.core.extras import needed
+from asl.core.json_text import read_data
+from asl.core.values import Json, compact
+from asl.engine.agent import Call, Held
+from asl.states.host import Raised
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["HTTP", "HttpAgent"]
+
+MAX_BYTES = 16 * 1024 * 1024
+TIMEOUT = 60.0
+SHOWN = 500
+"""Characters of an answer that the cause of an error shows."""
+IN_QUERY = ("GET", "DELETE")
+"""The methods whose requests have no body."""
+KEEPS_METHOD = (307, 308)
+"""The redirections that repeat a request as it is."""
+NAMES: Mapping[int, str] = {
+    401: "States.Permissions",
+    403: "States.Permissions",
+    408: "States.Timeout",
+    429: "States.RateLimitExceeded",
+    504: "States.Timeout",
+}
+"""The errors of some statuses; those of all others are `Agent.APIError`."""
+
+
+class HttpAgent:
+    """An endpoint that takes JSON and answers with JSON; its connections end with the execution.
+
+    `timeout` is in seconds without any byte from the other side, `redirects` how many redirections
+    within the same origin are followed, `max_bytes` how large an answer may be. Raises AslError
+    where the extra `http` is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        method: str = "POST",
+        headers: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT,
+        redirects: int = 0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        needed("httpx2", "http", "an HTTP agent")
+        self.url = url
+        self.method = method
+        self.headers = dict(headers or {})
+        self.timeout = timeout
+        self.redirects = redirects
+        self.max_bytes = max_bytes
+
+    def opened(self, held: Held) -> _Endpoint:
+        """Return the agent as one run sees it, with connections of its own."""
+        return _Endpoint(self)
+
+
+class _Endpoint:
+    """The connections of one run."""
+
+    blocking = False
+    needs_loop = True
+    real = True
+    direct = None
+    takes_call = False
+    holds = True
+
+    def __init__(self, agent: HttpAgent) -> None:
+        self.agent = agent
+        self.client: httpx2.AsyncClient | None = None
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Send one request; raises Raised with the error that its answer stands for."""
+        assert call is not None
+        import httpx2
+
+        if self.client is None:
+            # Compressed answers could be larger than they look: none is asked for.
+            self.client = httpx2.AsyncClient(
+                timeout=self.agent.timeout, headers={"Accept-Encoding": "identity"}
+            )
+        try:
+            return await self._exchange(self.client, payload, call)
+        except httpx2.TimeoutException:
+            raise Raised(
+                "States.Timeout", f"{self._where}: nothing came for {self.agent.timeout:g} s"
+            ) from None
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise Raised("Agent.InvalidInput", f"{self._where}: {error}") from None
+        except httpx2.RequestError as error:
+            said = str(error) or type(error).__name__
+            raise Raised("Agent.NetworkError", f"{self._where}: {said}") from None
+
+    @property
+    def _where(self) -> str:
+        return f"{self.agent.method} {self.agent.url}"
+
+    async def _exchange(self, client: httpx2.AsyncClient, payload: Json, call: Call) -> Json:
+        request = self._request(client, payload, call)
+        for _ in range(self.agent.redirects + 1):
+            response = await client.send(request, stream=True)
+            try:
+                if not response.has_redirect_location:
+                    return self._result(response, await self._body(response), call)
+                request = self._followed(response)
+            finally:
+                await response.aclose()
+        raise Raised("Agent.APIError", f"{self._where}: too many redirections")
+
+    def _request(self, client: httpx2.AsyncClient, payload: Json, call: Call) -> httpx2.Request:
+        agent = self.agent
+        headers = {"Accept": "application/json", "Idempotency-Key": call.idempotency_key}
+        if agent.method in IN_QUERY:
+            url = client.build_request(agent.method, agent.url).url.copy_merge_params(
+                _query(payload)
+            )
+            return client.build_request(agent.method, url, headers={**headers, **agent.headers})
+        headers["Content-Type"] = "application/json"
+        return client.build_request(
+            agent.method,
+            agent.url,
+            content=compact(payload).encode(),
+            headers={**headers, **agent.headers},
+        )
+
+    def _followed(self, response: httpx2.Response) -> httpx2.Request:
+        """Return the request that a redirection asks for, unless it must not be followed."""
+        request, there = response.request, response.next_request
+        where = response.headers["location"]
+        if not self.agent.redirects:
+            raise Raised("Agent.APIError", f"{self._where}: redirects to {where}")
+        if there is None or there.url.origin != request.url.origin:
+            raise Raised("Agent.APIError", f"{self._where}: redirects to another origin, {where}")
+        if request.method != "GET" and response.status_code not in KEEPS_METHOD:
+            raise Raised(
+                "Agent.APIError",
+                f"{self._where}: redirects with {response.status_code}, which drops the request",
+            )
+        return there
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise Raised("Agent.ParseError", f"{self._where}: the answer is compressed")
+        body = bytearray()
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > self.agent.max_bytes:
+                raise Raised(
+                    "States.DataLimitExceeded",
+                    f"{self._where}: an answer of more than {self.agent.max_bytes} bytes",
+                )
+        return bytes(body)
+
+    def _result(self, response: httpx2.Response, body: bytes, call: Call) -> Json:
+        value, fault = None, ""
+        try:
+            value = read_data(body.decode()) if body else None
+        except ValueError as error:
+            fault = str(error)
+        if not response.is_success:
+            self._failed(response, value, _excerpt(body, call))
+        if fault:
+            said = _excerpt(body, call)
+            raise Raised("Agent.ParseError", f"{self._where}: no JSON ({fault}): {said}")
+        return value
+
+    def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
+        """Raise the error that an endpoint names, or that its status stands for."""
+        if (
+            type(value) is dict
+            and "error" in value
+            and value.keys() <= {"error", "cause"}
+            and all(type(text) is str for text in value.values())
+        ):
+            raise Raised(value["error"], value.get("cause"))
+        status = response.status_code
+        text = f"{self._where}: {status} {response.reason_phrase}".rstrip()
+        after = response.headers.get("retry-after")
+        if after is not None:
+            text += f", retry after {after}"
+        raise Raised(NAMES.get(status, "Agent.APIError"), f"{text}: {said}" if said else text)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self.client is not None:
+            client, self.client = self.client, None
+            await client.aclose()
+
+
+def _query(payload: Json) -> dict[str, Any]:
+    if type(payload) is not dict:
+        raise Raised("Agent.InvalidInput", "a request without a body takes an object of parameters")
+    return {
+        name: value if type(value) is str else compact(value)
+        for name, value in payload.items()
+        if value is not None
+    }
+
+
+def _excerpt(body: bytes, call: Call) -> str:
+    # More than is shown, so that a secret in it is seen as a whole.
+    text = call.hide(body[:65_536].decode(errors="replace")).strip()
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+HTTP = Kind("agents:Http", lambda spec, home: HttpAgent(**spec), secrets=("headers",))
