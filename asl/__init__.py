@@ -22,7 +22,7 @@ from asl.core.errors import (
     NotJson,
     StateError,
 )
-from asl.documents import check, compile, load, variable_references
+from asl.documents import check, compile, diff, graph, load, variable_references
 from asl.runs import arun, load_mocks, run, test_state
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ __all__ = [
     "arun",
     "check",
     "compile",
+    "diff",
+    "graph",
     "load",
     "load_mocks",
     "open_store",

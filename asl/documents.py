@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.core.values import Json
+    from asl.graphs.difference import Difference
     from asl.program import Program
 
 __all__ = [
     "check",
     "compile",
+    "diff",
     "document_of",
+    "graph",
     "load",
     "profile_of",
     "program_of",
@@ -137,6 +140,30 @@ def compile(
     report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
     report.raise_for_errors()
     return compile_workflow(loaded.whole, chosen, loaded.name)
+
+
+def graph(document: Document | What, *, format: str = "mermaid") -> str:
+    """Draw a document: its states, the machines within, and its transitions.
+
+    `format` is `mermaid`, `dot` or `svg`; the latter needs nothing else. A document with errors is
+    drawn as far as it goes. Raises AslError for another format.
+    """
+    from asl.graphs import FORMATS, graph_of
+
+    if format not in FORMATS:
+        raise AslError(f"no drawing is called {format!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[format](graph_of(document_of(document).whole))
+
+
+def diff(before: Document | What, after: Document | What) -> Difference:
+    """Say what two documents differ in, as graphs: states, transitions, data flow, behaviour.
+
+    The order of states and of the members of objects means nothing. `same` says whether there is
+    nothing but remarks.
+    """
+    from asl.graphs.difference import difference
+
+    return difference(document_of(before).whole, document_of(after).whole)
 
 
 def document_of(what: Document | What) -> Document:

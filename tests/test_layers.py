@@ -23,6 +23,7 @@ LAYERS = {
     "asl.checks": 4,
     "asl.compiler": 4,
     "asl.compose": 4,
+    "asl.graphs": 4,
     "asl.engine": 5,
     "asl.agents": 6,
     "asl.buckets": 6,

@@ -24,6 +24,8 @@ COMMANDS = {
     "lock": "Pin what a document imports, or see whether it has changed.",
     "test-state": "Run one state alone, as AWS's TestState does.",
     "test": "Run conformance cases, or cases of your own.",
+    "graph": "Draw a document as Mermaid, DOT or SVG.",
+    "diff": "Say what two documents differ in.",
     "ls": "List the executions of a store.",
     "show": "Show an execution of a store and its history.",
     "inbox": "List what people are asked and have not decided.",

@@ -1,0 +1,306 @@
+"""What two documents differ in, as graphs: states, transitions, data flow, behaviour, remarks.
+
+States of the same name in the same machine are the same state; one that is only called otherwise is
+renamed. The order of states and of the members of objects means nothing, that of rules does.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json, compact, is_number
+from asl.graphs.words import caught, cut, rule_words, title
+from asl.states.base import machines_of
+
+__all__ = ["Change", "Difference", "difference"]
+
+_FLOW = frozenset(
+    ("InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Arguments", "Output",
+     "Assign", "ItemsPath", "Items", "ItemSelector", "Result", "ItemReader", "ItemBatcher",
+     "ResultWriter", "Input")
+)  # fmt: skip
+_REMARKS = frozenset(("Comment", "Metadata", "title", "Version", "$schema"))
+_WAYS = frozenset(("Next", "End", "Default"))
+_HELD = frozenset(("States", "Branches", "ItemProcessor", "Iterator", "Template"))
+MAX_SHOWN = 40
+MAX_DEPTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. `about` is `state`, `transition`, `data flow`, `behaviour` or `remark`.
+
+    `kind` is `added`, `removed`, `renamed` or `changed`; `place` names the state (`Each / Work`),
+    empty for the workflow itself; `before` and `after` are JSON Pointers, None where there is
+    nothing; `text` says it in words.
+    """
+
+    kind: str
+    about: str
+    place: str
+    text: str
+    before: str | None
+    after: str | None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the change as a JSON object."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All changes from one document to another, in the order of the documents."""
+
+    changes: tuple[Change, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether the documents do the same: there is nothing but remarks."""
+        return all(change.about == "remark" for change in self.changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
+def difference(before: Json, after: Json) -> Difference:
+    """Compare two documents."""
+    return Difference(tuple(_machines(_Side(before), _Side(after), "")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A machine or a state of one of the documents."""
+
+    value: Json
+    pointer: str = ""
+
+    def object(self) -> Mapping[str, Json]:
+        return self.value if type(self.value) is dict else {}
+
+    def at(self, *steps: str | int) -> "_Side":
+        value, pointer = self.value, self.pointer
+        for step in steps:
+            value, pointer = value[step], f"{pointer}/{escape(str(step))}"
+        return _Side(value, pointer)
+
+    def states(self) -> dict[str, "_Side"]:
+        states = self.object().get("States")
+        if type(states) is not dict:
+            return {}
+        return {
+            name: self.at("States", name) for name, state in states.items() if type(state) is dict
+        }
+
+
+def _machines(before: _Side, after: _Side, place: str) -> Iterator[Change]:
+    left, right = before.states(), after.states()
+    renamed = _renamed(left, right)
+    yield from _fields(before, after, place, _HELD | {"StartAt"})
+    for start in _started(before, after, renamed):
+        yield replace(start, place=place)
+    for name, state in left.items():
+        other = right.get(renamed.get(name, name))
+        if other is None:
+            yield _whole("removed", name, state, place)
+        else:
+            if name in renamed:
+                text = f"{name} is called {renamed[name]} now"
+                where = _named(place, name)
+                yield Change("renamed", "state", where, text, state.pointer, other.pointer)
+            yield from _states(state, other, _named(place, renamed.get(name, name)), renamed)
+    for name, state in right.items():
+        if name not in left and name not in renamed.values():
+            yield _whole("added", name, state, place)
+
+
+def _whole(kind: str, name: str, state: _Side, place: str) -> Change:
+    pointers = (state.pointer, None) if kind == "removed" else (None, state.pointer)
+    text = f"{name} ({state.object().get('Type')})"
+    return Change(kind, "state", _named(place, name), text, *pointers)
+
+
+def _named(place: str, name: str) -> str:
+    return f"{place} / {name}" if place else name
+
+
+def _renamed(left: Mapping[str, _Side], right: Mapping[str, _Side]) -> dict[str, str]:
+    """Find the states that are the same but for their names and where they lead to."""
+    new: dict[str, list[str]] = {}
+    for name in right:
+        if name not in left:
+            new.setdefault(_core(right[name].object()), []).append(name)
+    found = {}
+    for name in left:
+        if name not in right and new.get(_core(left[name].object())):
+            found[name] = new[_core(left[name].object())].pop(0)
+    return found
+
+
+def _core(state: Mapping[str, Json]) -> str:
+    """Return all of a state that is not a transition, as text."""
+    kept = {key: value for key, value in state.items() if key not in _WAYS}
+    for field in ("Choices", "Catch"):
+        if type(kept.get(field)) is list:
+            kept[field] = [_without(rule, "Next") for rule in kept[field]]
+    return compact(dict(sorted(kept.items())))
+
+
+def _without(rule: Json, *fields: str) -> Json:
+    if type(rule) is not dict:
+        return rule
+    return {key: value for key, value in sorted(rule.items()) if key not in fields}
+
+
+# Transitions
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A transition of a state: which rule it follows, and where to."""
+
+    rule: str
+    target: str
+    words: str
+    side: "_Side"
+
+
+def _started(before: _Side, after: _Side, renamed: Mapping[str, str]) -> Iterator[Change]:
+    old, new = before.object().get("StartAt"), after.object().get("StartAt")
+    if renamed.get(str(old), old) != new:
+        pointers = f"{before.pointer}/StartAt", f"{after.pointer}/StartAt"
+        yield Change("changed", "transition", "", f"starts at {new}, not at {old}", *pointers)
+
+
+def _ways(state: _Side, renamed: Mapping[str, str]) -> list[_Way]:
+    found: list[_Way] = []
+    value = state.object()
+
+    def add(rule: str, target: Json, words: str, *steps: str | int) -> None:
+        name = str(target)
+        found.append(_Way(rule, renamed.get(name, name), words, state.at(*steps)))
+
+    for index, rule in _rules(value, "Choices"):
+        core = compact(_without(rule, "Next", "Comment", "Assign", "Output"))
+        add(f"Choices {core}", rule.get("Next"), f"when {rule_words(rule)}", "Choices", index)
+    for field, words in (("Default", "otherwise"), ("Next", "")):
+        if field in value:
+            add(field, value[field], words, field)
+    if value.get("End") is True:
+        add("End", "the end", "", "End")
+    for index, rule in _rules(value, "Catch"):
+        core = compact(_without(rule, "Next", "Comment", "Assign", "Output", "ResultPath"))
+        add(f"Catch {core}", rule.get("Next"), caught(rule), "Catch", index)
+    return found
+
+
+def _rules(state: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    rules = state.get(field)
+    for index, rule in enumerate(rules if type(rules) is list else ()):
+        if type(rule) is dict:
+            yield index, rule
+
+
+def _transitions(
+    before: _Side, after: _Side, place: str, renamed: Mapping[str, str]
+) -> Iterator[Change]:
+    old, new = _ways(before, renamed), _ways(after, {})
+    was, now = {way.rule: way for way in old}, {way.rule: way for way in new}
+    for way in old:
+        other = now.get(way.rule)
+        if other is None:
+            yield Change("removed", "transition", place, _said(way), way.side.pointer, None)
+            continue
+        if other.target != way.target:
+            text = f"{_said(other)}, not to {way.target}"
+            pointers = way.side.pointer, other.side.pointer
+            yield Change("changed", "transition", place, text, *pointers)
+        yield from _fields(way.side, other.side, place, {"Next"})
+    for way in new:
+        if way.rule not in was:
+            yield Change("added", "transition", place, _said(way), None, way.side.pointer)
+    for field in ("Choices", "Catch"):
+        kept = [way.rule for way in old if way.rule in now and way.rule.startswith(field)]
+        order = [way.rule for way in new if way.rule in was and way.rule.startswith(field)]
+        if kept != order and sorted(kept) == sorted(order):
+            pointers = before.at(field).pointer, after.at(field).pointer
+            yield Change("changed", "transition", place, f"the order of {field}", *pointers)
+
+
+def _said(way: _Way) -> str:
+    words = f"{cut(way.words, MAX_SHOWN * 2)} " if way.words else ""
+    return f"{words}→ {way.target}"
+
+
+# Fields
+
+
+def _states(
+    before: _Side, after: _Side, place: str, renamed: Mapping[str, str]
+) -> Iterator[Change]:
+    yield from _fields(before, after, place, _HELD | _WAYS | {"Choices", "Catch"})
+    yield from _transitions(before, after, place, renamed)
+    left, right = (dict(machines_of(side.object())) for side in (before, after))
+    for steps in left:
+        if steps in right:
+            inner = f"{place} ({title(before.object(), steps)})"
+            yield from _machines(before.at(*steps), after.at(*steps), inner)
+        else:
+            text = title(before.object(), steps)
+            yield Change("removed", "state", place, text, before.at(*steps).pointer, None)
+    for steps in right:
+        if steps not in left:
+            text = title(after.object(), steps)
+            yield Change("added", "state", place, text, None, after.at(*steps).pointer)
+
+
+def _fields(before: _Side, after: _Side, place: str, apart: Collection[str]) -> Iterator[Change]:
+    left, right = before.object(), after.object()
+    for field in [*left, *(field for field in right if field not in left)]:
+        if field in apart:
+            continue
+        about = (
+            "data flow" if field.removesuffix(".$") in _FLOW
+            else "remark" if field in _REMARKS else "behaviour"
+        )  # fmt: skip
+        for change in _values(before, after, (field,)):
+            yield replace(change, about=about, place=place)
+
+
+def _values(before: _Side, after: _Side, way: tuple[str | int, ...]) -> Iterator[Change]:
+    """Yield how two values at the same place differ, as deep inside as can be told."""
+    key = way[-1]
+    there = [
+        (type(side.value) is dict and key in side.value)
+        or (type(side.value) is list and type(key) is int and key < len(side.value))
+        for side in (before, after)
+    ]  # fmt: skip
+    name = "".join(f"[{step}]" if type(step) is int else f".{step}" for step in way)[1:]
+    if not all(there):
+        side = (before if there[0] else after).at(key)
+        text = f"{name}: {_shown(side.value)}"
+        kind, pointers = (
+            ("removed", (side.pointer, None)) if there[0] else ("added", (None, side.pointer))
+        )
+        yield Change(kind, "", "", text, *pointers)
+        return
+    old, new = before.at(key), after.at(key)
+    if compact(old.value) == compact(new.value) or (
+        old.value == new.value and is_number(old.value) and is_number(new.value)
+    ):
+        return
+    if type(old.value) is type(new.value) is dict and len(way) < MAX_DEPTH:
+        for inner in [*old.value, *(each for each in new.value if each not in old.value)]:
+            yield from _values(old, new, (*way, inner))
+    elif type(old.value) is type(new.value) is list and len(old.value) == len(new.value):
+        for index in range(len(old.value)):
+            yield from _values(old, new, (*way, index))
+    else:
+        text = f"{name}: {_shown(old.value)} → {_shown(new.value)}"
+        yield Change("changed", "", "", text, old.pointer, new.pointer)
+
+
+def _shown(value: Json) -> str:
+    return cut(compact(value), MAX_SHOWN)

@@ -1,0 +1,138 @@
+"""A document as a graph: machines, their states, and the transitions between these.
+
+Nothing here assumes that the document is sound: what has not the shape of a machine or a state is
+left out, and a transition to a state that is not there leads to one of type `missing`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json
+from asl.graphs.words import caught, details, rule_words, title
+from asl.states.base import machines_of
+
+__all__ = ["END", "MISSING", "START", "Machine", "State", "Transition", "graph_of"]
+
+
+class Terminal(Enum):
+    """What stands for the beginning and the end of a machine: any text may name a state."""
+
+    START = "start"
+    END = "end"
+
+
+START, END = Terminal.START, Terminal.END
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A way from a state to another one of the same machine, or from START, or to END.
+
+    `kind` is `start`, `next`, `choice`, `default`, `catch` or `end`; `label` says when it is taken,
+    empty where it always is.
+    """
+
+    source: str | Terminal
+    target: str | Terminal
+    kind: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state, with what it says of itself in a line or two, and the machines within."""
+
+    name: str
+    type: str
+    pointer: str
+    details: tuple[str, ...] = ()
+    machines: "tuple[Machine, ...]" = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine: the workflow, a branch or what runs for each item."""
+
+    title: str
+    pointer: str
+    states: tuple[State, ...]
+    transitions: tuple[Transition, ...]
+
+    def all_states(self) -> Iterator[State]:
+        """Yield all states, those of the machines within, too."""
+        for state in self.states:
+            yield state
+            for machine in state.machines:
+                yield from machine.all_states()
+
+
+def graph_of(document: Json) -> Machine:
+    """Return the graph of a document."""
+    return _machine(document if type(document) is dict else {}, "", "")
+
+
+def _machine(value: Mapping[str, Json], pointer: str, title: str) -> Machine:
+    written = value.get("States")
+    members = written if type(written) is dict else {}
+    found = {
+        name: _state(name, state, f"{pointer}/States/{escape(name)}")
+        for name, state in members.items()
+        if type(state) is dict
+    }
+    transitions = list(_starts(value, found))
+    for name in found:
+        transitions += _transitions(name, members[name])
+    for each in transitions:
+        if isinstance(each.target, str) and each.target not in found:
+            found[each.target] = State(each.target, MISSING, pointer)
+    return Machine(title, pointer, tuple(found.values()), tuple(transitions))
+
+
+def _state(name: str, value: Mapping[str, Json], pointer: str) -> State:
+    machines = tuple(
+        _machine(machine, pointer + "".join(f"/{step}" for step in steps), title(value, steps))
+        for steps, machine in machines_of(value)
+    )
+    kind, comment = value.get("Type"), value.get("Comment")
+    return State(
+        name,
+        kind if type(kind) is str else MISSING,
+        pointer,
+        tuple(details(value)),
+        machines,
+        comment if type(comment) is str else "",
+    )
+
+
+def _starts(machine: Mapping[str, Json], states: Mapping[str, State]) -> Iterator[Transition]:
+    start, exports = machine.get("StartAt"), machine.get("Exports")
+    for name in [start] if start is not None else exports if type(exports) is list else []:
+        if type(name) is str:
+            yield Transition(START, name, "start")
+
+
+def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[Transition]:
+    for rule in _objects(state, "Choices"):
+        if type(rule.get("Next")) is str:
+            yield Transition(name, rule["Next"], "choice", rule_words(rule))
+    chosen = "Choices" in state
+    if type(state.get("Default")) is str:
+        yield Transition(name, state["Default"], "default", "otherwise" if chosen else "no answer")
+    if type(state.get("Next")) is str:
+        yield Transition(name, state["Next"], "next", "otherwise" if chosen else "")
+    if state.get("End") is True or state.get("Type") in ("Succeed", "Fail"):
+        yield Transition(name, END, "end")
+    for catcher in _objects(state, "Catch"):
+        if type(catcher.get("Next")) is str:
+            yield Transition(name, catcher["Next"], "catch", caught(catcher))
+
+
+def _objects(holder: Mapping[str, Json], field: str) -> Iterator[Mapping[str, Json]]:
+    value = holder.get(field)
+    for entry in value if type(value) is list else ():
+        if type(entry) is dict:
+            yield entry

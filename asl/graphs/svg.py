@@ -1,0 +1,236 @@
+"""SVG: a drawing that needs nothing else, in a browser's light or dark colours."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from asl.graphs.layout import Box, Link, Point, placed
+from asl.graphs.model import END, START, Machine, State, Terminal, Transition
+from asl.graphs.words import cut, printable
+
+__all__ = ["svg"]
+
+MARGIN, PADDING = 16.0, 14.0
+LINE = 15.0
+FONT, FONT_SMALL = 13.0, 10.0
+"""For the width of texts; names are bold."""
+MAX_NAME, MAX_DETAIL, MAX_LABEL = 60, 48, 44
+DOT = 12.0
+
+_STYLE = """\
+svg{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;--ink:#1f2328;--soft:#57606a;
+--line:#8c959f;--paper:#fff;--box:#f6f8fa;--good:#1a7f37;--bad:#cf222e;--human:#8250df;
+--choice:#0969da}
+@media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--soft:#9198a1;--line:#6e7681;
+--paper:#0d1117;--box:#161b22;--good:#3fb950;--bad:#f85149;--human:#a371f7;--choice:#58a6ff}}
+.paper{fill:var(--paper)}
+.state{fill:var(--box);stroke:var(--line)}
+.machine{fill:none;stroke:var(--line);stroke-dasharray:3 3}
+.Choice .state{stroke:var(--choice);stroke-width:1.5}
+.Succeed .state{stroke:var(--good);stroke-width:1.5}
+.Fail .state,.missing .state{stroke:var(--bad);stroke-width:1.5}
+.missing .state{stroke-dasharray:4 3}
+.Approval .state,.Debate .state{stroke:var(--human);stroke-width:1.5}
+text{fill:var(--ink);text-anchor:middle;dominant-baseline:central}
+.small{fill:var(--soft);font-size:10px}
+.name{font-weight:600}
+.label rect{fill:var(--paper);opacity:.9}
+.way{fill:none;stroke:var(--line);stroke-width:1.2}
+.catch .way{stroke:var(--bad);stroke-dasharray:4 3}
+.dot{fill:var(--ink)}
+.end{fill:none;stroke:var(--ink)}
+.head{fill:var(--line)}"""
+
+_WIDE, _NARROW = frozenset("MWmw@%—…"), frozenset("ijlftrI.,:;'|!()[]{} \"")
+
+
+def svg(graph: Machine) -> str:
+    """Draw a graph as a self-contained SVG document."""
+    drawn = _drawn(graph)
+    width, height = drawn.width + 2 * MARGIN, drawn.height + 2 * MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img">',
+        f"<style>{_STYLE}</style>",
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>',
+        '<rect class="paper" width="100%" height="100%"/>',
+        f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
+        *drawn.parts,
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A part of the drawing, to be moved to its place."""
+
+    width: float
+    height: float
+    parts: Sequence[str]
+
+
+def _drawn(machine: Machine) -> _Drawn:
+    """Draw a machine."""
+    states: dict[str | Terminal, _Drawn] = {each.name: _state(each) for each in machine.states}
+    names = [START, *states, END]
+    used = {name for each in machine.transitions for name in (each.source, each.target)}
+    names = [name for name in names if name in states or name in used]
+    index = {name: number for number, name in enumerate(names)}
+    boxes = [
+        Box(states[name].width, states[name].height) if name in states else Box(DOT, DOT)
+        for name in names
+    ]
+    links = [
+        Link(index[each.source], index[each.target], *_size(each)) for each in machine.transitions
+    ]
+    found = placed(boxes, links)
+    parts = [
+        part
+        for each, way, label in zip(machine.transitions, found.ways, found.labels, strict=True)
+        for part in _transition(each, way, label)
+    ]
+    for name, box in zip(names, boxes, strict=True):
+        if name in states:
+            corner = f"{box.x - box.width / 2:.1f} {box.y - box.height / 2:.1f}"
+            parts += [f'<g transform="translate({corner})">', *states[name].parts, "</g>"]
+        else:
+            parts += _dot(name, box)
+    return _Drawn(found.width, found.height, parts)
+
+
+def _dot(name: str | Terminal, box: Box) -> Iterator[str]:
+    at = f'cx="{box.x:.1f}" cy="{box.y:.1f}"'
+    if name == START:
+        yield f'<circle class="dot" {at} r="{DOT / 2:g}"/>'
+    else:
+        yield f'<circle class="end" {at} r="{DOT / 2:g}"/>'
+        yield f'<circle class="dot" {at} r="{DOT / 2 - 3:g}"/>'
+
+
+# Transitions
+
+
+def _size(transition: Transition) -> tuple[float, float]:
+    if not transition.label:
+        return 0.0, 0.0
+    return _width(cut(transition.label, MAX_LABEL), FONT_SMALL) + 8, LINE
+
+
+def _transition(transition: Transition, way: Sequence[Point], label: Point | None) -> Iterator[str]:
+    yield f'<g class="{transition.kind}">'
+    yield f'<path class="way" marker-end="url(#head)" d="{_curve(way)}"/>'
+    if label is not None:
+        (x, y), (width, height) = label, _size(transition)
+        yield f'<g class="label"><title>{_text(transition.label)}</title>'
+        corner = f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}"'
+        yield f'<rect {corner} width="{width:.1f}" height="{height:g}"/>'
+        yield _words(cut(transition.label, MAX_LABEL), x, y, "small") + "</g>"
+    yield "</g>"
+
+
+def _curve(way: Sequence[Point]) -> str:
+    """Return a path through all points that leaves and reaches each of them upright."""
+    (x, y), *rest = way
+    path = f"M{x:.1f} {y:.1f}"
+    for to_x, to_y in rest:
+        half = (y + to_y) / 2
+        path += f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}"
+        x, y = to_x, to_y
+    return path
+
+
+# States
+
+
+def _state(state: State) -> _Drawn:
+    drawn = _holder(state) if state.machines else _plain(state)
+    about = [f"{state.name} ({state.type})", *state.details]
+    about += [state.comment] if state.comment else []
+    head = f"<g class={quoteattr(state.type)}><title>{_text(chr(10).join(about))}</title>"
+    return _Drawn(drawn.width, drawn.height, [head, *drawn.parts, "</g>"])
+
+
+def _lines(state: State) -> tuple[float, float, list[tuple[str, str, float]]]:
+    """Return width and height of what is written in a state, and its lines with their class."""
+    lines = [(cut(state.name, MAX_NAME), "name", LINE)]
+    kind = [] if state.type in ("Pass", "Succeed", "Fail") and not state.details else [state.type]
+    small = [*kind, *(cut(line, MAX_DETAIL) for line in state.details)]
+    lines += [(line, "small", LINE - 2) for line in small]
+    width = max(_width(text, FONT if kind == "name" else FONT_SMALL) for text, kind, _ in lines)
+    return width, sum(height for _, _, height in lines), lines
+
+
+def _plain(state: State) -> _Drawn:
+    inner, tall, lines = _lines(state)
+    width, height = inner + 2 * PADDING, tall + PADDING
+    parts = [_outline(state.type, width, height)]
+    y = PADDING / 2
+    for text, style, line in lines:
+        parts.append(_words(text, width / 2, y + line / 2, style))
+        y += line
+    return _Drawn(width, height, parts)
+
+
+def _outline(kind: str, width: float, height: float) -> str:
+    if kind == "Choice":
+        cut_off = min(10.0, height / 2)
+        points = [
+            (0, height / 2), (cut_off, 0), (width - cut_off, 0),
+            (width, height / 2), (width - cut_off, height), (cut_off, height),
+        ]  # fmt: skip
+        text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        return f'<polygon class="state" points="{text}"/>'
+    radius = height / 2 if kind in ("Succeed", "Fail", "Wait") else 6
+    return f'<rect class="state" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"/>'
+
+
+def _holder(state: State) -> _Drawn:
+    """Draw a state around its machines, which stand side by side."""
+    head, tall, lines = _lines(state)
+    drawn = [(_text(machine.title), _drawn(machine)) for machine in state.machines]
+    widths = [max(each.width, _width(title, FONT_SMALL)) + 2 * PADDING for title, each in drawn]
+    inside = max(each.height for _, each in drawn) + LINE + 2 * PADDING
+    room = sum(widths) + PADDING * (len(widths) - 1)
+    width = max(head, room) + 2 * PADDING
+    height = tall + inside + 2 * PADDING
+    parts = [_outline(state.type, width, height)]
+    y = PADDING / 2
+    for text, style, line in lines:
+        parts.append(_words(text, width / 2, y + line / 2, style))
+        y += line
+    x, top = (width - room) / 2, y + PADDING / 2
+    for (title, each), wide in zip(drawn, widths, strict=True):
+        frame = f'x="{x:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{inside:.1f}"'
+        parts.append(f'<rect class="machine" {frame} rx="4"/>')
+        parts.append(f'<text class="small" x="{x + wide / 2:.1f}" y="{top + 9:.1f}">{title}</text>')
+        corner = f"{x + (wide - each.width) / 2:.1f} {top + LINE + PADDING / 2:.1f}"
+        parts += [f'<g transform="translate({corner})">', *each.parts, "</g>"]
+        x += wide + PADDING
+    return _Drawn(width, height, parts)
+
+
+# Texts
+
+
+def _words(text: str, x: float, y: float, style: str) -> str:
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{_text(text)}</text>'
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))
+
+
+def _width(text: str, size: float) -> float:
+    """Estimate how wide a text is, generously: the reader's font is not known."""
+    ems = 0.0
+    for each in text:
+        if each in _WIDE or ord(each) > 0x2E7F:
+            ems += 1.0
+        elif each in _NARROW:
+            ems += 0.36
+        else:
+            ems += 0.7 if each.isupper() else 0.58
+    return ems * size

@@ -1,0 +1,180 @@
+"""The words in a drawing: what a state does and when a transition is taken, in one line each."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from asl.core.values import Json, compact
+
+__all__ = ["caught", "cut", "details", "printable", "rule_words", "title"]
+
+_SPACE = re.compile(r"\s+")
+_OPERATOR = re.compile(
+    r"(?:String|Numeric|Boolean|Timestamp)"
+    r"(Equals|LessThanEquals|GreaterThanEquals|LessThan|GreaterThan|Matches)(Path)?"
+)
+_SIGNS = {
+    "Equals": "=",
+    "LessThan": "<",
+    "LessThanEquals": "≤",
+    "GreaterThan": ">",
+    "GreaterThanEquals": "≥",
+    "Matches": "matches",
+}
+_KINDS = {
+    "IsPresent": ("is present", "is absent"),
+    "IsNull": ("is null", "is not null"),
+    "IsString": ("is a string", "is no string"),
+    "IsNumeric": ("is a number", "is no number"),
+    "IsBoolean": ("is a boolean", "is no boolean"),
+    "IsTimestamp": ("is a timestamp", "is no timestamp"),
+}
+
+
+def printable(text: str) -> str:
+    """Return a text without the control characters that no format of drawings has."""
+    return "".join(each if each.isprintable() or each == "\n" else "�" for each in text)
+
+
+def cut(text: str, length: int) -> str:
+    """Return a printable text on one line, at most *length* characters of it."""
+    line = printable(_SPACE.sub(" ", text).strip())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+# When a transition is taken
+
+
+def rule_words(rule: Mapping[str, Json]) -> str:
+    """Return a choice rule as a reader would say it: `$.score ≥ 7 and $.kind = "fast"`."""
+    condition = rule.get("Condition")
+    if condition is not None:
+        return _expression(condition)
+    for word in ("And", "Or"):
+        parts = rule.get(word)
+        if type(parts) is list:
+            return f" {word.lower()} ".join(_part(part) for part in parts)
+    if type(rule.get("Not")) is dict:
+        return f"not {_part(rule['Not'])}"
+    return _comparison(rule)
+
+
+def _part(rule: Json) -> str:
+    if type(rule) is not dict:
+        return "?"
+    words = rule_words(rule)
+    return f"({words})" if "And" in rule or "Or" in rule else words
+
+
+def _comparison(rule: Mapping[str, Json]) -> str:
+    variable = str(rule.get("Variable", rule.get("Variable.$", "?")))
+    for field, operand in rule.items():
+        if field in _KINDS:
+            return f"{variable} {_KINDS[field][operand is not True]}"
+        operator = _OPERATOR.fullmatch(field)
+        if operator is not None:
+            written = str(operand) if operator[2] else compact(operand)
+            return f"{variable} {_SIGNS[operator[1]]} {written}"
+    return variable
+
+
+def _expression(value: Json) -> str:
+    if type(value) is not str:
+        return compact(value)
+    return value.removeprefix("{%").removesuffix("%}").strip()
+
+
+def caught(catcher: Mapping[str, Json]) -> str:
+    """Return which errors a catcher takes: `catch States.Timeout`."""
+    names = catcher.get("ErrorEquals")
+    if type(names) is not list or not names or "States.ALL" in names:
+        return "catch"
+    return f"catch {', '.join(map(str, names))}"
+
+
+# What a state does
+
+
+def title(state: Mapping[str, Json], steps: tuple[str | int, ...]) -> str:
+    """Name a machine within a state."""
+    if steps[0] == "Branches":
+        return f"branch {int(steps[1]) + 1}"
+    if steps[0] == "Template":
+        return "included"
+    return "each item"
+
+
+def details(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a line or two on what a state does, beyond its name and its type."""
+    describe = _DETAILS.get(str(state.get("Type")))
+    yield from (describe(state) if describe is not None else ())
+    retriers = state.get("Retry")
+    if type(retriers) is list and retriers:
+        yield "retried"
+
+
+def _task(state: Mapping[str, Json]) -> Iterator[str]:
+    if type(state.get("Agent")) is str:
+        yield state["Agent"]
+    elif type(state.get("Resource")) is str:
+        yield _resource(state["Resource"])
+
+
+def _resource(arn: str) -> str:
+    """Return the part of an ARN that tells one from the other: `lambda:invoke`, `function:f`."""
+    parts = arn.split(":")
+    if not arn.startswith("arn:") or len(parts) < 6:
+        return arn
+    return ":".join(parts[5:])
+
+
+def _wait(state: Mapping[str, Json]) -> Iterator[str]:
+    for field in ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"):
+        if field in state:
+            value = _expression(state[field])
+            yield f"until {value}" if field.startswith("Timestamp") else f"{value} seconds"
+
+
+def _map(state: Mapping[str, Json]) -> Iterator[str]:
+    items = state.get("ItemsPath", state.get("Items"))
+    if "ItemReader" in state:
+        yield "items from a file"
+    elif items is not None:
+        yield f"items {_expression(items)}"
+    limit = state.get("MaxConcurrency")
+    if type(limit) is int and limit > 0:
+        yield f"{limit} at once" if limit > 1 else "one by one"
+
+
+def _approval(state: Mapping[str, Json]) -> Iterator[str]:
+    options = state.get("Options")
+    if type(options) is list:
+        yield " / ".join(map(str, options))
+    if "Timeout" in state:
+        yield f"within {_expression(state['Timeout'])}"
+
+
+def _debate(state: Mapping[str, Json]) -> Iterator[str]:
+    agents = state.get("Agents")
+    if type(agents) is list:
+        yield ", ".join(map(str, agents))
+
+
+def _named(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
+    def named(state: Mapping[str, Json]) -> Iterator[str]:
+        if type(state.get(field)) is str:
+            yield state[field]
+
+    return named
+
+
+_DETAILS: Mapping[str, Callable[[Mapping[str, Json]], Iterator[str]]] = {
+    "Task": _task,
+    "Wait": _wait,
+    "Map": _map,
+    "Approval": _approval,
+    "Debate": _debate,
+    "Fail": _named("Error"),
+    "Checkpoint": _named("Name"),
+    "Include": _named("Template"),
+    "Workflow": _named("WorkflowId"),
+}

@@ -1,0 +1,64 @@
+"""`asl graph` and `asl diff`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+
+
+def saved(folder: Path, name: str, document: Any) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_the_name_of_the_file_says_the_format(asl: Any, tmp_path: Path) -> None:
+    """Unless an option does."""
+    path = saved(tmp_path, "a.asl.json", DOCUMENT)
+    for name, start in (("a.svg", "<svg"), ("a.dot", "digraph"), ("a.gv", "digraph"),
+                        ("a.md", "flowchart")):  # fmt: skip
+        result = asl("graph", path, "-o", tmp_path / name)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    result = asl("graph", path, "--format", "svg", "-o", tmp_path / "a.dot")
+    assert (tmp_path / "a.dot").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_drawing_goes_to_standard_output(asl: Any, tmp_path: Path) -> None:
+    """And nothing else does."""
+    result = asl("graph", saved(tmp_path, "a.asl.json", DOCUMENT))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("flowchart TD\n")
+
+
+def test_a_text_that_cannot_be_read_is_refused(asl: Any, tmp_path: Path) -> None:
+    """With its place, as `asl check` does."""
+    path = tmp_path / "a.asl.json"
+    path.write_text("{", encoding="utf-8")
+    for words in (("graph", path), ("diff", path, path)):
+        result = asl(*words)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert "a.asl.json:1:2" in result.stderr
+
+
+def test_differences_as_json(asl: Any, tmp_path: Path) -> None:
+    """One object a line, with pointers into both documents; 1 where they differ."""
+    one = saved(tmp_path, "one.asl.json", DOCUMENT)
+    state = {**DOCUMENT["States"]["A"], "Result": 1}  # type: ignore[index]
+    other = saved(tmp_path, "other.asl.json", {"StartAt": "A", "States": {"A": state}})
+    result = asl("diff", one, other, "--json")
+    assert result.exit_code == 1
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [
+        {
+            "kind": "added",
+            "about": "data flow",
+            "place": "A",
+            "text": "Result: 1",
+            "before": None,
+            "after": "/States/A/Result",
+        }
+    ]
+    same = asl("diff", one, one)
+    assert (same.exit_code, same.stdout) == (0, "")
+    assert same.stderr == "the documents do the same\n"

@@ -1,0 +1,189 @@
+"""What two documents differ in."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+
+from .test_drawing import machines
+
+Json = Any
+DOCUMENT: Json = {
+    "Comment": "Reviews files",
+    "StartAt": "Plan",
+    "States": {
+        "Plan": {
+            "Type": "Task",
+            "Agent": "Planner",
+            "Parameters": {"deep": {"at.$": "$.a"}, "list": [1, 2]},
+            "Next": "Each",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Review",
+                "States": {
+                    "Review": {
+                        "Type": "Task",
+                        "Agent": "Reviewer",
+                        "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Skipped"}],
+                        "End": True,
+                    },
+                    "Skipped": {"Type": "Pass", "Result": 1, "End": True},
+                },
+            },
+            "Next": "Enough",
+        },
+        "Enough": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.n", "NumericGreaterThan": 3, "Next": "Good"},
+                {"Variable": "$.n", "IsPresent": True, "Next": "Bad"},
+            ],
+            "Default": "Bad",
+        },
+        "Good": {"Type": "Succeed"},
+        "Bad": {"Type": "Fail", "Error": "TooFew"},
+    },
+}
+
+
+def changed(*steps: Any, to: Json) -> Json:
+    """Return the document with another value at a place; None takes it away."""
+    document = copy.deepcopy(DOCUMENT)
+    holder = document["States"]
+    for step in steps[:-1]:
+        holder = holder[step]
+    if to is None:
+        del holder[steps[-1]]
+    else:
+        holder[steps[-1]] = to
+    return document
+
+
+REVIEW = ("Each", "ItemProcessor", "States", "Review")
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (
+            changed("Plan", "Parameters", "deep", "at.$", to="$.b"),
+            [("changed", "data flow", "Plan", 'Parameters.deep.at.$: "$.a" → "$.b"')],
+        ),
+        (
+            changed("Plan", "Parameters", "list", to=[1, 3]),
+            [("changed", "data flow", "Plan", "Parameters.list[1]: 2 → 3")],
+        ),
+        (
+            changed("Plan", "TimeoutSeconds", to=5),
+            [("added", "behaviour", "Plan", "TimeoutSeconds: 5")],
+        ),
+        (
+            changed(*REVIEW, "Agent", to="Other"),
+            [
+                (
+                    "changed",
+                    "behaviour",
+                    "Each (each item) / Review",
+                    'Agent: "Reviewer" → "Other"',
+                )
+            ],
+        ),
+        (
+            changed("Plan", "Next", to="Enough"),
+            [("changed", "transition", "Plan", "→ Enough, not to Each")],
+        ),
+        (
+            changed("Enough", "Choices", 0, "NumericGreaterThan", to=4),
+            [
+                ("removed", "transition", "Enough", "when $.n > 3 → Good"),
+                ("added", "transition", "Enough", "when $.n > 4 → Good"),
+            ],
+        ),
+        (
+            changed("Enough", "Choices", to=DOCUMENT["States"]["Enough"]["Choices"][::-1]),
+            [("changed", "transition", "Enough", "the order of Choices")],
+        ),
+        (
+            changed("Enough", "Choices", 0, "Assign", to={"x": 1}),
+            [("added", "data flow", "Enough", 'Assign: {"x":1}')],
+        ),
+        (
+            changed(*REVIEW, "Catch", to=None),
+            [("removed", "transition", "Each (each item) / Review", "catch → Skipped")],
+        ),
+        (changed("New", to={"Type": "Pass"}), [("added", "state", "New", "New (Pass)")]),
+        (changed("Good", to=None), [("removed", "state", "Good", "Good (Succeed)")]),
+        (
+            {**DOCUMENT, "StartAt": "Each"},
+            [("changed", "transition", "", "starts at Each, not at Plan")],
+        ),
+    ],
+)
+def test_a_change_is_told_where_it_is(after: Json, expected: Json) -> None:
+    """Its kind, what it is about, the state and the words."""
+    found = asl.diff(DOCUMENT, after)
+    assert [(each.kind, each.about, each.place, each.text) for each in found] == expected
+    assert not found.same
+
+
+def test_a_remark_changes_nothing() -> None:
+    """It is told, and the documents do the same."""
+    found = asl.diff(DOCUMENT, {**DOCUMENT, "Comment": "other"})
+    assert [each.about for each in found] == ["remark"]
+    assert found.same
+
+
+def test_a_renamed_state_is_one_change() -> None:
+    """With all that leads to it."""
+    text = json.dumps(DOCUMENT).replace('"Good"', '"Fine"')
+    found = asl.diff(DOCUMENT, text)
+    assert [(each.kind, each.text) for each in found] == [("renamed", "Good is called Fine now")]
+
+
+def test_pointers_lead_to_both_places() -> None:
+    """In the document before, and in the one after."""
+    (found,) = asl.diff(DOCUMENT, changed("Plan", "Parameters", "list", to=[1, 3]))
+    assert found.before == found.after == "/States/Plan/Parameters/list/1"
+
+
+@given(machines())
+def test_a_document_does_not_differ_from_itself(machine: Json) -> None:
+    """However its members are ordered."""
+    assert len(asl.diff(machine, _reversed(machine))) == 0
+
+
+def _reversed(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _reversed(value[key]) for key in reversed(value)}
+    return [_reversed(each) for each in value] if isinstance(value, list) else value
+
+
+@given(machines(), machines())
+def test_both_directions_agree(one: Json, other: Json) -> None:
+    """What is added one way is removed the other way."""
+    there, back = asl.diff(one, other), asl.diff(other, one)
+    assert there.same == back.same
+
+    def count(changes: Any, kind: str, about: str) -> int:
+        return sum(each.kind == kind and each.about == about for each in changes)
+
+    assert count(there, "added", "state") == count(back, "removed", "state")
+    assert count(there, "renamed", "state") == count(back, "renamed", "state")
+
+
+@given(machines(), st.data())
+def test_a_state_that_is_taken_away_is_missed(machine: Json, data: st.DataObject) -> None:
+    """Whatever else there is."""
+    if machine["States"]:
+        less = copy.deepcopy(machine)
+        del less["States"][data.draw(st.sampled_from(list(less["States"])))]
+        assert [each.kind for each in asl.diff(machine, less) if each.about == "state"] == [
+            "removed"
+        ]

@@ -1,0 +1,180 @@
+"""Drawings: every state and every transition is there, nothing overlaps, whatever the names."""
+
+import json
+import re
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+from asl.graphs import FORMATS, graph_of
+from asl.graphs.layout import Box, Link, placed
+from asl.graphs.words import rule_words
+
+Json = Any
+EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.asl.json"))
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "agent-asl"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(drawing: str) -> list[str]:
+    return [each.text or "" for each in ElementTree.fromstring(drawing).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize(
+    "path", [*EXAMPLES, *sorted(CORPUS.glob("*.asl.json"))], ids=lambda path: path.name
+)
+def test_real_documents_are_drawn_whole(path: Path) -> None:
+    """Each state has its box and its name; each transition its arrow; in all formats."""
+    document = asl.load(path)
+    graph = graph_of(document.whole)
+    states = [*graph.all_states()]
+    drawing = ElementTree.fromstring(asl.graph(document, format="svg"))
+    boxes = [each for each in drawing.iter() if each.get("class") == "state"]
+    assert len(boxes) == len(states) > 0
+    assert {state.name for state in states if len(state.name) < 50} <= set(
+        texts(asl.graph(document, format="svg"))
+    )
+    arrows = [each for each in drawing.iter(f"{SVG}path") if each.get("class") == "way"]
+    machines = [graph, *(machine for state in states for machine in state.machines)]
+    count = sum(len(machine.transitions) for machine in machines)
+    assert len(arrows) == count
+    assert len(re.findall(r"-->|-\.->", asl.graph(document))) == count
+    assert len(re.findall(r" -> ", asl.graph(document, format="dot"))) >= count
+
+
+NAMES = st.text(max_size=12) | st.sampled_from(['"', "<b>", "]", "a\nb", "end", "--", "\x00", "{%"])
+
+
+@st.composite
+def machines(draw: st.DrawFn, depth: int = 2) -> Json:
+    """Draw a machine whose states lead anywhere, nowhere included."""
+    names = draw(st.lists(NAMES, min_size=0, max_size=5, unique=True))
+    states: dict[str, Json] = {}
+    for name in names:
+        kind = draw(
+            st.sampled_from(["Pass", "Task", "Choice", "Map", "Parallel", "Fail", "Odd", 3])
+        )
+        state: dict[str, Json] = {"Type": kind, "Comment": draw(NAMES), "Agent": draw(NAMES)}
+        target = st.sampled_from([*names, "nowhere"])
+        if draw(st.booleans()):
+            state["Next"] = draw(target)
+        if kind == "Choice":
+            rule = {"Variable": draw(NAMES), "StringEquals": draw(NAMES), "Next": draw(target)}
+            state["Choices"] = [rule, draw(NAMES)]
+        if depth and kind == "Map":
+            state["ItemProcessor"] = draw(machines(depth=depth - 1))
+        if depth and kind == "Parallel":
+            state["Branches"] = draw(st.lists(machines(depth=depth - 1), max_size=2))
+        states[name] = state
+    start = draw(st.sampled_from([*names, "nowhere"]))
+    return {"StartAt": start, "States": states}
+
+
+@given(machines())
+def test_anything_is_drawn(machine: Json) -> None:
+    """Whatever the names hold and wherever transitions lead: the text keeps its form."""
+    graph = graph_of(machine)
+    drawing = ElementTree.fromstring(FORMATS["svg"](graph))
+    assert len([each for each in drawing.iter() if each.get("class") == "state"]) == len(
+        [*graph.all_states()]
+    )
+    for line in FORMATS["mermaid"](graph).splitlines():
+        assert line.count('"') % 2 == 0
+    dot = FORMATS["dot"](graph)
+    bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", dot)
+    assert '"' not in bare
+    assert bare.count("{") == bare.count("}")
+
+
+@given(st.integers(1, 12), st.data())
+def test_nothing_overlaps(count: int, data: st.DataObject) -> None:
+    """Boxes keep apart and inside; arrows begin and end at their boxes."""
+    sizes = st.floats(1, 200)
+    boxes = [Box(data.draw(sizes), data.draw(sizes)) for _ in range(count)]
+    index = st.integers(0, count - 1)
+    links = [
+        Link(data.draw(index), data.draw(index), data.draw(st.sampled_from([0.0, 60.0])), 15.0)
+        for _ in range(data.draw(st.integers(0, 2 * count)))
+    ]
+    found = placed(boxes, links)
+    for box in boxes:
+        assert box.x - box.width / 2 >= -0.01
+        assert box.x + box.width / 2 <= found.width + 0.01
+        assert box.y - box.height / 2 >= -0.01
+        assert box.y + box.height / 2 <= found.height + 0.01
+    for one, other in combinations(boxes, 2):
+        across = abs(one.x - other.x) >= (one.width + other.width) / 2 - 0.01
+        assert across or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.01
+    for link, way in zip(links, found.ways, strict=True):
+        for (x, y), box in ((way[0], boxes[link.source]), (way[-1], boxes[link.target])):
+            assert abs(x - box.x) <= box.width / 2 + 0.01
+            assert abs(y - box.y) <= box.height / 2 + 0.01
+
+
+def test_a_chain_stands_straight() -> None:
+    """One below the other, in the order of the transitions."""
+    boxes = [Box(10.0 * (index + 1), 20.0) for index in range(6)]
+    placed(boxes, [Link(index, index + 1) for index in range(5)])
+    assert all(upper.y < lower.y for upper, lower in pairwise(boxes))
+    assert len({round(box.x, 1) for box in boxes}) == 1
+
+
+def test_a_large_document_is_drawn() -> None:
+    """Every state may fall back to the last one: no bend for each layer of each of these."""
+    count = 1500
+    states = {
+        f"S{index}": {
+            "Type": "Task",
+            "Agent": "A",
+            "Next": f"S{index + 1}",
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": f"S{count}"}],
+        }
+        for index in range(count)
+    }
+    states[f"S{count}"] = {"Type": "Succeed"}
+    drawing = asl.graph({"StartAt": "S0", "States": states}, format="svg")
+    assert len(texts(drawing)) > 3 * count
+
+
+def test_a_state_that_is_not_there_is_drawn_as_missing() -> None:
+    """A document with errors is drawn as far as it goes."""
+    graph = graph_of({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "Nowhere"}}})
+    assert [state.type for state in graph.states] == ["Pass", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"Variable": "$.a", "NumericGreaterThanEquals": 7}, "$.a ≥ 7"),
+        ({"Variable": "$.a", "StringEquals": "x"}, '$.a = "x"'),
+        ({"Variable": "$.a", "StringEqualsPath": "$.b"}, "$.a = $.b"),
+        ({"Variable": "$.a", "IsPresent": False}, "$.a is absent"),
+        ({"Not": {"Variable": "$.a", "IsNull": True}}, "not $.a is null"),
+        (
+            {
+                "And": [
+                    {"Variable": "$.a", "StringMatches": "x*"},
+                    {"Or": [{"Variable": "$.b", "IsString": True}, {"Variable": "$.c"}]},
+                ]
+            },
+            '$.a matches "x*" and ($.b is a string or $.c)',
+        ),
+        ({"Condition": "{% $states.input.n > 3 %}"}, "$states.input.n > 3"),
+        ({"Condition": True}, "true"),
+    ],
+)
+def test_a_rule_is_said_as_a_reader_would(rule: Json, words: str) -> None:
+    """Operators are signs; expressions lose their delimiters."""
+    assert rule_words(rule) == words
+
+
+def test_an_unknown_format_is_refused() -> None:
+    """With the formats that there are."""
+    with pytest.raises(asl.AslError, match="mermaid, dot, svg"):
+        asl.graph(json.dumps({"StartAt": "A", "States": {}}), format="png")
