@@ -10,12 +10,11 @@ from asl.core.errors import AslError
 from asl.documents import compile
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from asl.core.document import Document, What
     from asl.engine.agent import Find
     from asl.engine.history import Event
     from asl.hosts.clock import Clock
+    from asl.hosts.prices import Prices
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.program import Program
@@ -31,9 +30,9 @@ class Bindings(TypedDict, total=False):
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tokens` is the
     desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
-    `startExecution` may start, by name or ARN. `prices` gives the price of one input token by
-    model, for `States.EstimateCost`. `buckets` maps the buckets of distributed Maps to folders, to
-    URLs of object stores or to dictionaries.
+    `startExecution` may start, by name or ARN. `prices` gives the price of one token by model,
+    as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of distributed
+    Maps to folders, to URLs of object stores or to dictionaries.
 
     `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
     that returns an option, an answer object, or None for later. Without it an Approval makes the
@@ -117,13 +116,10 @@ def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) 
     )
 
 
-def _prices(prices: Mapping[str, Any] | None) -> dict[str, Decimal]:
-    from decimal import Decimal, InvalidOperation
+def _prices(prices: Mapping[str, Any] | None) -> Prices:
+    from asl.hosts.prices import Prices
 
-    try:
-        return {model: Decimal(str(price)) for model, price in (prices or {}).items()}
-    except InvalidOperation:
-        raise AslError(f"prices are numbers or their texts, by model, not {prices!r}") from None
+    return Prices(prices)
 
 
 def _ask(services: Services, approvals: Any, notify: Any) -> None:

@@ -78,6 +78,8 @@ class Step:
     """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
+    budget: Callable[[Json, Any], Any] | None = None
+    """What one visit may spend (`asl.states.blocks.budget.Limits`), by its raw input."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,3 +104,7 @@ class Program:
     """Every machine of the workflow by the JSON Pointer of its object."""
     document: Mapping[str, Json] = field(default_factory=dict)
     """What was compiled."""
+    budget: Callable[[Json, Any], Any] | None = None
+    """What one execution may spend, by its input."""
+    budgeted: bool = False
+    """Whether it, or a state of it, has a budget."""

@@ -138,11 +138,11 @@ def test_what_is_not_executed_is_checked_but_not_compiled() -> None:
 
 
 def test_blocks_are_ignored_only_on_request() -> None:
-    """A document with a budget does not run as if it had none."""
-    budget = {**PASS, "Budget": {"MaxCost": "$1.00"}}
+    """A document with a block that is not executed does not run as if it had none."""
+    watched = {**PASS, "RealTime": {"Enabled": True}}
     with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
-        asl.run(budget)
-    assert asl.run(budget, 1, ignore_blocks=True).output == 1
+        asl.run(watched)
+    assert asl.run(watched, 1, ignore_blocks=True).output == 1
 
 
 def test_a_program_is_reusable_and_named_after_its_file(tmp_path: Path) -> None:

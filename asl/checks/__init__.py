@@ -12,6 +12,7 @@ from dataclasses import replace
 from asl.checks import (
     approvals,
     aws,
+    blocks,
     execution,
     expressions,
     handlers,
@@ -62,6 +63,7 @@ RULES: tuple[Rule, ...] = (
     literals.check,
     texts.check,
     registered.check,
+    blocks.check,
 )
 
 

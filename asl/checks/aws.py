@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from asl.checks import integrations
-from asl.checks.execution import BLOCKS, DOCUMENT_BLOCKS
+from asl.checks.execution import DOCUMENT_BLOCKS, STATE_BLOCKS
 from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
@@ -132,7 +132,7 @@ def _fields(node: Node) -> Iterator[Finding]:
     known = known_fields(f"states:{kind}") if kind in STATE_TYPES else frozenset()
     for field in node.value:
         plain = field.removesuffix(".$")
-        if plain in known and (plain in BLOCKS or (plain != field and field in known)):
+        if plain in known and (plain in STATE_BLOCKS or (plain != field and field in known)):
             yield _unknown(field, node.at(field))
     for index, entry in objects(node.value, "Retry"):
         strategy = entry.get("JitterStrategy")

@@ -4,34 +4,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from asl.checks.workflow import Workflow
-from asl.core.diagnostics import Finding, Severity
+from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.values import Json
 from asl.states import KNOWN_TYPES, STATE_TYPES
 from asl.states.base import Node
+from asl.states.blocks import BLOCKS
 from asl.states.task import AGENT_BLOCKS
 
 __all__ = ["check"]
 
-BLOCKS = (
-    "Audit",
-    "Budget",
-    "Cache",
-    "CacheResult",
-    "CacheTTL",
-    "Context",
-    "Events",
-    "Feedback",
-    "Generation",
-    "Guardrails",
-    "IdempotencyKey",
-    "Idempotent",
-    "Memory",
-    "Metadata",
-    "Model",
-    "Progress",
-    "Reasoning",
-    "Streaming",
-    "Tools",
-)
+STATE_BLOCKS = (*AGENT_BLOCKS, "Events")
 """The agent blocks of a state."""
 
 DOCUMENT_BLOCKS = (
@@ -68,7 +50,13 @@ def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator
 def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_BLOCKS:
         if field in workflow.value:
-            yield Finding("EXEC-02", f"{field!r} is not executed yet", f"/{field}", at_key=True)
+            yield from _of_block(field, workflow.value[field], f"/{field}")
+    for scope in workflow.scopes:
+        if scope.included:
+            for field in DOCUMENT_BLOCKS:
+                if field in scope.value:
+                    message = f"{field!r} of an included document is not executed yet"
+                    yield Finding("EXEC-02", message, f"{scope.pointer}/{field}", at_key=True)
     if workflow.module:
         yield Finding("EXEC-05", "a module is included, not run by itself", "/Module", at_key=True)
     for node in workflow.nodes():
@@ -81,10 +69,23 @@ def _of_state(node: Node) -> Iterator[Finding]:
         yield Finding("EXEC-01", f"{kind} states are not executed yet", node.at("Type"))
         return
     for field in node.value:
-        if field.removesuffix(".$") in BLOCKS and _has_effect(field.removesuffix(".$"), node):
-            yield Finding("EXEC-02", f"{field!r} is not executed yet", node.at(field), at_key=True)
+        name = field.removesuffix(".$")
+        if name in STATE_BLOCKS and _has_effect(name, node):
+            yield from _of_block(field, node.value[field], node.at(field))
     if kind == "Map":
         yield from _of_map(node)
+
+
+def _of_block(field: str, block: Json, pointer: str) -> Iterator[Finding]:
+    """Yield the block, or what of it this version does not execute."""
+    executed = BLOCKS.get(field)
+    if executed is None:
+        yield Finding("EXEC-02", f"{field!r} is not executed yet", pointer, at_key=True)
+        return
+    for name in block if type(block) is dict else ():
+        if not {name, name.removesuffix(".$")}.isdisjoint(executed.lacks):
+            message = f"{name!r} of {field!r} is not executed yet"
+            yield Finding("EXEC-02", message, f"{pointer}/{escape(name)}", at_key=True)
 
 
 def _has_effect(block: str, node: Node) -> bool:

@@ -89,7 +89,9 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.option("--name", help="Name of the execution; random if absent.")
 @NOTIFY
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
-@click.option("--ignore-blocks", is_flag=True, help="Run without the document's agent blocks.")
+@click.option(
+    "--ignore-blocks", is_flag=True, help="Run without the agent blocks that are not executed."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as an object.")
 @click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
 @click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")

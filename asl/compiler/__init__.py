@@ -16,6 +16,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
+from asl.states.blocks import budget
 
 __all__ = ["compile_workflow", "open_state"]
 
@@ -25,7 +26,32 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     machines: dict[str, Machine] = {}
     machine = _machine(profile, machines, "JSONPath", workflow, "")
     timeout = workflow.get("TimeoutSeconds")
-    return Program(machine, profile, name, timeout, machines, workflow)
+    limits = _budget(workflow, profile)
+    budgeted = limits is not None or any(
+        step.budget is not None or (step.type == "Include" and _mentions(workflow, "Budget"))
+        for each in machines.values()
+        for step in each.steps.values()
+    )
+    return Program(machine, profile, name, timeout, machines, workflow, limits, budgeted)
+
+
+def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
+    if "Budget" not in workflow:
+        return None
+    whole = _compiler_of(workflow.get("QueryLanguage", "JSONPath"))
+    step = Step("the workflow", "Task", "")
+    return budget.compile_workflow(whole(workflow, step, {}, profile, _no_machine))
+
+
+def _no_machine(definition: Mapping[str, Json], pointer: str) -> Machine:
+    raise AssertionError("a block of the workflow holds no machine")
+
+
+def _mentions(value: Json, key: str) -> bool:
+    """Whether an object at any depth has this key: what an Include runs is compiled late."""
+    if type(value) is dict:
+        return key in value or any(_mentions(each, key) for each in value.values())
+    return type(value) is list and any(_mentions(each, key) for each in value)
 
 
 def open_state(workflow: Mapping[str, Json], name: str, profile: Profile) -> StateCompiler:
@@ -55,6 +81,8 @@ def _machine(
         elif not compiler.jsonata and type(state.get("Output")) is str:
             step.label = state["Output"]
         STATE_TYPES[step.type].compile(compiler, step)
+        if "Budget" in state and step.type in budget.LEVELS:
+            step.budget = budget.compile_state(compiler)
         if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(
                 compile_retrier(entry, profile) for entry in state.get("Retry", ())

@@ -87,6 +87,7 @@ def _run(program: Program, request: Mapping[str, Json], buckets: Buckets) -> Res
         requestor=request.get("requestor"),
         workflows=request.get("workflows"),
         buckets=buckets,
+        prices=request.get("prices"),
         clock=clock,
         name=request.get("name", "case"),
     )

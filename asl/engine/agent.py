@@ -94,6 +94,29 @@ class Call:
         return self._tokens()
 
     @property
+    def model(self) -> str | None:
+        """The model to use, None where the document leaves it to the agent."""
+        model: str | None = self._block("model")
+        return model
+
+    @property
+    def quality(self) -> str | None:
+        """`reduced` where the budget asks for less, else None."""
+        quality: str | None = self._block("quality")
+        return quality
+
+    @property
+    def budget(self) -> dict[str, dict[str, Json]]:
+        """What may still be spent: limits and what is left of them, by `workflow` and `state`.
+
+        Both are empty where nothing limits them.
+        """
+        return self.at.remaining()
+
+    def _block(self, name: str) -> Any:
+        return None if self._options is None else self._options.blocks.get(name)
+
+    @property
     def execution_id(self) -> str:
         """The id of the execution."""
         return self.at.execution_id

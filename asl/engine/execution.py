@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.core.values import Json, is_number
 from asl.program import Program
@@ -13,8 +13,19 @@ from asl.states.host import Record
 
 if TYPE_CHECKING:
     from asl.engine.history import Follower
+    from asl.engine.ledger import Ledger
 
-__all__ = ["ARN", "Execution", "Usage", "execution_id"]
+__all__ = [
+    "ARN",
+    "Execution",
+    "Price",
+    "Usage",
+    "Used",
+    "add_to",
+    "execution_id",
+    "reported",
+    "totals",
+]
 
 REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
@@ -34,6 +45,25 @@ class Usage:
     max_cost: Decimal | None = None
 
 
+class Price(NamedTuple):
+    """What one token of a model costs."""
+
+    input: Decimal
+    output: Decimal
+
+
+class Used(NamedTuple):
+    """What one call has used, as its raw result reports."""
+
+    cost: Decimal
+    tokens: int
+    input: int
+    output: int
+    model: str | None
+    unpriced: bool
+    """Whether there is usage of a model, but neither a cost nor a price."""
+
+
 class Execution:
     """One run of a program; shared by all of its machines.
 
@@ -44,13 +74,15 @@ class Execution:
     index = 0
     """The number of a child execution."""
     usage = Usage()
+    ledger: "Ledger | None" = None
+    """Counts what every level has spent, where a budget limits any."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
     """Reads what was recorded before this process, to stand in front of a flat history."""
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
-    prices: Mapping[str, Decimal] = MappingProxyType({})
+    prices: Mapping[str, Price] = MappingProxyType({})
     requestor: str | None = None
     """Who has started the execution."""
     home = ARN
@@ -123,21 +155,15 @@ class Execution:
         return {}
 
     def account(self, state: str, result: Json) -> None:
-        """Count the usage that an agent reports in its raw result (Specification 7).
-
-        Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0;
-        negative, non-numeric or nonsensical usage is ignored.
-        """
-        tokens = _tokens(result)
-        cost = _cost(result.get("_cost"))
-        if not tokens and not cost:
+        """Count the usage that an agent reports in its raw result."""
+        used = reported(result, self.prices)
+        if not used.tokens and not used.cost:
             return
         spent = self.usage
-        self.usage = Usage(spent.cost + cost, spent.tokens + tokens, spent.max_cost)
-        _add(self.by_state, state, cost, tokens)
-        model = result.get("model")
-        if type(model) is str:
-            _add(self.by_model, model, cost, tokens)
+        self.usage = Usage(spent.cost + used.cost, spent.tokens + used.tokens, spent.max_cost)
+        add_to(self.by_state, state, used.cost, used.tokens)
+        if used.model is not None:
+            add_to(self.by_model, used.model, used.cost, used.tokens)
 
 
 def execution_id(workflow_id: str, name: str, express: bool) -> str:
@@ -148,13 +174,28 @@ def execution_id(workflow_id: str, name: str, express: bool) -> str:
     return f"{prefix}:execution:{workflow}:{name}"
 
 
-def _tokens(result: Mapping[str, Json]) -> int:
-    if "_tokens" in result:
-        return _count(result["_tokens"])
-    usage = result.get("_usage")
+def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
+    """Return the usage that an agent reports in its raw result (Specification 7).
+
+    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; negative,
+    non-numeric or nonsensical usage is ignored. Without `_cost` the price of the model tells it;
+    tokens that are neither input nor output cost as the dearer of both.
+    """
+    usage: Mapping[str, Json] | None = result.get("_usage")
     if type(usage) is not dict:
-        return 0
-    return _count(usage.get("input")) + _count(usage.get("output"))
+        usage = None
+    given, made = (0 if usage is None else _count(usage.get(key)) for key in ("input", "output"))
+    tokens = _count(result["_tokens"]) if "_tokens" in result else given + made
+    model = result["model"] if type(result.get("model")) is str else None
+    if "_cost" in result or model is None or not tokens:
+        return Used(_cost(result.get("_cost")), tokens, given, made, model, False)
+    price = prices.get(model)
+    if price is None:
+        return Used(ZERO, tokens, given, made, model, True)
+    cost = max(price) * tokens
+    if usage is not None:
+        cost = price.input * given + price.output * made
+    return Used(cost, tokens, given, made, model, False)
 
 
 def _count(value: Json) -> int:
@@ -165,6 +206,12 @@ def _cost(value: Json) -> Decimal:
     return Decimal(str(value)) if is_number(value) and 0 <= value <= MOST else ZERO
 
 
-def _add(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
+def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
+    """Add to the totals of one key."""
     spent, used = totals.get(key, (ZERO, 0))
     totals[key] = (spent + cost, used + tokens)
+
+
+def totals(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
+    """Return costs and tokens by key as JSON."""
+    return {name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in table.items()}

@@ -42,6 +42,8 @@ class Frame:
     """The visit of the last random draw, and how many there were in it."""
     _performed = (-1, 0)
     """The visit of the last effect that was counted, and its ordinal."""
+    spending: Any = None
+    """What the latest visit with a budget has spent (`asl.engine.ledger.Account`)."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
@@ -196,7 +198,8 @@ class Frame:
 
     def price(self, model: str) -> Decimal | None:
         """Return the price of one input token of *model*, None if it is not known."""
-        return self.execution.prices.get(model)
+        price = self.execution.prices.get(model)
+        return None if price is None else price.input
 
     def entropy(self) -> int:
         """Return 128 bits that depend on the execution, the visit and the draw alone."""
@@ -207,6 +210,11 @@ class Frame:
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
         self.execution.account(state, result)
+
+    def remaining(self) -> dict[str, dict[str, Json]]:
+        """Return what may still be spent, by `workflow` and `state`."""
+        ledger = self.execution.ledger
+        return {"workflow": {}, "state": {}} if ledger is None else ledger.remaining(self)
 
     @property
     def attempts(self) -> dict[int, tuple[int, float]]:

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
-from asl.engine.execution import Execution, Usage
+from asl.engine.execution import Execution, Usage, Used
 from asl.engine.frame import Frame
+from asl.engine.ledger import amounts
 from asl.expr.frame import Variables, assigned
 from asl.program import Step
 from asl.states.decisions import Asked
@@ -26,9 +27,11 @@ __all__ = [
     "read_error",
     "read_spending",
     "read_usage",
+    "read_used",
     "written_error",
     "written_spending",
     "written_usage",
+    "written_used",
 ]
 
 
@@ -123,18 +126,29 @@ def read_usage(written: Json) -> Usage:
     return Usage(Decimal(cost), tokens)
 
 
+def written_used(used: Used) -> Json:
+    """Return what one call has used as JSON, by the fields that limit it."""
+    return {name: str(each) for name, each in amounts(used).items()}
+
+
+def read_used(written: Json) -> dict[str, Decimal]:
+    """Return the amounts again."""
+    return {name: Decimal(each) for name, each in written.items()}
+
+
 def written_spending(execution: Execution) -> Json:
-    """Return what an execution has spent so far as JSON, by state and by model, too."""
+    """Return what an execution has spent so far as JSON: in all, by state, by model, its ledger."""
     tables = (execution.by_state, execution.by_model)
-    return [
+    written = [
         written_usage(execution.usage),
         *({key: [str(cost), used] for key, (cost, used) in table.items()} for table in tables),
     ]
+    return written if execution.ledger is None else [*written, execution.ledger.written()]
 
 
 def read_spending(written: Json, execution: Execution) -> None:
-    """Let an execution have spent this already."""
-    total, *tables = written
+    """Let an execution have spent this already; its ledger is read when it is opened."""
+    total, *tables = written[:3]
     execution.usage = read_usage(total)
     for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
         table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})

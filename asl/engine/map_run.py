@@ -28,7 +28,7 @@ class ChildExecution(Execution):
         super().__init__(parent.program, None, "", 0.0, [], run.express)
         self.emit = _unrecorded
         self.parent = parent
-        self.prices = parent.prices
+        self.prices, self.ledger = parent.prices, parent.ledger
         self.home, self.workflow = parent.home, run.workflow
         self.run = run.id
 

@@ -1,13 +1,12 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, totals
 from asl.engine.history import Event, Expander, found_by_engine, visited
 from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record
@@ -131,14 +130,19 @@ class Result:
 
     @property
     def usage(self) -> dict[str, Json]:
-        """What agents reported: `cost`, `tokens`, and both by state and by model."""
+        """What agents reported: `cost`, `tokens`, and both by state and by model.
+
+        With a budget also `currency`, `byCategory`, `byTag` and `byAttribution`, and `reserved`:
+        the most that was held at one time for calls under way.
+        """
         execution = self.execution
-        return {
+        found = {
             "cost": float(execution.usage.cost),
             "tokens": execution.usage.tokens,
-            "byState": _totals(execution.by_state),
-            "byModel": _totals(execution.by_model),
+            "byState": totals(execution.by_state),
+            "byModel": totals(execution.by_model),
         }
+        return found if execution.ledger is None else found | execution.ledger.report()
 
     def to_json(self) -> dict[str, Json]:
         """Return the result as a JSON object, without events."""
@@ -180,9 +184,3 @@ class Result:
             return {"output": self.output}
         both = {"error": self.error, "cause": self.cause}
         return {key: value for key, value in both.items() if value is not None}
-
-
-def _totals(totals: dict[str, tuple[Decimal, int]]) -> dict[str, Json]:
-    return {
-        name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in totals.items()
-    }

@@ -14,7 +14,7 @@ from typing import Any
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.agent import Agent
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, Used
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
@@ -24,12 +24,16 @@ from asl.engine.journal import (
     read_error,
     read_spending,
     read_usage,
+    read_used,
     written_error,
     written_spending,
     written_usage,
+    written_used,
 )
-from asl.engine.records import STRETCH, each_record
+from asl.engine.ledger import Ledger
+from asl.engine.records import NOTED, STRETCH, each_record
 from asl.hosts.local import LocalHost
+from asl.hosts.meter import BudgetAsking
 from asl.states.decisions import Asked
 from asl.states.host import Fan, Frame, Joined, Options, Question, Record, Target
 
@@ -59,7 +63,9 @@ class ForeignAnswer(AslError):
 class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
-    __slots__ = ("began", "path", "pure", "records", "stretch", "weight", "writer")
+    __slots__ = (
+        "aside", "began", "path", "pure", "records", "stretch", "weight", "writer",
+    )  # fmt: skip
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -77,6 +83,8 @@ class _Log:
 
         None where the fork does not keep its children: those of a distributed Map are too many.
         """
+        self.aside: dict[str, Any] | None = None
+        """What an effect under way has come to beside its answer: `notes` and `used`."""
 
 
 def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
@@ -103,6 +111,13 @@ class DurableHost(LocalHost):
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
         self._recover(frame)
+
+    def watch(self, ledger: Ledger) -> None:
+        """Hold the calls of agents against a ledger, which goes on from what is there."""
+        super().watch(ledger)
+        spending = self.journal.spending
+        if spending is not None and len(spending) > 3:
+            ledger.restore(spending[3])
 
     # Machines
 
@@ -160,6 +175,8 @@ class DurableHost(LocalHost):
         log = self._log(record[2])
         if record[0] is STRETCH:
             log.stretch = log.records
+        elif record[0] is NOTED and log.aside is not None:
+            log.aside.setdefault("notes", []).append([record[1], *record[5:]])
         number, log.records = log.records, log.records + 1
         if number >= self.journal.recorded.get(log.path, 0):
             self.history(record)
@@ -174,6 +191,7 @@ class DurableHost(LocalHost):
         if answer is not None:
             return self._given(kind, key, answer, at)
         log = await self._ready(at)
+        log.aside = {}
         try:
             value = await perform()
         except StateError as error:
@@ -214,10 +232,13 @@ class DurableHost(LocalHost):
 
     def _put(self, at: Any, key: str, kind: str, value: Json, error: StateError | None) -> int:
         answer = [kind, at.now, value, None if error is None else written_error(error)]
-        usage = at.execution.usage
-        if usage.tokens or usage.cost:
+        usage, log = at.execution.usage, self._log(at)
+        aside, log.aside = log.aside, None
+        if usage.tokens or usage.cost or aside:
             answer.append(written_usage(usage))
             self.journal.put_spending(written_spending(self.execution))
+        if aside:
+            answer.append(aside)
         size = self.journal.put_answer(key, answer)
         self.journal.reached("answer.put")
         if self.in_event_loop:
@@ -226,17 +247,51 @@ class DurableHost(LocalHost):
 
     def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
         """Return or raise what is in the journal."""
-        of, at.now, value, error, *usage = answer
+        of, now, value, error, *usage = answer
         if of != kind:
             raise ForeignAnswer(
                 f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
             )
         if usage:
             at.seen_usage(read_usage(usage[0]))
+        if len(usage) > 1:
+            self._recalled(at, usage[1])
+        at.now = now
         self._log(at).weight += measure(value, 2**62)
         if error is not None:
             raise read_error(error)
         return value
+
+    def _recalled(self, at: Any, aside: dict[str, Any]) -> None:
+        """Tell and count again what an effect came to beside its answer."""
+        for time, event, details in aside.get("notes", ()):
+            at.now = time
+            at.note(event, details)
+        if "used" in aside and self.meter is not None:
+            self.meter.ledger.recall(at, read_used(aside["used"]))
+
+    def used(self, at: Any, used: Used) -> None:
+        """Keep what a call has used with its answer."""
+        aside = self._log(at).aside
+        assert aside is not None
+        aside["used"] = written_used(used)
+
+    async def decide(self, at: Frame, key: str, question: Question) -> Json:
+        """Ask people about the execution as a whole, once."""
+        journal = self.journal
+        answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
+        if answer is not None:
+            return answer[2]
+        asked = known or Asked(f"{at.execution_id}:{key}", key, *question, self.now())
+        if known is None:
+            journal.put_request(asked)
+            await journal.commit(self.in_event_loop)
+        try:
+            decision = await BudgetAsking(self, at, asked).decision()
+            journal.put_answer(key, [asked.kind, at.now, decision, None])
+            return decision
+        finally:
+            journal.put_request(asked)
 
     async def invoke(
         self,

@@ -19,6 +19,7 @@ from asl.engine.records import ADVANCED
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
 from asl.states.host import (
+    Exhausted,
     Expired,
     Fan,
     Frame,
@@ -37,9 +38,12 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.engine.execution import Used
     from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
+    from asl.engine.ledger import Ledger
     from asl.engine.result import Result
+    from asl.hosts.meter import Meter
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.states.decisions import Asked
@@ -101,6 +105,8 @@ class LocalHost:
     """Runs one machine."""
     services: Services | None = None
     """What the run offers to its states beside agents, if anybody has asked for it."""
+    meter: Meter | None = None
+    """Watches over what agents spend, where anything limits it."""
     first: LocalHost | None = None
     """The host of the execution with which the run began, None for that one itself."""
 
@@ -127,6 +133,12 @@ class LocalHost:
         self.first, self.depth = host.first or host, host.depth + 1
 
     # Life
+
+    def watch(self, ledger: Ledger) -> None:
+        """Hold the calls of agents against a ledger."""
+        from asl.hosts.meter import Meter
+
+        self.meter = Meter(self, ledger)
 
     def keep(self, journal: Journal, frame: EngineFrame) -> None:
         """Keep the execution of a top machine; this host keeps nothing."""
@@ -178,6 +190,10 @@ class LocalHost:
 
         await asyncio.sleep(seconds)
 
+    async def pause(self, seconds: float) -> None:
+        """Let time pass within an effect."""
+        await self._sleep(seconds)
+
     async def tick(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
         if self.in_event_loop:
@@ -193,6 +209,10 @@ class LocalHost:
         self.forks += (fork,)
         try:
             return await fork.join(self.in_event_loop)
+        except Exhausted as stop:
+            if stop.frame is not at or stop.visit != at.visit:
+                raise
+            raise stop.error from None
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
             at.now = self.now()
@@ -219,6 +239,17 @@ class LocalHost:
 
     def told(self, asked: Asked) -> None:
         """Remember which notices were sent, and which of them failed; this host keeps nothing."""
+
+    async def decide(self, at: Frame, key: str, question: Question) -> Json:
+        """Ask people about the execution as a whole; *key* names the request among its own."""
+        from asl.hosts.meter import BudgetAsking
+        from asl.states.decisions import Asked
+
+        asked = Asked(f"{at.execution_id}:{key}", key, *question, self.now())
+        return await BudgetAsking(self, at, asked).decision()
+
+    def used(self, at: Frame, used: Used) -> None:
+        """Take note of what a call has used; this host keeps nothing."""
 
     def wait_for(self, execution: Result) -> NoReturn:
         """Pause, as an execution does whose answer is awaited."""
@@ -283,6 +314,8 @@ class LocalHost:
         *agent* is the one to call, otherwise it is found.
         """
         if agent is None:
+            if self.meter is not None and target.kind == "agent":
+                return await self.meter.call(at, target, payload, options)
             agent = self.find(target)
         try:
             own = handed_over(payload, self.limit, target.label)

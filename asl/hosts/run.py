@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from asyncio import Task
 
     from asl.engine.journal import Journal
+    from asl.engine.ledger import Ledger
     from asl.hosts.services import Services
 
 __all__ = ["Listener", "execute"]
@@ -70,7 +71,7 @@ async def execute(
     began = clock.now() if started is None else started
     execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
     execution.requestor = requestor
-    if services is not None and services.prices:
+    if services is not None and services.prices is not None:
         execution.prices = services.prices
     if workflow_id is not None:
         execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
@@ -90,6 +91,8 @@ async def execute(
         host.keep(journal, frame)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
+        if program.budgeted:
+            host.watch(_ledger(frame))
         output = await interpret(frame)
         if foreign and not fits(output, limit):
             raise StateError(
@@ -128,6 +131,19 @@ async def execute(
     if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     return result
+
+
+def _ledger(frame: Frame) -> Ledger:
+    """Open the ledger of an execution; raises StateError where its limits are no limits."""
+    from asl.engine.ledger import Ledger
+    from asl.states.blocks.budget import Limits
+
+    execution = frame.execution
+    budget = execution.program.budget
+    limits = Limits("", {}) if budget is None else budget(execution.input, frame)
+    ledger = execution.ledger = Ledger(execution, limits)
+    ledger.show_limit()
+    return ledger
 
 
 def _durable() -> type[LocalHost]:

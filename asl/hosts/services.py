@@ -14,8 +14,8 @@ from asl.states.host import Raised, Target
 
 if TYPE_CHECKING:
     from asyncio import Task
-    from decimal import Decimal
 
+    from asl.engine.execution import Price
     from asl.engine.result import Result
     from asl.hosts.local import LocalHost
     from asl.hosts.tokens import TaskTokens
@@ -41,7 +41,7 @@ class Services:
     """Resolves the targets of executions that are started: to the agents and resources of the run,
     and to none of its mocks, which go by the states of one document."""
 
-    prices: Mapping[str, Decimal] | None = None
+    prices: Mapping[str, Price] | None = None
     """The prices of models, as for the run itself."""
 
     approvals: Agent | None = None

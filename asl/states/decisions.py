@@ -172,6 +172,8 @@ def check_answer(
         raise AnswerRefused("'comment' is a text")
     if not is_timestamp(timestamp):
         raise AnswerRefused("'timestamp' is a timestamp such as 2030-01-31T13:45:00Z")
+    if "budget" in body:
+        _check_amounts(answer)
     policy = body.get("policy", {})
     _check_approver(policy, approver, answer.get("roles", []))
     if policy.get("requireReason") and not (comment and comment.strip()):
@@ -206,6 +208,17 @@ def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
                 return received
             return [*received[:index], *received[index + 1 :], answer]
     return [*received, answer]
+
+
+def _check_amounts(answer: Mapping[str, Json]) -> None:
+    """Refuse new limits of a budget that are none."""
+    from asl.states.blocks.budget import amount
+
+    if "MaxCost" in answer and amount(answer["MaxCost"]) is None:
+        raise AnswerRefused("'MaxCost' is an amount such as \"2.50\"")
+    tokens = answer.get("MaxTokens", 0)
+    if not is_integer(tokens) or tokens < 0:
+        raise AnswerRefused("'MaxTokens' is a whole number from 0")
 
 
 def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> None:

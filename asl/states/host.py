@@ -17,6 +17,7 @@ from asl.states.objects import Bucket
 __all__ = [
     "ABSENT",
     "Entry",
+    "Exhausted",
     "Expired",
     "Fan",
     "Frame",
@@ -65,6 +66,17 @@ class Expired(BaseException):
     """The execution's own time limit has passed; no catcher of the workflow may see this."""
 
 
+class Exhausted(BaseException):
+    """A state around has spent more than it may: it fails, whatever the machines in it catch."""
+
+    def __init__(self, frame: "Frame", visit: int, error: StateError) -> None:
+        super().__init__(error)
+        self.frame = frame
+        """The machine of that state."""
+        self.visit = visit
+        self.error = error
+
+
 _INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
 _ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
 _QUALIFIED = re.compile(r"(arn:[^:]*:lambda:[^:]*:[^:]*:function:[^:]+):[^:]+")
@@ -111,10 +123,11 @@ class Options:
     """What comes with one call beside its payload: limits, in seconds from the agent's start.
 
     *state* is the name for the cause of a timeout, None where a timeout has no cause.
-    *credentials* are whatever the state's `Credentials` came to, None without them.
+    *credentials* are whatever the state's `Credentials` came to, None without them. `blocks` is
+    what the agent blocks of the state hand over, by the names that `Call` has for it.
     """
 
-    __slots__ = ("credentials", "heartbeat", "state", "timeout")
+    __slots__ = ("blocks", "credentials", "heartbeat", "state", "timeout")
 
     def __init__(
         self,
@@ -127,6 +140,13 @@ class Options:
         self.heartbeat = heartbeat
         self.state = state
         self.credentials = credentials
+        self.blocks: dict[str, Any] = {}
+
+    def copy(self) -> "Options":
+        """Return options that say the same."""
+        made = Options(self.timeout, self.heartbeat, self.state, self.credentials)
+        made.blocks = dict(self.blocks)
+        return made
 
     @property
     def limited(self) -> bool:
@@ -337,6 +357,10 @@ class Frame(ExpressionFrame, Protocol):
 
     def account(self, state: str, result: Json) -> None:
         """Count the usage that an agent reports in its raw result."""
+        ...
+
+    def remaining(self) -> dict[str, dict[str, Json]]:
+        """Return what may still be spent, by `workflow` and `state`."""
         ...
 
     def before_start(self) -> "Frame":

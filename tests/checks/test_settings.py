@@ -91,25 +91,28 @@ def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) ->
 
 # Running --------------------------------------------------------------------------------------
 
-BUDGETED = {**machine(Type="Task", Agent="A", Memory={"Read": ["k"]}), "Budget": {"MaxTokens": 9}}
+WATCHED = {
+    **machine(Type="Task", Agent="A", Streaming={"Enabled": True}),
+    "RealTime": {"Enabled": True},
+}
 
 
 def test_what_is_not_executed_is_information_to_a_reader() -> None:
     """A check alone does not mind what only a run would need."""
-    report = check(read(BUDGETED))
+    report = check(read(WATCHED))
     assert report.ok
     assert {each.severity for each in report if each.code == "EXEC-02"} == {Severity.INFO}
 
 
 def test_what_is_not_executed_is_an_error_to_a_runner() -> None:
     """A run must not start when it would leave out a limit."""
-    report = check(read(BUDGETED), for_run=True)
-    assert [each.pointer for each in report.errors] == [f"{S}/Memory", "/Budget"]
+    report = check(read(WATCHED), for_run=True)
+    assert [each.pointer for each in report.errors] == [f"{S}/Streaming", "/RealTime"]
 
 
 def test_blocks_can_be_ignored_knowingly() -> None:
     """The run goes on with a warning that says what is missing, in strict mode too."""
-    report = check(read(BUDGETED), for_run=True, ignore_blocks=True, strict=True)
+    report = check(read(WATCHED), for_run=True, ignore_blocks=True, strict=True)
     assert report.ok
     assert all("limits are not enforced" in each.message for each in report.warnings)
 

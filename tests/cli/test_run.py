@@ -224,12 +224,12 @@ def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
 
 def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None:
     """What this version cannot enforce is not silently left out."""
-    document = {**PASS, "Budget": {"MaxCost": "$5.00"}}
-    (folder / "budget.json").write_text(json.dumps(document))
-    done = asl("run", "budget.json")
+    document = {**PASS, "RealTime": {"Enabled": True}}
+    (folder / "watched.json").write_text(json.dumps(document))
+    done = asl("run", "watched.json")
     assert done.exit_code == 3
     assert "EXEC-02" in done.stderr
-    done = asl("run", "budget.json", "--ignore-blocks")
+    done = asl("run", "watched.json", "--ignore-blocks")
     assert done.exit_code == 0
     assert "warning EXEC-02" in done.stderr
 

@@ -525,9 +525,9 @@ TABLE: dict[str, Refused | list[Run]] = {
         ),
         cost(
             {**COSTS, "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_cost": 4.5}},
-            "CheckCache CacheDecision DeepAnalysis CheckBudgetForSummary SkipSummary "
-            "CombineResults SaveToCache",
-            {"error": "States.ParameterPathFailure"},
+            "CheckCache CacheDecision DeepAnalysis",
+            # The state may not spend more than $2.00, so nothing is left to be summarized.
+            {"error": "States.BudgetExceeded"},
             "default",
         ),
     ],

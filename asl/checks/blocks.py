@@ -1,0 +1,35 @@
+"""The agent blocks, beyond their shape: V-BUD-*, V-GRD-* and the like (Specification 8)."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.checks.workflow import Workflow, below
+from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.expressions import parse_expression
+from asl.expr.templates import dynamic_fields, template_faults
+from asl.states.blocks import BLOCKS
+
+__all__ = ["check"]
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the blocks of the document and of its states."""
+    for block in BLOCKS.values():
+        of_workflow = below(workflow.value, block.name)
+        yield from _expressions(of_workflow, f"/{block.name}")
+        yield from block.check_workflow(of_workflow)
+        for node in workflow.nodes():
+            if type(node.value.get(block.name)) is dict:
+                yield from block.check(node, of_workflow)
+
+
+def _expressions(block: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """Yield what is wrong with the computed fields of a block of the document."""
+    for place, fault in template_faults(block, pointer):
+        yield Finding(fault.code, fault.message, place, fault.hint)
+    for place, _, text in dynamic_fields(block, pointer):
+        try:
+            parse_expression(text if type(text) is str else "$")
+        except ExpressionFault as fault:
+            yield Finding(fault.code, fault.message, place, fault.hint)

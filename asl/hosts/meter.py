@@ -1,0 +1,151 @@
+"""How a host lets calls of agents wait, slow down and pause as the ledger says (8.11)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from asl.core.values import Json
+from asl.engine.execution import reported
+from asl.engine.ledger import Ledger, Pause, Terms
+from asl.hosts.asking import Asking
+from asl.states.host import Options, Question, Suspended, Target
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from asl.engine.frame import Frame
+    from asl.hosts.local import LocalHost
+
+__all__ = ["BudgetAsking", "Meter"]
+
+
+class Meter:
+    """Stands between a host and its agents; calls that have to wait keep their order."""
+
+    def __init__(self, host: LocalHost, ledger: Ledger) -> None:
+        self.host = host
+        self.ledger = ledger
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.deciding: asyncio.Future[None] | None = None
+        """While a handler decides for people."""
+        self.asked = False
+        """Whether people are asked; one answer serves all machines."""
+
+    async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
+        """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
+        from asl.hosts.local import LocalHost
+
+        host, terms = self.host, await self._admitted(at, target)
+        try:
+            await self._begin(at, terms)
+            if terms.instead is not None:
+                target = Target("agent", terms.instead, target.state)
+            options = _revised(options, terms)
+            result = await LocalHost.invoke(host, at, target, payload, options, host.find(target))
+            if type(result) is dict:
+                used = reported(result, at.execution.prices)
+                host.used(at, used)
+                self.ledger.settle(terms, target.state, used)
+            return result
+        finally:
+            self.ledger.release(terms)
+            self._next()
+
+    async def _admitted(self, at: Any, target: Target) -> Terms:
+        """Return the terms of a call as soon as it may be made."""
+        if self.waiting and id(at) not in self.ledger.calling:
+            await self._turn(first=False)
+        try:
+            while True:
+                terms = self.ledger.admit(at, target.name, {})
+                if isinstance(terms, Terms):
+                    return terms
+                if terms is None:
+                    await self._turn(first=True)
+                else:
+                    await self._decision(at, terms)
+        finally:
+            self._next()
+
+    async def _begin(self, at: Frame, terms: Terms) -> None:
+        entry = terms.applied
+        if entry is not None:
+            words = {
+                "when": entry.when,
+                "model": entry.model,
+                "agent": entry.agent,
+                "action": entry.action,
+                "notify": entry.notify,
+            }
+            details = {key: value for key, value in words.items() if value is not None}
+            at.note("FallbackApplied", details)
+        if terms.delay:
+            await self.host.pause(terms.delay)
+
+    # Waiting
+
+    async def _turn(self, first: bool) -> None:
+        """Wait until another call has ended, in front of those that wait already or behind them."""
+        loop = await self.host.event_loop()
+        turn = loop.create_future()
+        (self.waiting.appendleft if first else self.waiting.append)(turn)
+        try:
+            await turn
+        except BaseException:
+            self._next()
+            raise
+
+    def _next(self) -> None:
+        while self.waiting:
+            turn = self.waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    # People
+
+    async def _decision(self, at: Frame, pause: Pause) -> None:
+        """Return when people have decided; raises Suspended while they have not."""
+        if self.asked:
+            raise Suspended
+        if self.deciding is not None:
+            await self.deciding
+            return
+        if self.host.in_event_loop:
+            self.deciding = (await self.host.event_loop()).create_future()
+        try:
+            question = Question("budget", self.ledger.question(at, pause), {})
+            decision = await self.host.decide(at, f"!budget.{self.ledger.questions}", question)
+        except Suspended:
+            self.asked = True
+            raise
+        finally:
+            if self.deciding is not None:
+                self.deciding.set_result(None)
+                self.deciding = None
+        self.ledger.decide(pause, decision["record"])
+
+
+class BudgetAsking(Asking):
+    """A request that no state makes, so that no history tells of it."""
+
+    async def begin(self) -> None:
+        """Tell people, and nobody else."""
+        await self._tell("request", {})
+
+    def decided(self, decision: Json, now: float) -> None:
+        """Leave it to the ledger what comes of the decision."""
+        self.at.now = now
+
+
+def _revised(options: Options | None, terms: Terms) -> Options | None:
+    """Return the options of a call with what the terms say about it."""
+    if terms.model is None and not terms.reduced:
+        return options
+    made = Options(None, None) if options is None else options.copy()
+    if terms.model is not None:
+        made.blocks["model"] = terms.model
+    if terms.reduced:
+        made.blocks["quality"] = "reduced"
+    return made

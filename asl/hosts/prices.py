@@ -1,0 +1,68 @@
+"""What models cost: the caller's own table, below it the package `genai-prices` if it is there."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from asl.core.errors import AslError
+from asl.engine.execution import Price
+
+__all__ = ["Prices"]
+
+MANY: Final = 1_000_000
+"""For so many tokens other tables give their prices."""
+
+
+class Prices(Mapping[str, Price]):
+    """The price of one token by model; what is not in the own table is looked up once."""
+
+    def __init__(self, own: Mapping[str, Any] | None = None) -> None:
+        self.known: dict[str, Price | None] = {
+            model: _price(model, written) for model, written in (own or {}).items()
+        }
+
+    def __getitem__(self, model: str) -> Price:
+        if model not in self.known:
+            self.known[model] = _public(model)
+        found = self.known[model]
+        if found is None:
+            raise KeyError(model)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (model for model, price in self.known.items() if price is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _price(model: str, written: Any) -> Price:
+    """Read a price: one for all tokens, or `{"input": ..., "output": ...}`."""
+    both = written if isinstance(written, Mapping) else {"input": written, "output": written}
+    try:
+        price = Price(Decimal(str(both["input"])), Decimal(str(both["output"])))
+    except (InvalidOperation, KeyError):
+        price = None
+    if price is None or not all(each.is_finite() and each >= 0 for each in price):
+        raise AslError(
+            f"the price of {model!r} is a number or its text, or an object with input and output, "
+            f"for one token each, not {written!r}"
+        )
+    return price
+
+
+def _public(model: str) -> Price | None:
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    provider, colon, name = model.partition(":")
+    try:
+        found = calc_price(
+            Usage(input_tokens=MANY, output_tokens=MANY),
+            name if colon else model,
+            provider_id=provider if colon else None,
+        )
+    except LookupError:
+        return None
+    return Price(found.input_price / MANY, found.output_price / MANY)

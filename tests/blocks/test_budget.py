@@ -1,0 +1,266 @@
+"""Budgets: that nothing is ever spent beyond them, also at the same time and after a crash."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asl
+from asl.hosts.prices import Prices
+
+Json = Any
+
+
+class Died(KeyboardInterrupt):
+    """The process is gone."""
+
+
+def spending(amounts: list[tuple[int, float]]) -> Any:
+    """An agent whose calls use so much, each after its delay."""
+    left = iter(amounts)
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        cost, delay = next(left, (0, 0.0))
+        if delay:
+            await call.sleep(delay)
+        if cost < 0:
+            raise asl.StateError("Model.Busy", "again")
+        return {"_cost": cost / 100, "_tokens": cost}
+
+    return agent
+
+
+calls = st.lists(
+    st.tuples(st.integers(min_value=-5, max_value=40), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
+    min_size=1,
+    max_size=30,
+)
+
+
+def parallel(limit: int, bound: int | None, branches: int, items: int, levels: int) -> Json:
+    """A document that calls an agent at many places at the same time, with retries."""
+    task: Json = {
+        "Type": "Task",
+        "Agent": "A",
+        "Retry": [{"ErrorEquals": ["Model.Busy"], "MaxAttempts": 2, "IntervalSeconds": 1}],
+        "End": True,
+    }
+    if bound is not None:
+        task["Budget"] = {"MaxTokens": bound, "OnExceed": "Continue"}
+    each = {
+        "Type": "Map",
+        "ItemsPath": "$",
+        "ItemProcessor": {"StartAt": "T", "States": {"T": task}},
+        "End": True,
+    }
+    if levels > 1:
+        each["Budget"] = {"MaxTokens": 3 * limit}
+    both = [
+        {"StartAt": f"M{n}", "States": {f"M{n}": _renamed(each, f"T{n}")}} for n in range(branches)
+    ]
+    return {
+        "StartAt": "P",
+        "Budget": {"MaxTokens": limit, "MaxCost": limit / 100},
+        "States": {"P": {"Type": "Parallel", "Branches": both, "End": True}},
+    }
+
+
+def _renamed(each: Json, name: str) -> Json:
+    task = each["ItemProcessor"]["States"]["T"]
+    return {**each, "ItemProcessor": {"StartAt": name, "States": {name: task}}}
+
+
+@settings(max_examples=150, deadline=None)
+@given(calls, st.integers(1, 120), st.integers(1, 3), st.integers(1, 8), st.integers(1, 2))
+def test_never_over_the_limit_and_one_call(
+    amounts: list[tuple[int, float]], limit: int, branches: int, items: int, levels: int
+) -> None:
+    """Calls that keep to their bounds spend at most the limit and what one of them reserved."""
+    document = parallel(limit, 40, branches, items, levels)
+    agents = {"A": spending(amounts)}
+    result = asl.run(document, list(range(items)), agents=agents, clock="virtual")
+    assert result.usage["tokens"] <= limit + 40
+    assert result.usage["cost"] <= (limit + 40) / 100 + 1e-9
+    assert result.usage["tokens"] <= limit + result.usage["reserved"]["tokens"]
+    if result.usage["tokens"] > limit:
+        assert result.error == "States.BudgetExceeded"
+
+
+@settings(max_examples=100, deadline=None)
+@given(calls, st.integers(1, 120), st.integers(1, 3), st.integers(1, 8))
+def test_every_end_is_an_end(
+    amounts: list[tuple[int, float]], limit: int, branches: int, items: int
+) -> None:
+    """Without any bound no call waits for ever, and what was spent is what the agent reported."""
+    result = asl.run(
+        parallel(limit, None, branches, items, 1),
+        list(range(items)),
+        agents={"A": spending(amounts)},
+        clock="virtual",
+    )
+    assert result.status in ("SUCCEEDED", "FAILED")
+    most = max([cost for cost, _ in amounts] + [0])
+    assert result.usage["tokens"] <= limit + 16 * most
+
+
+def test_the_first_calls_share_the_limit() -> None:
+    """As long as nobody knows what a call uses, so many are made that each has a share."""
+    under_way = most = 0
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await call.sleep(1)
+        under_way -= 1
+        return {"_tokens": 1}
+
+    document = {
+        "StartAt": "M",
+        "Budget": {"MaxTokens": 1000},
+        "States": {
+            "M": {
+                "Type": "Map",
+                "ItemProcessor": {
+                    "StartAt": "T",
+                    "States": {"T": {"Type": "Task", "Agent": "A", "End": True}},
+                },
+                "End": True,
+            }
+        },
+    }
+    result = asl.run(document, [0] * 100, agents={"A": agent}, clock="virtual")
+    assert result.usage["tokens"] == 100
+    assert (most, result.elapsed) == (84, 2)
+
+
+# Executions that survive -------------------------------------------------------------------------
+
+CHAIN = {
+    "StartAt": "A",
+    "Budget": {"MaxTokens": 100, "Alerts": [{"At": "50%"}], "OnExceed": "PauseAndNotify"},
+    "States": {
+        "A": {"Type": "Task", "Agent": "X", "Budget": {"Category": "c"}, "Next": "B"},
+        "B": {"Type": "Task", "Agent": "X", "Next": "C"},
+        "C": {"Type": "Task", "Agent": "X", "End": True},
+    },
+}
+
+
+def test_a_pause_survives_and_an_answer_lifts_the_limit(tmp_path: Any) -> None:
+    """The execution waits in the store; a decision sets a new limit, which survives too."""
+    agents = {"X": lambda parameters: {"_tokens": 60}}
+    with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
+        paused = store.start(CHAIN, {}, name="e")
+        assert paused.status == "PAUSED"
+        (request,) = store.pending()
+        assert (request["type"], request["state"]) == ("budget", "C")
+    with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
+        assert store.resume("e").status == "PAUSED"
+        (request,) = store.pending()
+        with pytest.raises(asl.AnswerRefused, match="MaxTokens"):
+            store.answer(request["requestId"], "approve", MaxTokens="many")
+        store.answer(request["requestId"], "approve", MaxTokens=150)
+        result = store.resume("e")
+        assert result.ok
+        assert result.usage["tokens"] == 180
+        assert result.usage["byCategory"] == {
+            "c": {"cost": 0, "tokens": 60},
+            "uncategorized": {"cost": 0, "tokens": 120},
+        }
+        kinds = [event.type for event in store.result("e").events]
+        assert kinds.count("BudgetAlert") == 1
+        assert kinds.count("BudgetExceeded") == 2
+
+
+@pytest.mark.parametrize("point", ["effect.ready", "effect.done"])
+@pytest.mark.parametrize("count", range(1, 7))
+def test_what_was_spent_is_kept(tmp_path: Any, point: str, count: int) -> None:
+    """Wherever the process dies, the limits of workflow, Map and visit hold afterwards."""
+    document = {
+        "StartAt": "M",
+        "Budget": {"MaxTokens": 1000, "Alerts": [{"At": 10}]},
+        "States": {
+            "M": {
+                "Type": "Map",
+                "MaxConcurrency": 1,
+                "Budget": {"MaxTokens": 200},
+                "ItemProcessor": {
+                    "StartAt": "T",
+                    "States": {
+                        "T": {
+                            "Type": "Task",
+                            "Agent": "X",
+                            "Budget": {"MaxTokens": 100},
+                            "ResultSelector": {"x.$": "$.x"},
+                            "Retry": [{"ErrorEquals": ["States.ParameterPathFailure"]}],
+                            "End": True,
+                        }
+                    },
+                },
+                "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Z"}],
+                "Next": "Z",
+            },
+            "Z": {"Type": "Succeed"},
+        },
+    }
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        return {"_tokens": 45} if call.attempt == 1 else {"_tokens": 45, "x": 1}
+
+    agents = {"X": agent}
+    whole = asl.run(document, [1, 2, 3], agents=agents, clock="virtual")
+    assert whole.output["Error"] == "States.BudgetExceeded"
+    assert "'M'" in whole.output["Cause"]
+    assert whole.usage["tokens"] == 225
+    left = count
+
+    def reached(name: str) -> None:
+        nonlocal left
+        left -= name == point
+        if left == 0:
+            raise Died
+
+    store = asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual")
+    store.file.reached = reached
+    try:
+        store.start(document, [1, 2, 3], name="e")
+    except Died:
+        pass
+    finally:
+        store.file.crash()
+    with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
+        again = store.start(document, [1, 2, 3], name="e")
+        assert again.output == whole.output
+        assert again.usage["tokens"] == 225
+        assert again.usage["byCategory"] == whole.usage["byCategory"]
+        told = store.result("e").events
+        assert [each.type for each in told] == [each.type for each in whole.events]
+
+
+# Prices ------------------------------------------------------------------------------------------
+
+
+def test_prices_are_one_number_or_two() -> None:
+    """A price is for one token; the own table is all that is known without another."""
+    prices = Prices({"a": "0.001", "b": {"input": 1, "output": "2.5"}})
+    assert prices["a"] == (Decimal("0.001"), Decimal("0.001"))
+    assert prices["b"].output == Decimal("2.5")
+    assert list(prices) == ["a", "b"]
+    assert prices.get("no-such-model-anywhere") is None
+
+
+@pytest.mark.parametrize("wrong", ["dear", -1, {"input": 1}, {"input": 1, "output": "NaN"}, None])
+def test_a_wrong_price_is_refused(wrong: Json) -> None:
+    """What is no price is a misuse, not a price of 0."""
+    with pytest.raises(asl.AslError, match="price of 'm'"):
+        Prices({"m": wrong})
+
+
+def test_public_prices() -> None:
+    """With the package genai-prices installed, models that it knows need no table."""
+    pytest.importorskip("genai_prices")
+    price = Prices()["openai:gpt-4o"]
+    assert 0 < price.input < price.output < 1
