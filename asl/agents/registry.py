@@ -55,7 +55,7 @@ class Registry:
         return Registry(self.agents, self.resources, None, self.services)
 
     def _resolved(self, target: Target) -> Agent:
-        if self.mocks and target.state in self.mocks:
+        if self.mocks and target.state in self.mocks and not target.aside:
             return self.mocks[target.state]
         if target.kind == "agent":
             agent = self.agents.get(target.name)

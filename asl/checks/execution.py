@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from asl.checks.workflow import Workflow
+from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.states import KNOWN_TYPES, STATE_TYPES
@@ -82,10 +82,14 @@ def _of_block(field: str, block: Json, pointer: str) -> Iterator[Finding]:
     if executed is None:
         yield Finding("EXEC-02", f"{field!r} is not executed yet", pointer, at_key=True)
         return
-    for name in block if type(block) is dict else ():
-        if not {name, name.removesuffix(".$")}.isdisjoint(executed.lacks):
-            message = f"{name!r} of {field!r} is not executed yet"
-            yield Finding("EXEC-02", message, f"{pointer}/{escape(name)}", at_key=True)
+    for way in executed.lacks:
+        *steps, last = way.split("/")
+        holder = below(block, *steps) if type(block) is dict else {}
+        for name in holder:
+            if last in (name, name.removesuffix(".$")):
+                message = f"{name!r} of {field!r} is not executed yet"
+                place = "".join(f"/{escape(step)}" for step in (*steps, name))
+                yield Finding("EXEC-02", message, pointer + place, at_key=True)
 
 
 def _has_effect(block: str, node: Node) -> bool:

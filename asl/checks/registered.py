@@ -1,10 +1,11 @@
 """Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from asl.checks.workflow import Workflow, text
+from asl.checks.workflow import Workflow, below, objects, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
+from asl.states.base import Node
 from asl.states.host import Target
 
 __all__ = ["check"]
@@ -25,12 +26,32 @@ def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
         if name is not None and name not in known:
             message = f"no agent {name!r} is registered"
             yield Finding("V-TASK-03", message, node.at("Agent"), near(name, known))
+        yield from _judges(node, known, near)
         listed = node.value.get("Agents")
         for index, name in enumerate(listed if type(listed) is list else ()):
             if type(name) is str and name not in known:
                 message = f"no agent {name!r} is registered"
                 place = node.at("Agents", index)
                 yield Finding("V-DEB-08", message, place, near(name, known))
+
+
+def _judges(
+    node: Node, known: frozenset[str], near: Callable[[str, Collection[str]], str | None]
+) -> Iterator[Finding]:
+    """Yield the checkers and validators of guardrails that are not registered."""
+    for side in ("Input", "Output"):
+        guard = below(node.value, "Guardrails", side)
+        named = [(guard, node.at("Guardrails", side), "Validator", "V-TASK-03")]
+        for index, rule in objects(guard, "Rules"):
+            place = node.at("Guardrails", side, "Rules", index)
+            named.append((rule, place, "Check", "V-GRD-05"))
+            named += [(rule, place, field, "V-TASK-03") for field in ("Validator", "Agent")]
+        for holder, place, field, code in named:
+            name = text(holder, field)
+            if name is not None and name not in known:
+                what = "checker" if code == "V-GRD-05" else "agent"
+                message = f"no {what} {name!r} is registered"
+                yield Finding(code, message, f"{place}/{field}", near(name, known))
 
 
 def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:

@@ -86,13 +86,15 @@ _PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
 class Target:
     """Whom a state calls; one per state, made when the program is compiled."""
 
-    __slots__ = ("base", "kind", "name", "pattern", "state")
+    __slots__ = ("aside", "base", "kind", "name", "pattern", "state")
 
-    def __init__(self, kind: str, name: str, state: str) -> None:
+    def __init__(self, kind: str, name: str, state: str, *, aside: bool = False) -> None:
         self.kind = kind
         """`agent` or `resource`."""
         self.name = name
         self.state = state
+        self.aside = aside
+        """Whether it is called beside the agent of the state, so that no mock stands for it."""
         self.pattern = ""
         """The pattern of an integration: `.sync`, `.sync:2`, `.waitForTaskToken` or none."""
         self.base = name

@@ -8,6 +8,8 @@ from asl.core.values import Json, is_integer, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
+from asl.states.blocks import wraps_of
+from asl.states.blocks.base import compile_call
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.numbers import MAX_SECONDS, number
 
@@ -40,7 +42,11 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     payload = step.payload = compiler.payload()
     step.resource = compiler.state.get("Resource")
     limits = step.limits = _options(compiler, effective_input)
-    step.work = _work(target, payload, limits)
+    wraps = list(wraps_of(compiler.state))
+    if wraps:
+        step.work = compile_call(compiler, target, payload, limits, iter(wraps))
+    else:
+        step.work = _work(target, payload, limits)
     step.finish = compiler.finish()
 
 

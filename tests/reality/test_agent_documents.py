@@ -117,6 +117,7 @@ def decided(
 CONTENT = {
     "ContentGenerator": {"title": "T", "content": "C"},
     "ContentModerator": {"flagged": True, "blocked": False, "flags": ["f"]},
+    "harmful_content": False,
     "Publisher": {"published": True},
     "SEOOptimizer": {"seo": 1},
     "MetadataGenerator": {"tags": []},

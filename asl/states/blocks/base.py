@@ -1,13 +1,52 @@
-"""What an agent block is: one module, one row of the table (`asl.states.blocks.BLOCKS`)."""
+"""What an agent block is: one module, one row of the table (`asl.states.blocks.BLOCKS`).
 
-from collections.abc import Callable, Iterator, Mapping
+A block that is about one call wraps it: a function from one `Perform` to another, composed when the
+state is compiled. A block that is about all calls stands elsewhere and has a row all the same.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.states.base import Node
+from asl.expr.frame import Evaluate
+from asl.program import Work
+from asl.states.base import Compiler, Node
+from asl.states.host import Frame, Options, Target
 
-__all__ = ["Block"]
+__all__ = ["Attempt", "Block", "Limits", "Perform", "Wrap", "compile_call"]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt of a Task on its way to the agent; a block may change what is handed over."""
+
+    frame: Frame
+    data: Json
+    """The effective input."""
+    payload: Json
+    target: Target
+    options: Options | None
+
+    def tell(self, name: str, value: Any) -> None:
+        """Hand something to the agent, by the name that the call has for it."""
+        if self.options is None:
+            self.options = Options(None, None)
+        self.options.blocks[name] = value
+
+    async def ask(self, agent: str, payload: Json) -> Json:
+        """Call another agent beside that of the state: a validator, a summariser."""
+        target = Target("agent", agent, self.target.state, aside=True)
+        return await self.frame.host.invoke(self.frame, target, payload)
+
+
+Perform: TypeAlias = Callable[[Attempt], Awaitable[Json]]
+"""Makes an attempt, or a part of it, and returns the raw result."""
+Wrap: TypeAlias = Callable[[Compiler, Perform], Perform]
+"""Compiles a block around what is to be done within it."""
+Limits: TypeAlias = Callable[[Json, Frame], Options]
+"""The limits of a call, by its raw input."""
 
 
 def _nothing_of_a_state(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
@@ -30,4 +69,30 @@ class Block:
     check_workflow: Callable[[Mapping[str, Json]], Iterator[Finding]] = _nothing_of_a_workflow
     """The same for the block of the document."""
     lacks: tuple[str, ...] = ()
-    """The fields that are checked but not executed."""
+    """The ways to fields that are checked but not executed: `Input/Rules.$`."""
+
+
+def compile_call(
+    compiler: Compiler,
+    target: Target,
+    payload: Evaluate,
+    limits: Limits | None,
+    wraps: Iterator[Wrap],
+) -> Work:
+    """Compile the work of a Task with blocks; *wraps* go from the call outwards."""
+    perform: Perform = _call
+    for wrap in wraps:
+        perform = wrap(compiler, perform)
+    effective, whole = compiler.input(), perform
+
+    async def work(raw: Json, frame: Frame) -> Json:
+        options = None if limits is None else limits(raw, frame)
+        data = effective(raw, frame)
+        return await whole(Attempt(frame, data, payload(raw, frame), target, options))
+
+    return work
+
+
+async def _call(attempt: Attempt) -> Json:
+    frame = attempt.frame
+    return await frame.host.invoke(frame, attempt.target, attempt.payload, attempt.options)

@@ -1,0 +1,397 @@
+"""Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.core.errors import StateError
+from asl.core.values import Json, compact, type_name
+from asl.expr.frame import Evaluate
+from asl.states.base import Compiler, Node
+from asl.states.blocks.base import Attempt, Block, Perform
+from asl.states.blocks.personal import KINDS, Span, find_personal
+
+__all__ = ["GUARDRAILS", "guard_input", "guard_output"]
+
+MASK: Final = "[MASKED]"
+WARNS: Final = ("warn", "flag")
+CUTS: Final = ("redact", "mask")
+CUTTABLE: Final = ("pattern", "regex", "pii")
+"""The types of rules that find something which can be cut out."""
+FLAGS: Final = "ims"
+ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
+
+_Find: TypeAlias = Callable[[str], list[Span]]
+"""Returns what a rule finds in a text."""
+_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict | None"]]
+"""Judges the content; None for no violation."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a rule or a validator has to say of the content."""
+
+    reason: str | None
+    """Why it is violated, None where it is not."""
+    content: tuple[Json, ...] = ()
+    """What the content is to be instead, if there is anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One rule, compiled."""
+
+    place: str
+    """How messages call it: `rule 2 (regex)`."""
+    type: str
+    action: str
+    judge: _Judge
+    cut: Callable[[Json], Json] | None = None
+    """Takes out or masks what it finds, where it is to do so."""
+    optional: bool = False
+    """Whether it is skipped where its checker is not registered."""
+
+
+class _Again(Exception):
+    """An output rule asks for another answer."""
+
+
+# --------------------------------------------------------------------------------------------
+# The two sides
+
+
+def guard_input(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what looks at the parameters before they are handed over."""
+    if "Input" not in compiler.state["Guardrails"]:
+        return inner
+    guard = _Guard(compiler.within("Guardrails", "Input"), compiler.name, "input")
+
+    async def perform(attempt: Attempt) -> Json:
+        attempt.payload = await guard.passed(attempt, attempt.payload, False)
+        return await inner(attempt)
+
+    return perform
+
+
+def guard_output(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what looks at the raw result, and may ask the agent again."""
+    if "Output" not in compiler.state["Guardrails"]:
+        return inner
+    guard = _Guard(compiler.within("Guardrails", "Output"), compiler.name, "output")
+
+    async def perform(attempt: Attempt) -> Json:
+        left = guard.retries(attempt)
+        while True:
+            result = await inner(attempt)
+            try:
+                return await guard.passed(attempt, result, left > 0)
+            except _Again:
+                left -= 1
+
+    return perform
+
+
+class _Guard:
+    """The rules and the validator of one side."""
+
+    def __init__(self, compiler: Compiler, state: str, direction: str) -> None:
+        self.state = state
+        self.direction = direction
+        self.written: list[Json] = compiler.state.get("Rules", [])
+        self.rules = [
+            rule
+            for index, written in enumerate(self.written)
+            if (rule := _rule(written, index, self)) is not None
+        ]
+        self.validator = compiler.scalar("Validator")
+        self.on_fail = compiler.scalar("OnFail")
+        self.max_retries = compiler.scalar("MaxRetries")
+
+    async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
+        """Return what is left of the content; raises StateError, or _Again if *again* allows."""
+        for rule in self.rules:
+            verdict = await self._judged(rule, attempt, content)
+            if verdict is None:
+                continue
+            if verdict.reason is not None:
+                reason = f"{rule.place}: {verdict.reason}"
+                if rule.action in WARNS:
+                    self.warn(attempt, reason)
+                elif rule.action == "retry" and again:
+                    raise _Again
+                elif rule.cut is not None:
+                    content = rule.cut(content)
+                    continue
+                else:
+                    self.fail(attempt, reason)
+            if verdict.content:
+                (content,) = verdict.content
+        if self.validator is not None:
+            name = str(self._value(self.validator, attempt))
+            verdict = await self.asked(attempt, name, content)
+            if verdict.reason is not None:
+                self.fail(attempt, f"validator {name!r}: {verdict.reason}")
+            if verdict.content:
+                (content,) = verdict.content
+        return content
+
+    async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> _Verdict | None:
+        try:
+            return await rule.judge(attempt, content)
+        except StateError as error:
+            if error.name != "States.AgentNotFound" or rule.type != "semantic":
+                raise
+            if rule.optional:
+                self.warn(attempt, f"{rule.place}: its checker is not registered")
+                return None
+            return _Verdict("its checker is not registered")
+
+    async def asked(self, attempt: Attempt, agent: str, content: Json) -> _Verdict:
+        """Let an agent judge the content."""
+        answer = await attempt.ask(
+            agent,
+            {
+                "content": content,
+                "direction": self.direction,
+                "state": self.state,
+                "rules": self.written,
+            },
+        )
+        if type(answer) is bool:
+            return _Verdict("it says so" if answer else None)
+        if type(answer) is not dict:
+            raise StateError(
+                "Agent.InvalidOutput",
+                f"state '{self.state}': {agent!r} judges with an object that has 'valid', "
+                f"not with {type_name(answer)}",
+            )
+        new = (answer["content"],) if "content" in answer else ()
+        if answer.get("valid") is False or answer.get("blocked") is True:
+            return _Verdict(str(answer.get("reason", "it says so")), new)
+        return _Verdict(None, new)
+
+    def retries(self, attempt: Attempt) -> int:
+        """Return how often the agent may be asked again."""
+        return 1 if self.max_retries is None else int(self._value(self.max_retries, attempt))
+
+    def warn(self, attempt: Attempt, reason: str) -> None:
+        """Tell of something that does not stop anything."""
+        details = {"direction": self.direction, "reason": reason}
+        attempt.frame.note("GuardrailWarning", details)
+
+    def fail(self, attempt: Attempt, reason: str) -> None:
+        """Do what a violation leads to: raise StateError, or go on with a warning."""
+        if self.on_fail is not None and self._value(self.on_fail, attempt) == "warn":
+            self.warn(attempt, reason)
+            return
+        details = {"direction": self.direction, "reason": reason}
+        attempt.frame.note("GuardrailViolation", details)
+        cause = f"state '{self.state}': {self.direction} {reason}"
+        raise StateError("Agent.GuardrailViolation", cause)
+
+    def _value(self, evaluate: Evaluate, attempt: Attempt) -> Json:
+        return evaluate(attempt.data, attempt.frame)
+
+
+# --------------------------------------------------------------------------------------------
+# Rules
+
+
+def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | None:
+    kind = written["Type"]
+    action = written.get("Action", "block")
+    place = f"rule {index + 1} ({kind})"
+    if kind == "pii" and written.get("Detect") is False:
+        return None
+    if kind in CUTTABLE:
+        find, missing = _FINDERS[kind](written), _missing(written)
+        cut = _cutter(find, action) if action in CUTS and find is not None else None
+        return _Rule(place, kind, action, _finding(find, missing), cut)
+    if kind == "length":
+        return _Rule(place, kind, action, _length(written))
+    agent = (
+        written["Check"] if kind == "semantic" else written.get("Validator", written.get("Agent"))
+    )
+
+    async def judge(attempt: Attempt, content: Json) -> _Verdict:
+        return await guard.asked(attempt, agent, content)
+
+    optional = "Action" not in written or action in WARNS
+    return _Rule(place, kind, action, judge, optional=optional)
+
+
+def _length(written: Mapping[str, Json]) -> _Judge:
+    least, most = written.get("Min"), written.get("Max")
+
+    async def judge(attempt: Attempt, content: Json) -> _Verdict | None:
+        length = len(content if type(content) is str else compact(content))
+        if least is not None and length < least:
+            return _Verdict(f"{length} characters are fewer than {least}")
+        if most is not None and length > most:
+            return _Verdict(f"{length} characters are more than {most}")
+        return None
+
+    return judge
+
+
+def _finding(find: _Find | None, missing: Callable[[Json], bool] | None) -> _Judge:
+    async def judge(attempt: Attempt, content: Json) -> _Verdict | None:
+        if find is not None:
+            labels = [span.label for text in _texts(content) for span in find(text)]
+            if labels:
+                kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
+                what = "something is" if kinds == "masked" else f"{kinds} is"
+                return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
+        if missing is not None and missing(content):
+            return _Verdict("nothing of what is allowed is found")
+        return None
+
+    return judge
+
+
+def _texts(content: Json) -> Iterator[str]:
+    """Yield every text in the content."""
+    if type(content) is str:
+        yield content
+    elif type(content) is dict:
+        for each in content.values():
+            yield from _texts(each)
+    elif type(content) is list:
+        for each in content:
+            yield from _texts(each)
+
+
+def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
+    """Return what takes everything that is found out of the texts of a content."""
+
+    def cut_text(text: str) -> str:
+        for span in reversed(find(text)):
+            text = text[: span.start] + (span.label if action == "mask" else "") + text[span.end :]
+        return text
+
+    def cut(content: Json) -> Json:
+        if type(content) is str:
+            return cut_text(content)
+        if type(content) is dict:
+            return {key: cut(each) for key, each in content.items()}
+        return [cut(each) for each in content] if type(content) is list else content
+
+    return cut
+
+
+def _pattern(written: Mapping[str, Json]) -> _Find | None:
+    import re2
+
+    entries = [entry for entry in written.get("Block", ()) if entry]
+    if not entries:
+        return None
+    return _expression("|".join(map(re2.escape, entries)), "i")
+
+
+def _missing(written: Mapping[str, Json]) -> Callable[[Json], bool] | None:
+    """Return whether nothing that a pattern rule allows is found."""
+    import re2
+
+    if "Allow" not in written:
+        return None
+    find = _expression("|".join(map(re2.escape, written["Allow"])), "i")
+    entries = written["Allow"]
+    return lambda content: not entries or not any(find(text) for text in _texts(content))
+
+
+def _regex(written: Mapping[str, Json]) -> _Find:
+    return _expression(written["Pattern"], written.get("Flags", ""))
+
+
+def _expression(pattern: str, flags: str) -> _Find:
+    compiled = compiled_regex(pattern, flags)
+
+    def find(text: str) -> list[Span]:
+        return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(text)]
+
+    return find
+
+
+def compiled_regex(pattern: str, flags: str) -> Any:
+    """Compile a regular expression that runs in linear time; raises ValueError."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
+    except re2.error as error:
+        said = error.args[0] if error.args else ""
+        raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
+
+
+def _personal(written: Mapping[str, Json]) -> _Find:
+    kinds = tuple(_kind(each) for each in written.get("Types", KINDS))
+    return lambda text: find_personal(text, kinds)
+
+
+def _kind(written: str) -> str:
+    name = written.lower()
+    return ALIASES.get(name, name)
+
+
+_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], _Find | None]] = {
+    "pattern": _pattern,
+    "regex": _regex,
+    "pii": _personal,
+}
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    for side in ("Input", "Output"):
+        guard = node.value["Guardrails"].get(side)
+        rules = guard.get("Rules") if type(guard) is dict else None
+        for index, rule in enumerate(rules if type(rules) is list else ()):
+            if type(rule) is dict:
+                yield from _check_rule(rule, side, node.at("Guardrails", side, "Rules", index))
+
+
+def _check_rule(rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[Finding]:
+    kind, action = rule.get("Type"), rule.get("Action")
+    if action == "flag":
+        yield Finding("V-GRD-03", "'flag' is another word for 'warn'", f"{pointer}/Action", "warn")
+    if action == "retry" and side == "Input":
+        yield Finding(
+            "V-GRD-04",
+            "'retry' asks the agent again, which does not change its input",
+            f"{pointer}/Action",
+            severity=Severity.ERROR,
+        )
+    if action in CUTS and (kind not in CUTTABLE or (kind == "pattern" and "Block" not in rule)):
+        message = f"{action!r} has nothing to cut out here, so it acts as 'block'"
+        yield Finding("V-GRD-04", message, f"{pointer}/Action", "block")
+    if kind == "regex":
+        yield from _check_regex(rule, pointer)
+    types = rule.get("Types")
+    for index, name in enumerate(types if kind == "pii" and type(types) is list else ()):
+        if type(name) is str and _kind(name) not in KINDS:
+            message = f"no personal data is called {name!r}"
+            hint = did_you_mean(_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
+            yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
+
+
+def _check_regex(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    pattern, flags = rule.get("Pattern"), rule.get("Flags", "")
+    if type(flags) is str and not set(flags) <= set(FLAGS):
+        message = f"there are no flags {flags!r}"
+        yield Finding("V-GRD-02", message, f"{pointer}/Flags", "letters of i, m and s")
+    elif type(pattern) is str and type(flags) is str:
+        try:
+            compiled_regex(pattern, flags)
+        except ValueError as fault:
+            message = f"{pattern!r} is no regular expression: {fault}"
+            hint = "there are no back-references and no look-around"
+            yield Finding("V-GRD-02", message, f"{pointer}/Pattern", hint)
+
+
+GUARDRAILS = Block("Guardrails", _check, lacks=("Input/Rules.$", "Output/Rules.$"))

@@ -1,0 +1,245 @@
+"""Personal data in text: e-mail, phone, card, bank and identity numbers, addresses of computers.
+
+Numbers with check digits are checked, so that an order number is not taken for a card. The text is
+read in a normal form: full-width digits, ligatures and invisible characters hide nothing.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+__all__ = ["KINDS", "Span", "find_personal"]
+
+
+class Span(NamedTuple):
+    """A part of a text: where it stands, and what it is."""
+
+    start: int
+    end: int
+    label: str
+
+
+def find_personal(text: str, kinds: tuple[str, ...]) -> list[Span]:
+    """Return the parts of a text that are personal data of these kinds, without overlaps."""
+    normal, origins = _normal(text)
+    found = [
+        Span(origins[start], origins[end - 1] + 1, KINDS[kind].label)
+        for kind in kinds
+        for start, end in KINDS[kind].find(normal)
+    ]
+    kept: list[Span] = []
+    for span in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def _normal(text: str) -> tuple[str, Sequence[int]]:
+    """Return the text in a plain form, and for each character the place that it comes from."""
+    if text.isascii():
+        return text, range(len(text))
+    characters: list[str] = []
+    origins: list[int] = []
+    for place, character in enumerate(text):
+        if unicodedata.category(character) == "Cf":  # invisible: zero width, soft hyphen, marks
+            continue
+        for plain in unicodedata.normalize("NFKC", character):
+            if plain.isdecimal():
+                plain = str(unicodedata.decimal(plain))
+            elif unicodedata.category(plain) == "Pd":
+                plain = "-"
+            elif plain.isspace():
+                plain = " "
+            characters.append(plain)
+            origins.append(place)
+    return "".join(characters), origins
+
+
+_Find: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
+
+
+class _Kind(NamedTuple):
+    label: str
+    find: _Find
+
+
+def _matches(pattern: str, holds: Callable[[str], bool] = lambda found: True) -> _Find:
+    """Find what a pattern matches and *holds*, neither begun nor continued by a letter or digit.
+
+    Of a match that does not hold its beginnings are tried: more digits may follow a card's.
+    """
+    compiled = re.compile(rf"(?<![\w@])(?:{pattern})(?![\w@])", re.ASCII)
+
+    def find(text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        while (match := compiled.search(text, at)) is not None:
+            end = match.end()
+            while match is not None and not holds(match.group()):
+                match = _shorter(match)
+            at = end if match is None else match.end()
+            if match is not None:
+                yield match.span()
+
+    return find
+
+
+def _shorter(match: re.Match[str]) -> re.Match[str] | None:
+    """Return the longest match at the same place that ends before a blank or a hyphen."""
+    start, end = match.span()
+    for stop in range(end - 1, start, -1):
+        if match.string[stop] in " -":
+            shorter = match.re.match(match.string, start, stop)
+            if shorter is not None:
+                return shorter
+    return None
+
+
+def _digits(text: str) -> list[int]:
+    return [int(each) for each in text if each.isdecimal()]
+
+
+def _is_card(text: str) -> bool:
+    """Luhn's check digit."""
+    digits = _digits(text)[::-1]
+    doubled = (2 * each - 9 * (each > 4) for each in digits[1::2])
+    return 13 <= len(digits) <= 19 and any(digits) and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """ISO 13616: the number that it spells leaves 1 when divided by 97."""
+    plain = text.replace(" ", "").upper()
+    spelt = "".join(str(int(each, 36)) for each in plain[4:] + plain[:4])
+    return 15 <= len(plain) <= 34 and int(spelt) % 97 == 1
+
+
+def _is_ssn(text: str) -> bool:
+    area, group, serial = text[:3], text[4:6], text[7:]
+    return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_phone(text: str) -> bool:
+    return 7 <= len(_digits(text)) <= 15
+
+
+def _is_dni(text: str) -> bool:
+    """Spain: the letter is the number modulo 23."""
+    number = text[:-1].translate(str.maketrans("XYZ", "012"))
+    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == text[-1]
+
+
+def _is_cpf(text: str) -> bool:
+    """Brazil: two check digits modulo 11."""
+    digits = _digits(text)
+    if len(set(digits)) == 1:
+        return False
+    for length in (9, 10):
+        total = sum((length + 1 - place) * digits[place] for place in range(length))
+        if 10 * total % 11 % 10 != digits[length]:
+            return False
+    return True
+
+
+def _is_nir(text: str) -> bool:
+    """France: the last two digits are 97 minus the number modulo 97."""
+    plain = text.replace(" ", "")
+    number = plain[:13].replace("2A", "19").replace("2B", "18")
+    return 97 - int(number) % 97 == int(plain[13:])
+
+
+_ODD = (
+    1,
+    0,
+    5,
+    7,
+    9,
+    13,
+    15,
+    17,
+    19,
+    21,
+    2,
+    4,
+    18,
+    20,
+    11,
+    3,
+    6,
+    8,
+    12,
+    14,
+    16,
+    10,
+    22,
+    25,
+    24,
+    23,
+)
+
+
+def _is_codice_fiscale(text: str) -> bool:
+    """Italy: the last letter is a weighted sum of the others."""
+    places = [int(each) if each.isdecimal() else ord(each) - ord("A") for each in text[:-1]]
+    total = sum(_ODD[each] for each in places[::2]) + sum(places[1::2])
+    return chr(ord("A") + total % 26) == text[-1]
+
+
+def _national(text: str) -> Iterator[tuple[int, int]]:
+    for find in _NATIONAL:
+        yield from find(text)
+
+
+_NATIONAL: Final = (
+    _matches(r"[XYZ0-9][0-9]{7}[A-Z]", _is_dni),
+    _matches(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _is_cpf),
+    _matches(
+        r"[12] ?[0-9]{2} ?[0-9]{2} ?(?:[0-9]{2}|2[AB]) ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", _is_nir
+    ),
+    _matches(r"[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z]", _is_codice_fiscale),
+)
+
+_PHONE: Final = (
+    r"(?<![0-9][ .-])(?:"
+    + "|".join(
+        (
+            r"\+[0-9]{1,3}(?:[ ./-]?\(?[0-9]{1,5}\)?){2,6}",
+            r"(?:1[ .-]?)?\([0-9]{3}\)[ .-]?[0-9]{3}[ .-]?[0-9]{4}",
+            r"(?:1[ .-])?[0-9]{3}[ .-][0-9]{3}[ .-][0-9]{4}",
+            r"[0-9]{3}-[0-9]{4}",
+            r"0[1-9][0-9]{0,3}[ /-][0-9]{3,8}(?:[ -][0-9]{1,6}){0,3}",
+        )
+    )
+    + ")"
+)
+
+KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
+    {
+        "email": _Kind(
+            "[EMAIL]",
+            _matches(
+                r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@"
+                r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
+            ),
+        ),
+        "credit_card": _Kind("[CREDIT_CARD]", _matches(r"[0-9](?:[ -]?[0-9]){12,18}", _is_card)),
+        "iban": _Kind("[IBAN]", _matches(r"[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}", _is_iban)),
+        "ssn": _Kind("[SSN]", _matches(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}", _is_ssn)),
+        "ip": _Kind(
+            "[IP]",
+            _matches(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f:]{2,39}(?::[0-9.]{7,15})?", _is_ip),
+        ),
+        "national_id": _Kind("[NATIONAL_ID]", _national),
+        "phone": _Kind("[PHONE]", _matches(_PHONE, _is_phone)),
+    }
+)
+"""The kinds of personal data, by their names in `Types`."""
