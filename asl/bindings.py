@@ -30,9 +30,9 @@ class Bindings(TypedDict, total=False):
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
     for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tokens` is the
     desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
-    `startExecution` may start, by name or ARN. `prices` gives the price of one token by model,
-    as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of distributed
-    Maps to folders, to URLs of object stores or to dictionaries.
+    Workflow states and `startExecution` may start, by id or ARN. `prices` gives the price of one
+    token by model, as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of
+    distributed Maps to folders, to URLs of object stores or to dictionaries.
 
     `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
     that returns an option, an answer object, or None for later. Without it an Approval makes the
@@ -82,8 +82,7 @@ def bind(
     registry = Registry(
         bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
     )
-    if services.workflows is not None:
-        services.find = registry.without_mocks().find
+    services.find = registry.without_mocks().find
     return Bound(
         registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
     )

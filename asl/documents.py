@@ -80,13 +80,14 @@ def check(
     strict: bool = False,
     agents: Collection[str] | None = None,
     resources: Collection[str] | None = None,
+    workflows: Collection[str] | None = None,
     express: bool = False,
 ) -> Report:
     """Check a document and return everything found, ordered by place; `report.ok` if no error.
 
-    `strict` makes every warning an error. `agents` and `resources` are the names and patterns that
-    are registered; `express` checks for an express execution. What is right but not executed by
-    this version is reported as information (`EXEC-...`).
+    `strict` makes every warning an error. `agents`, `resources` and `workflows` are the names and
+    patterns that are registered; `express` checks for an express execution. What is right but not
+    executed by this version is reported as information (`EXEC-...`).
     """
     from asl.checks import check as check_document
     from asl.checks.aws import unreadable
@@ -104,6 +105,7 @@ def check(
         strict=strict,
         agents=agents,
         resources=resources,
+        workflows=workflows,
         express=express,
     )
 

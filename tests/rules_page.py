@@ -25,7 +25,6 @@ NOT_APPLIED = {
     "V-GRD": ("03", "04", "05"),
     "V-MEM": ("05", "06"),
     "V-TOOLS": ("02", "03", "04", "05"),
-    "V-WF": ("02", "04"),
 }
 """Rules about states and blocks that are not executed yet: they come with their execution."""
 

@@ -22,6 +22,7 @@ from asl.checks import (
     literals,
     names,
     queries,
+    recursion,
     registered,
     texts,
     transitions,
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     texts.check,
     registered.check,
     blocks.check,
+    recursion.check,
 )
 
 
@@ -74,20 +76,23 @@ def check(
     strict: bool = False,
     agents: Collection[str] | None = None,
     resources: Collection[str] | None = None,
+    workflows: Collection[str] | None = None,
     for_run: bool = False,
     ignore_blocks: bool = False,
     express: bool = False,
 ) -> Report:
     """Check a document against every rule and report all that it breaks.
 
-    `strict` turns warnings into errors. `agents` and `resources` are the names that the caller can
-    serve; a Task that wants another one draws a warning. What this version does not execute
-    (EXEC-...) is an error with `for_run` and a piece of information without; with `ignore_blocks`
-    agent blocks only draw a warning, in strict mode too. `express` asks, in the `aws` profile, for
-    an express workflow.
+    `strict` turns warnings into errors. `agents`, `resources` and `workflows` are the names that
+    the caller can serve; a state that wants another one draws a warning. What this version does not
+    execute (EXEC-...) is an error with `for_run` and a piece of information without; with
+    `ignore_blocks` agent blocks only draw a warning, in strict mode too. `express` asks, in the
+    `aws` profile, for an express workflow.
     """
     document = composed(document)
-    workflow = taken_apart(document.value, profile, agents, resources, express)
+    workflow = taken_apart(
+        document.value, profile, agents, resources, express, workflows, document.name
+    )
     findings = [*document.findings, *_composing(document), *_findings(workflow)]
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]

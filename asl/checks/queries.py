@@ -42,6 +42,7 @@ AGENT_TEMPLATES = (
     "Policy",
     "RequiredApprovers",
     "WorkflowId",
+    "Input",
 )
 """The same of agent-native states."""
 

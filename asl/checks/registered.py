@@ -1,4 +1,4 @@
-"""Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08."""
+"""Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08, V-WF-02."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -12,11 +12,13 @@ __all__ = ["check"]
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
-    """Yield the agents and resources that the caller of the check cannot serve."""
+    """Yield the agents, resources and workflows that the caller of the check cannot serve."""
     if workflow.agents is not None:
         yield from _agents(workflow, frozenset(workflow.agents))
     if workflow.resources is not None:
         yield from _resources(workflow, list(workflow.resources))
+    if workflow.workflows is not None:
+        yield from _workflows(workflow, frozenset(workflow.workflows))
 
 
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
@@ -70,3 +72,13 @@ def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
         yield Finding(
             "V-TASK-03", message, node.at("Resource"), workflow.suggestions.near(name, known)
         )
+
+
+def _workflows(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
+    for node in workflow.nodes():
+        id = text(node.value, "WorkflowId")
+        if id is None or id in known or node.open(id) or id.startswith("{%"):
+            continue
+        message = f"no workflow {id!r} is registered"
+        hint = workflow.suggestions.near(id, known) or f"give it one: --workflow {id}=FILE"
+        yield Finding("V-WF-02", message, node.at("WorkflowId"), hint)

@@ -14,7 +14,7 @@ from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
-__all__ = ["check"]
+__all__ = ["check", "targets"]
 
 ENDS = ("Succeed", "Fail")
 """The types that end their machine by themselves."""
@@ -26,7 +26,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         checker = _Machine(workflow, scope)
         yield from checker.starts()
         yield from checker.ways()
-        yield from checker.targets()
+        yield from checker.wrong_targets()
         yield from checker.reach()
 
 
@@ -118,9 +118,9 @@ class _Machine:
 
     # Targets
 
-    def targets(self) -> Iterator[Finding]:
+    def wrong_targets(self) -> Iterator[Finding]:
         for node in self.scope.nodes:
-            for pointer, name in _targets(node):
+            for pointer, name in targets(node):
                 yield from self.target(pointer, name, "V-ST-03")
 
     def target(self, pointer: str, name: str, code: str) -> Iterator[Finding]:
@@ -207,24 +207,24 @@ class _Machine:
                 continue
             reached.add(name)
             if name in nodes:
-                todo.extend(target for _, target in _targets(nodes[name]))
+                todo.extend(target for _, target in targets(nodes[name]))
                 if name in following and not nodes[name].value.keys() & {"Next", "End"}:
                     todo.append(following[name])
         return reached
 
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        return _ends(node) or not self.scope.names.issuperset(name for _, name in _targets(node))
+        return _ends(node) or not self.scope.names.issuperset(name for _, name in targets(node))
 
 
 def _ends(node: Node) -> bool:
     if node.value.get("Type") in ENDS or node.value.get("End") is True:
         return True
     # A state without any way on is a fault of its own, or an end in a template or module.
-    return not any(_targets(node))
+    return not any(targets(node))
 
 
-def _targets(node: Node) -> Iterator[tuple[str, str]]:
+def targets(node: Node) -> Iterator[tuple[str, str]]:
     """Yield `(pointer, name)` of every state that this one may go on to."""
     for field in ("Next", "Default"):
         name = text(node.value, field)

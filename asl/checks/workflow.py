@@ -65,6 +65,9 @@ class Workflow:
     agents: Collection[str] | None = None
     resources: Collection[str] | None = None
     express: bool = False
+    workflows: Collection[str] | None = None
+    name: str = ""
+    """What the document itself is called."""
     queries: "dict[str, Query | ExpressionFault]" = field(default_factory=dict)
     """The JSONata expressions read so far, by their text."""
 
@@ -109,13 +112,17 @@ def taken_apart(
     agents: Collection[str] | None = None,
     resources: Collection[str] | None = None,
     express: bool = False,
+    workflows: Collection[str] | None = None,
+    name: str = "",
 ) -> Workflow:
     """Return a document as its machines and states."""
     machines: tuple[Scope, ...] = ()
     if type(value) is dict:
         machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath")))
     names = frozenset[str]().union(*(scope.names for scope in machines))
-    return Workflow(value, profile, machines, names, Suggestions(), agents, resources, express)
+    return Workflow(
+        value, profile, machines, names, Suggestions(), agents, resources, express, workflows, name
+    )
 
 
 def _scopes(

@@ -1,12 +1,20 @@
 """`asl check`: everything that is wrong with documents."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
+from typing import TypedDict
 
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, Origin, named, origin_options, read_documents
+from asl.cli.arguments import (
+    PROFILE,
+    Origin,
+    named,
+    origin_options,
+    read_documents,
+    workflows,
+)
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import DocumentNotFound, InvalidDocument
@@ -14,6 +22,21 @@ from asl.core.profile import PROFILES, Profile
 from asl.core.render import RENDERERS, render_text
 
 __all__ = ["command"]
+
+
+class Names(TypedDict):
+    """The names that somebody answers for, None where nothing is said of them."""
+
+    agents: Collection[str] | None
+    resources: Collection[str] | None
+    workflows: Collection[str] | None
+
+
+class Settings(TypedDict):
+    """How strictly to check."""
+
+    strict: bool
+    express: bool
 
 
 @click.command("check")
@@ -36,6 +59,13 @@ __all__ = ["command"]
     multiple=True,
     help="Agents file: warn about names that it does not bind.",
 )
+@click.option(
+    "--workflow",
+    "workflow_pairs",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="A workflow that may be started: warn about others.",
+)
 @click.option("--express", is_flag=True, help="Check for an express execution (--profile aws).")
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors, if there are any.")
 def command(
@@ -45,6 +75,7 @@ def command(
     strict: bool,
     format_: str,
     agent_files: tuple[str, ...],
+    workflow_pairs: tuple[str, ...],
     express: bool,
     quiet: bool,
 ) -> Exit:
@@ -57,6 +88,7 @@ def command(
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
+    startable = workflows(workflow_pairs, origin) or None
     if len(documents) > 1:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}
@@ -64,8 +96,9 @@ def command(
     missing = []
     for name in documents:
         try:
-            settings = {"strict": strict, "express": express}
-            reports += _reports(name, origin, PROFILES[profile], agents, resources, settings)
+            names: Names = {"agents": agents, "resources": resources, "workflows": startable}
+            settings: Settings = {"strict": strict, "express": express}
+            reports += _reports(name, origin, PROFILES[profile], names, settings)
         except DocumentNotFound as error:
             missing.append(error)
     shown = [_errors_only(each) for each in reports] if quiet else reports
@@ -82,9 +115,8 @@ def _reports(
     name: str,
     origin: Origin,
     profile: Profile,
-    agents: frozenset[str] | None,
-    resources: frozenset[str] | None,
-    settings: Mapping[str, bool],
+    names: Names,
+    settings: Settings,
 ) -> Iterator[Report]:
     from asl.agents.file import check_agents, is_agents_file
     from asl.checks import check
@@ -100,7 +132,7 @@ def _reports(
         elif is_agents_file(each):
             yield check_agents(each, strict=settings["strict"])
         else:
-            yield check(each, profile, agents=agents, resources=resources, **settings)
+            yield check(each, profile, **names, **settings)
 
 
 def _errors_only(report: Report) -> Report:

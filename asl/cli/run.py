@@ -217,6 +217,7 @@ def _compiled(
         strict=strict,
         agents=bound.agents,
         resources=[*bound.resources, *(STARTS if startable else ())],
+        workflows=startable,
         for_run=True,
         ignore_blocks=ignore_blocks,
     )

@@ -54,7 +54,9 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
             parameters=request.get("parameters"),
         )
         if wanted & CHECK_FACTS:
-            report = asl.check(document, profile=request["profile"])
+            report = asl.check(
+                document, profile=request["profile"], workflows=request.get("workflows")
+            )
             seen = _checked(report)
             if wanted <= CHECK_FACTS or not report.ok:
                 return seen

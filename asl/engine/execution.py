@@ -85,6 +85,8 @@ class Execution:
     prices: Mapping[str, Price] = MappingProxyType({})
     requestor: str | None = None
     """Who has started the execution."""
+    limit: float | None = None
+    """Seconds that whoever has started it gives it, beside its own limit."""
     home = ARN
     """What the ids begin with: partition, region and account."""
 
@@ -141,8 +143,8 @@ class Execution:
     @property
     def deadline(self) -> float | None:
         """The epoch second at which the execution times out, None for never."""
-        timeout = self.program.timeout
-        return None if timeout is None else self.started + timeout
+        limits = [each for each in (self.program.timeout, self.limit) if each is not None]
+        return self.started + min(limits) if limits else None
 
     @cached_property
     def by_state(self) -> dict[str, tuple[Decimal, int]]:
@@ -159,11 +161,23 @@ class Execution:
         used = reported(result, self.prices)
         if not used.tokens and not used.cost:
             return
+        spent = used.cost, used.tokens
+        self._spend(state, *spent, {} if used.model is None else {used.model: spent})
+
+    def absorb(self, state: str, child: "Execution") -> None:
+        """Count what an execution that *state* has started has spent."""
+        spent = child.usage
+        if spent.tokens or spent.cost:
+            self._spend(state, spent.cost, spent.tokens, child.by_model)
+
+    def _spend(
+        self, state: str, cost: Decimal, tokens: int, models: Mapping[str, tuple[Decimal, int]]
+    ) -> None:
         spent = self.usage
-        self.usage = Usage(spent.cost + used.cost, spent.tokens + used.tokens, spent.max_cost)
-        add_to(self.by_state, state, used.cost, used.tokens)
-        if used.model is not None:
-            add_to(self.by_model, used.model, used.cost, used.tokens)
+        self.usage = Usage(spent.cost + cost, spent.tokens + tokens, spent.max_cost)
+        add_to(self.by_state, state, cost, tokens)
+        for model, (part, count) in models.items():
+            add_to(self.by_model, model, part, count)
 
 
 def execution_id(workflow_id: str, name: str, express: bool) -> str:

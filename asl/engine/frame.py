@@ -192,6 +192,11 @@ class Frame:
         return digest(self.execution.id, self.visit_key, self.retries)
 
     @property
+    def child_name(self) -> str:
+        """The name of the execution that the attempt under way starts: no other has the same."""
+        return f"{self.execution.name}.{self.token[:12]}"
+
+    @property
     def usage(self) -> Usage:
         """Totals of the whole execution; as they were then, in a frame that replays."""
         return self._usage or self.execution.usage

@@ -8,7 +8,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
@@ -19,6 +19,9 @@ from asl.expr.frame import Variables, assigned
 from asl.program import Step
 from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
+
+if TYPE_CHECKING:
+    from asl.engine.result import Result
 
 __all__ = [
     "Journal",
@@ -78,6 +81,10 @@ class Journal(Protocol):
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
+        ...
+
+    def put_result(self, result: "Result") -> None:
+        """Keep what the execution came to, or that it waits for people."""
         ...
 
     async def commit(self, in_event_loop: bool) -> None:

@@ -42,6 +42,11 @@ class ChildExecution(Execution):
         super().account(state, result)
         self.parent.account(state, result)
 
+    def absorb(self, state: str, child: Execution) -> None:
+        """Count what an execution that *state* has started has spent, here and in the whole."""
+        super().absorb(state, child)
+        self.parent.absorb(state, child)
+
 
 class MapRun:
     """One run: its names, and its children (protocol `asl.states.host.Run`)."""

@@ -19,6 +19,7 @@ from asl.engine.records import ADVANCED
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
 from asl.states.host import (
+    Child,
     Exhausted,
     Expired,
     Fan,
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
     from asl.engine.result import Result
+    from asl.hosts.children import Begun
     from asl.hosts.meter import Meter
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
+    from asl.program import Program
     from asl.states.decisions import Asked
 
 __all__ = ["LocalHost", "described", "drive"]
@@ -255,6 +258,18 @@ class LocalHost:
         """Pause, as an execution does whose answer is awaited."""
         self.pending += execution.asked
         raise Suspended
+
+    async def start(self, at: Frame, child: Child) -> Json:
+        """Run an execution of another workflow."""
+        from asl.hosts.children import run_child
+
+        return await run_child(self, at, child)
+
+    def begin_child(self, child: Child, find: Callable[[], Program]) -> Begun:
+        """Return an execution of the workflow that *find* gives, which is kept nowhere."""
+        from asl.hosts.children import Begun
+
+        return Begun(find(), child.data)
 
     def bucket(self, name: str) -> Bucket:
         """Return the bucket that the user has mapped."""

@@ -51,6 +51,7 @@ async def execute(
     requestor: str | None = None,
     started: float | None = None,
     journal: Journal | None = None,
+    limit: float | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -63,14 +64,15 @@ async def execute(
     the execution that starts this one, *workflow_id* the id by which it asks for the workflow;
     *requestor* is who started it.
     With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
+    *limit* is how many seconds it may take, whatever its document says.
     """
     if foreign:
         data = detached(data)
-    limit = program.profile.max_payload
+    size = program.profile.max_payload
     history: list[Any] = []
     began = clock.now() if started is None else started
     execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
-    execution.requestor = requestor
+    execution.requestor, execution.limit = requestor, limit
     if services is not None and services.prices is not None:
         execution.prices = services.prices
     if workflow_id is not None:
@@ -79,7 +81,7 @@ async def execute(
         execution.emit = _told(execution, listener)
         execution.emit(())
     kind = LocalHost if journal is None else _durable()
-    host = kind(find, clock, limit, execution.deadline, buckets)
+    host = kind(find, clock, size, execution.deadline, buckets)
     if services is not None:
         host.services = services
     if parent is not None:
@@ -94,10 +96,10 @@ async def execute(
         if program.budgeted:
             host.watch(_ledger(frame))
         output = await interpret(frame)
-        if foreign and not fits(output, limit):
+        if foreign and not fits(output, size):
             raise StateError(
                 "States.DataLimitExceeded",
-                f"the output is larger than {limit} bytes or nested without end",
+                f"the output is larger than {size} bytes or nested without end",
             )
     except StateError as error:
         status, output, failure = "FAILED", None, error

@@ -14,16 +14,29 @@ from asl.states.pass_ import PASS
 from asl.states.succeed import SUCCEED
 from asl.states.task import TASK
 from asl.states.wait import WAIT
+from asl.states.workflow import WORKFLOW
 
 __all__ = ["KNOWN_TYPES", "STATE_TYPES"]
 
 STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
     {
         each.name: each
-        for each in (TASK, CHOICE, MAP, PARALLEL, PASS, WAIT, SUCCEED, FAIL, INCLUDE, APPROVAL)
+        for each in (
+            TASK,
+            CHOICE,
+            MAP,
+            PARALLEL,
+            PASS,
+            WAIT,
+            SUCCEED,
+            FAIL,
+            INCLUDE,
+            APPROVAL,
+            WORKFLOW,
+        )
     }
 )
 """The state types that this version executes."""
 
-KNOWN_TYPES = (*STATE_TYPES, "Debate", "Checkpoint", "Workflow")
+KNOWN_TYPES = (*STATE_TYPES, "Debate", "Checkpoint")
 """The state types of the language; those without a row are checked but not executed."""

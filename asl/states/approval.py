@@ -3,23 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, compact, is_integer, is_number, type_name
+from asl.core.errors import StateError
+from asl.core.values import Json, compact, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame, assigned
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import compile_result_path, place
 from asl.expr.rules import Predicate
-from asl.expr.times import parse_duration
 from asl.program import Finish, Step
 from asl.states.approval_rules import check_approval
 from asl.states.base import Compiler, StateType
+from asl.states.durations import duration, unfit
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
 
 OPTIONS = ("approve", "reject")
 EDITED = "$.editedContent"
-MAX_WAIT = 1e10
-"""Seconds that a duration may come to: some 300 years."""
 
 
 def compile_approval(compiler: Compiler, step: Step) -> None:
@@ -92,12 +90,8 @@ def _options(found: Json) -> list[str]:
     if found is None:
         return list(OPTIONS)
     if type(found) is not list or not found or any(type(each) is not str for each in found):
-        raise _unfit("Options", "a non-empty list of texts", found)
+        raise unfit("Options", "a non-empty list of texts", found)
     return found
-
-
-def _unfit(field: str, wanted: str, found: Json) -> StateError:
-    return StateError("States.Runtime", f"{field} is {wanted}, not {type_name(found)}")
 
 
 def _editable(compiler: Compiler) -> _Fill | None:
@@ -133,7 +127,7 @@ def _policy(compiler: Compiler) -> _Fill | None:
         other = rules.get("RequiredApprovers", 1 if alias is None else alias(data, frame))
         needed: Json = rules.get("RequiredApprovals", other)
         if not is_integer(needed) or needed < 1:
-            raise _unfit("RequiredApprovals", "a whole number above 0", needed)
+            raise unfit("RequiredApprovals", "a whole number above 0", needed)
         found: dict[str, Json] = {"requiredApprovals": int(needed), "received": []}
         approvers = rules.get("Approvers")
         if approvers:
@@ -155,7 +149,7 @@ def _items(compiler: Compiler) -> _Fill | None:
     def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
         found = items(data, frame)
         if type(found) is not list:
-            raise _unfit("ItemsPath", "the path of an array", found)
+            raise unfit("ItemsPath", "the path of an array", found)
         rules = {} if batch is None else batch(data, frame)
         body["items"], body["batch"] = found, {}
         if rules.get("AllowPartial") is True:
@@ -163,7 +157,7 @@ def _items(compiler: Compiler) -> _Fill | None:
         if "MinApproved" in rules:
             least = rules["MinApproved"]
             if not is_number(least) or not 0 <= least <= 1:
-                raise _unfit("MinApproved", "a number from 0 to 1", least)
+                raise unfit("MinApproved", "a number from 0 to 1", least)
             body["batch"]["minApproved"] = least
 
     return fill
@@ -183,12 +177,12 @@ def _plan(compiler: Compiler) -> Evaluate:
         rules = {} if escalation is None else escalation(data, frame)
         if timeout is not None:
             written = timeout(data, frame)
-            found["timeout"] = _seconds("Timeout", written)
+            found["timeout"] = duration("Timeout", written)
             found["written"] = written
             found["onTimeout"] = otherwise if action is None else action(data, frame)
             if found["onTimeout"] not in ("Default", "Fail", "AutoReject", "AutoApprove"):
                 if found["onTimeout"] != "Escalate":
-                    raise _unfit("OnTimeout", "one of its four words", found["onTimeout"])
+                    raise unfit("OnTimeout", "one of its four words", found["onTimeout"])
                 found["afterEscalation"] = otherwise
                 found["escalateTo"] = rules.get("EscalateTo")
         text = None if message is None else message(data, frame)
@@ -201,22 +195,22 @@ def _plan(compiler: Compiler) -> Evaluate:
 def _escalations(rules: Mapping[str, Json], message: Json) -> Iterator[dict[str, Json]]:
     if "After" in rules:
         entry = {
-            "after": _seconds("After", rules["After"]),
+            "after": duration("After", rules["After"]),
             "notify": rules.get("Notify"),
             "message": message,
         }
         repeat = rules.get("Repeat")
         if type(repeat) is dict:
             if "Every" in repeat:
-                entry["every"] = _seconds("Every", repeat["Every"], positive=True)
+                entry["every"] = duration("Every", repeat["Every"], positive=True)
             if "MaxTimes" in repeat:
                 entry["times"] = repeat["MaxTimes"]
         elif repeat is not None:
-            entry["every"] = _seconds("Repeat", repeat, positive=True)
+            entry["every"] = duration("Repeat", repeat, positive=True)
         yield entry
     for number, level in enumerate(rules.get("Levels", ()), 1):
         yield {
-            "after": _seconds("After", level["After"]),
+            "after": duration("After", level["After"]),
             "level": number,
             "notify": level.get("Notify"),
             "message": message,
@@ -227,19 +221,7 @@ def _escalations(rules: Mapping[str, Json], message: Json) -> Iterator[dict[str,
 def _reminders(notifications: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     for channel in notifications.get("Channels", ()):
         if "OnlyAfter" in channel:
-            yield {"after": _seconds("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
-
-
-def _seconds(field: str, value: Json, *, positive: bool = False) -> float:
-    try:
-        if type(value) not in (str, int, float):
-            raise _unfit(field, "a duration", value)
-        seconds = parse_duration(value)
-    except ExpressionFault as fault:
-        raise StateError("States.Runtime", f"{field}: {fault}") from None
-    if seconds > MAX_WAIT or (positive and seconds == 0):
-        raise StateError("States.Runtime", f"{field}: nobody waits for {value!r}")
-    return seconds
+            yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
 
 
 # The decision

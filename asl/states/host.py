@@ -16,6 +16,7 @@ from asl.states.objects import Bucket
 
 __all__ = [
     "ABSENT",
+    "Child",
     "Entry",
     "Exhausted",
     "Expired",
@@ -215,6 +216,18 @@ class Question(NamedTuple):
     """What happens without an answer; times in seconds after the request was made."""
 
 
+class Child(NamedTuple):
+    """An execution of another workflow that a state starts and waits for."""
+
+    workflow: str
+    """The id of the workflow among those that the run may start."""
+    name: str
+    """The name of the execution."""
+    data: Json
+    timeout: float | None
+    """Seconds that it may take, None for no limit but its own."""
+
+
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
@@ -337,6 +350,11 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     @property
+    def child_name(self) -> str:
+        """The name of the execution that the attempt under way starts: no other has the same."""
+        ...
+
+    @property
     def retries(self) -> int:
         """How often the present visit has been retried, all retriers together."""
         ...
@@ -392,6 +410,13 @@ class Host(Protocol):
         """Ask people and return their decision, or the automatic one (`asl.states.decisions`).
 
         Raises Suspended as long as there is none.
+        """
+        ...
+
+    async def start(self, at: Frame, child: Child) -> Json:
+        """Run another workflow as an execution of its own and return its output.
+
+        Raises the error that it failed with, Suspended while it waits for people.
         """
         ...
 

@@ -1,0 +1,115 @@
+"""Executions that Workflow states start and wait for (Specification 6.13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.execution import execution_id
+from asl.engine.result import Result
+from asl.hosts.run import execute
+from asl.program import Program
+from asl.states.host import Child, Expired, Raised
+
+if TYPE_CHECKING:
+    from asl.engine.journal import Journal
+    from asl.hosts.local import LocalHost
+    from asl.hosts.services import Services
+
+__all__ = ["Begun", "run_child"]
+
+MAX_NESTED = 16
+"""How deep workflows may start one another (Specification 1.2)."""
+
+
+class Begun(NamedTuple):
+    """An execution that is to go on, from its start or from where it is kept."""
+
+    program: Program
+    data: Json
+    started: float | None = None
+    """When it was started, None for now."""
+    journal: Journal | None = None
+    """Where it is kept, None for nowhere."""
+    result: Result | None = None
+    """What it has come to, None for one that has not ended."""
+
+
+async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
+    """Run an execution of another workflow; return its output.
+
+    Raises the error that it failed with, and Suspended while it waits for people.
+    """
+    await host.event_loop()
+    if host.deadline is not None and host.now() > host.deadline:
+        raise Expired
+    if host.depth >= MAX_NESTED:
+        message = f"workflows start one another more than {MAX_NESTED} deep"
+        raise StateError("States.Runtime", message)
+    services = host.serving()
+    begun = host.begin_child(child, lambda: _registered(services, child.workflow))
+    result = begun.result
+    if result is None:
+        result = await _executed(host, at, child, begun)
+        if begun.journal is not None:
+            begun.journal.put_result(result)
+    at.now = host.now()
+    if result.status == "PAUSED":
+        if begun.journal is None:
+            at.execution.absorb(at.step.name, result.execution)
+        host.wait_for(result)
+    at.execution.absorb(at.step.name, result.execution)
+    if result.ok:
+        return result.output
+    raise _failure(at.step.name, child, result)
+
+
+def _registered(services: Services, id: str) -> Program:
+    """Return a workflow that the run may start; its name is the one that it is asked for by."""
+    known = services.workflows or {}
+    if id not in known:
+        hint = did_you_mean(id, known)
+        raise StateError(
+            "States.WorkflowNotFound",
+            f"no workflow {id!r} is registered{f' ({hint})' if hint else ''}: run with "
+            f"workflows={{{id!r}: DOCUMENT}}, or --workflow {id}=FILE on the command line",
+        )
+    return replace(known[id], name=id)
+
+
+async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Result:
+    """Run it as a task of its own, on the clock and with the agents of the one that starts it."""
+    services = host.serving()
+    workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
+    work = execute(
+        begun.program,
+        begun.data,
+        services.find,
+        host.clock,
+        name=child.name,
+        limit=child.timeout,
+        workflow_id=workflow_id,
+        buckets=host.buckets,
+        in_event_loop=True,
+        services=services,
+        parent=host,
+        requestor=at.requestor,
+        started=begun.started,
+        journal=begun.journal,
+    )
+    return await services.start(execution_id(workflow_id, child.name, False), work)
+
+
+def _failure(state: str, child: Child, result: Result) -> StateError:
+    """Return the error of a child that has not succeeded: its own."""
+    if result.status == "TIMED_OUT":
+        limit = "" if child.timeout is None else f" within {child.timeout:g} s"
+        cause = f"state '{state}': the execution {child.name!r} did not end{limit}"
+        return Raised("States.Timeout", cause)
+    if result.status == "ABORTED" and result.error is None:
+        cause = result.cause or f"the execution {child.name!r} was stopped"
+        return Raised("States.TaskFailed", cause)
+    return Raised(result.error, result.cause)

@@ -1,0 +1,28 @@
+"""Durations that a state comes to when it runs."""
+
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, type_name
+from asl.expr.times import parse_duration
+
+__all__ = ["duration", "unfit"]
+
+MAX_WAIT = 1e10
+"""Seconds that a duration may come to: some 300 years."""
+
+
+def duration(field: str, value: Json, *, positive: bool = False) -> float:
+    """Return the seconds of a duration in *field*; raises StateError("States.Runtime")."""
+    try:
+        if type(value) not in (str, int, float):
+            raise unfit(field, "a duration", value)
+        seconds = parse_duration(value)
+    except ExpressionFault as fault:
+        raise StateError("States.Runtime", f"{field}: {fault}") from None
+    if seconds > MAX_WAIT or (positive and seconds == 0):
+        raise StateError("States.Runtime", f"{field}: nobody waits for {value!r}")
+    return seconds
+
+
+def unfit(field: str, wanted: str, found: Json) -> StateError:
+    """Return the error of a field that came to something else than *wanted*."""
+    return StateError("States.Runtime", f"{field} is {wanted}, not {type_name(found)}")

@@ -1,0 +1,47 @@
+"""Workflow: runs another workflow as an execution of its own (6.13)."""
+
+from collections.abc import Iterator
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import StateError
+from asl.core.values import Json, type_name
+from asl.program import Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.durations import duration
+from asl.states.host import Child, Frame
+
+
+def compile_workflow_state(compiler: Compiler, step: Step) -> None:
+    """Compile a Workflow: the result is the output of the execution that it starts."""
+    effective_input = compiler.input()
+    payload = compiler.payload() if compiler.jsonata else effective_input
+    given = compiler.template("Input")
+    workflow_id, timeout = compiler.scalar("WorkflowId"), compiler.scalar("Timeout")
+    assert workflow_id is not None
+
+    async def work(raw: Json, frame: Frame) -> Json:
+        data = effective_input(raw, frame)
+        workflow = workflow_id(data, frame)
+        if type(workflow) is not str or not workflow:
+            found = "an empty text" if workflow == "" else type_name(workflow)
+            raise StateError("States.Runtime", f"WorkflowId is a name, not {found}")
+        child = Child(
+            workflow,
+            frame.child_name,
+            payload(raw, frame) if given is None else given(data, frame),
+            None if timeout is None else duration("Timeout", timeout(data, frame)),
+        )
+        details = {"workflowId": workflow, "execution": child.name, "input": child.data}
+        frame.note("WorkflowStarted", details)
+        return await frame.host.start(frame, child)
+
+    step.work = work
+    step.finish = compiler.finish()
+
+
+def check_workflow(node: Node) -> Iterator[Finding]:
+    """Nothing beyond the schema, and what is known of the registry (`asl.checks`)."""
+    return iter(())
+
+
+WORKFLOW = StateType("Workflow", compile_workflow_state, check_workflow)
