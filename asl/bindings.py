@@ -82,7 +82,7 @@ def bind(
     registry = Registry(
         bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
     )
-    services.find = registry.without_mocks().find
+    services.without_mocks = lambda: registry.without_mocks().find
     return Bound(
         registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
     )

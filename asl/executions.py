@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from time import time_ns
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.engine.result import Result
+    from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
     from asl.program import Program
     from asl.states.decisions import Asked, Verdict
+    from asl.states.host import Child
     from asl.stores.journal import SqliteJournal
 
 __all__ = [
@@ -125,8 +127,9 @@ class Store:
     def resume(self, name: str, **bindings: Unpack[Bindings]) -> Result:
         """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
 
-        Returns what it came to where it has ended. Raises ExecutionNotFound, and ExecutionBusy
-        while another process is at work on it.
+        Returns what it came to where it has ended. One that another execution has started is gone
+        on with together with that. Raises ExecutionNotFound, and ExecutionBusy while another
+        process is at work on it.
         """
         from asl.hosts.local import drive
 
@@ -160,7 +163,7 @@ class Store:
                 return await self._go_on(known, program, bindings, in_event_loop)
             self._programs[document, program.profile.name] = program
             self.file.put_document(document, program.document)
-            stored, journal = self._create(name, program, document, data, express, requestor)
+            stored, journal = self._create(name, program, document, data, express, requestor, None)
             return await self._run(stored, program, data, journal, bindings, in_event_loop)
 
     def _create(
@@ -171,6 +174,7 @@ class Store:
         data: Json,
         express: bool,
         requestor: str | None,
+        parent: int | None,
     ) -> tuple[Stored, SqliteJournal]:
         import asl
         from asl.stores.journal import SqliteJournal
@@ -180,8 +184,8 @@ class Store:
         started = self.clock.now()
         self.file.write(
             "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
-            "requestor, status, started, written_by, chain) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'RUNNING', ?, ?, ?)",
+            "requestor, status, started, written_by, chain, parent) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'RUNNING', ?, ?, ?, ?)",
             number,
             name,
             program.name,
@@ -193,12 +197,38 @@ class Store:
             started,
             asl.__version__,
             chain,
+            parent,
         )
         stored = Stored(
             number, name, program.name, document, program.profile.name, express, requestor,
-            "RUNNING", started, None, None, None, None, 0,
+            "RUNNING", started, None, None, None, None, 0, parent,
         )  # fmt: skip
-        return stored, SqliteJournal(self.file, number, chain)
+        journal = SqliteJournal(self.file, number, chain)
+        journal.may_have_started = False
+        return stored, journal
+
+    def _keep(self, journal: SqliteJournal, child: Child, find: Callable[[], Program]) -> Begun:
+        """Begin an execution that a state of another one starts, or find it begun."""
+        from asl.hosts.children import Begun
+        from asl.stores.journal import SqliteJournal
+
+        known = self.file.execution(child.name)
+        if known is None:
+            program, journal.may_have_started = find(), True
+            document = sha256(compact(program.document).encode()).hexdigest()
+            self.file.put_document(document, program.document)
+            stored, own = self._create(
+                child.name, program, document, child.data, False, None, journal.number
+            )
+            return Begun(program, child.data, stored.started, own)
+        if known.parent != journal.number:
+            raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
+        program, data = self._program(known), self._input(known)
+        if known.status in FINAL:
+            return Begun(program, data, known.started, result=self._result(known, program))
+        own = SqliteJournal(self.file, known.number, b"")
+        own.load()
+        return Begun(program, data, known.started, own)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.document != document:
@@ -207,9 +237,9 @@ class Store:
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
     async def _resume(self, name: str, bindings: Bindings, in_event_loop: bool) -> Result:
-        known = self.get(name)
-        with self._locked(known.name):
-            known = self.get(known.name)
+        name = self.file.top(self.get(name).name)
+        with self._locked(name):
+            known = self.get(name)
             return await self._go_on(known, self._program(known), bindings, in_event_loop)
 
     async def _go_on(
@@ -235,6 +265,7 @@ class Store:
         from asl.hosts.run import execute
 
         bound = bind({**self.bindings, **bindings}, program)
+        bound.services.keep = self._keep
         result = await execute(
             program,
             data,
@@ -251,18 +282,23 @@ class Store:
             started=stored.started,
             journal=journal,
         )
-        if result.status == "PAUSED":
-            journal.put_pause()
-        else:
-            journal.put_end(result.status, result.ended, result.output, result.error, result.cause)
+        journal.put_result(result)
         await journal.commit(in_event_loop)
         return result
 
     # People
 
-    def pending(self) -> list[dict[str, Json]]:
-        """Return the open requests of all executions as people see them, the oldest first."""
-        return [asked.shown for asked in self.file.requests("status = 'open'")]
+    def pending(self, name: str | None = None) -> list[dict[str, Json]]:
+        """Return the open requests as people see them, the oldest first.
+
+        Those of all executions, or those of one and of all that it has started.
+        """
+        condition, values = "status = 'open'", []
+        if name is not None:
+            known = self.get(name)
+            values = [known.number, *(each.number for each in self.file.below(known.number))]
+            condition += f" AND execution IN ({', '.join('?' * len(values))})"
+        return [asked.shown for asked in self.file.requests(condition, *values)]
 
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request as people see it, also one that is not open any more.
@@ -270,6 +306,13 @@ class Store:
         Raises RequestNotFound.
         """
         return self._request(request_id).shown
+
+    def belongs(self, request_id: str, name: str) -> bool:
+        """Whether a request is one of an execution, or of one that it has started."""
+        query = "SELECT execution FROM request WHERE id = ?"
+        known = self.get(name)
+        numbers = {known.number, *(each.number for each in self.file.below(known.number))}
+        return any(number in numbers for (number,) in self.file.rows(query, request_id))
 
     def answer(
         self,
@@ -358,8 +401,12 @@ class Store:
 
         A request was answered, or the time for an escalation or a timeout has come.
         """
-        query = "SELECT name FROM execution WHERE wake <= ? AND status = 'PAUSED' ORDER BY wake"
-        return [name for (name,) in self.file.rows(query, self.clock.now())]
+        query = (
+            "SELECT name, parent FROM execution WHERE wake <= ? AND status = 'PAUSED' ORDER BY wake"
+        )
+        due = self.file.rows(query, self.clock.now())
+        tops = [name if parent is None else self.file.top(name) for name, parent in due]
+        return list(dict.fromkeys(tops))
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
@@ -386,6 +433,9 @@ class Store:
             stored = self.get(name)
             if stored.status in FINAL:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
+            if stored.parent is not None:
+                top = self.file.top(name)
+                raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
             journal = SqliteJournal(self.file, stored.number, b"")
             journal.put_end("ABORTED", self.clock.now(), None, error, cause)
             self.file.flush()
@@ -408,8 +458,16 @@ class Store:
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50
     ) -> list[Stored]:
-        """Return a page of executions, the newest first."""
+        """Return a page of executions, the newest first, without those that others started."""
         return self.file.executions(status=status, before=before, limit=limit)
+
+    def started_by(self, name: str) -> list[Stored]:
+        """Return the executions that one has started, and those that they have, in this order."""
+        return self.file.below(self.get(name).number)
+
+    def top(self, name: str) -> str:
+        """Return the name of the execution that has led to this one; of a top one its own."""
+        return self.file.top(self.get(name).name)
 
     def result(self, name: str) -> Result:
         """Return what an execution has come to, its history so far included."""
@@ -426,15 +484,18 @@ class Store:
         return None if body is None else self.file.unpacked(body)
 
     def _program(self, stored: Stored) -> Program:
+        from dataclasses import replace
+
+        import asl
+
         key = stored.document, stored.profile
-        if key not in self._programs:
-            from dataclasses import replace
-
-            import asl
-
+        program = self._programs.get(key)
+        if program is None:
             program = asl.compile(self.file.document(stored.document), profile=stored.profile)
-            self._programs[key] = replace(program, name=stored.workflow)
-        return self._programs[key]
+        if program.name != stored.workflow:  # the same document may have several names
+            program = replace(program, name=stored.workflow)
+        self._programs[key] = program
+        return program
 
     def _result(self, stored: Stored, program: Program) -> Result:
         from asl.engine.execution import Execution

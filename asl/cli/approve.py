@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, execution_of, found, opened
+from asl.cli.stores import STORE, found, opened
 from asl.core.diagnostics import did_you_mean
 from asl.core.values import Json
 
@@ -84,7 +84,7 @@ def command(
 
 def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
     """Return the request that is meant, which must be clear."""
-    open_ones = [each for each in store.pending() if execution_of(each) == name]
+    open_ones = store.pending(name)
     if request_id is not None:
         return _named(store, name, request_id, open_ones)
     if len(open_ones) == 1:
@@ -105,7 +105,7 @@ def _named(
         request = store.request(request_id)
     except RequestNotFound:
         request = None
-    if request is None or execution_of(request) != name:
+    if request is None or not store.belongs(request_id, name):
         hint = did_you_mean(request_id, [each["requestId"] for each in open_ones])
         raise click.UsageError(
             f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else "")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document
 
 __all__ = [
+    "AS_IT_IS",
     "NOTIFY",
     "PROFILE",
     "Origin",
@@ -63,6 +64,16 @@ class Origin(TypedDict):
     defaults: Mapping[str, Json]
     root: str | None
     parameters: Mapping[str, Json]
+
+
+AS_IT_IS: Origin = {
+    "resource": None,
+    "variables": {},
+    "defaults": {},
+    "root": None,
+    "parameters": {},
+}
+"""A document by itself."""
 
 
 def origin_options(command: Command) -> Command:

@@ -22,20 +22,20 @@ def command(store_file: str | None, as_json: bool) -> Exit:
     """List the requests that wait for people, the oldest first."""
     with opened(store_file) as store:
         requests, due = store.pending(), set(store.due())
-    for request in requests:
+        tops = [store.top(execution_of(request)) for request in requests]
+    for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))
             continue
-        for line in _lines(request, due):
+        for line in _lines(name, request, name in due):
             streams.result(line)
     if not requests:
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
 
 
-def _lines(request: dict[str, Json], due: set[str]) -> Iterator[str]:
+def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
     """Yield who asks what and until when, the items of a batch, the options and the id."""
-    name = execution_of(request)
     until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
     yield f"{name}  {request['promptText']}{until}"
     for index, item in enumerate(request.get("items", ())):
@@ -43,5 +43,5 @@ def _lines(request: dict[str, Json], due: set[str]) -> Iterator[str]:
     if "escalatedTo" in request:
         yield f"  escalated to {compact(request['escalatedTo'])}"
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
-    if name in due:
+    if due:
         yield f"  something is due: 'asl resume {name}'"

@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import NOTIFY, bindings
+from asl.cli.arguments import AS_IT_IS, NOTIFY, bindings, workflows
 from asl.cli.exits import Exit, of_status
 from asl.cli.stores import STORE, found, opened, say_paused
 
@@ -30,16 +30,25 @@ __all__ = ["command"]
     multiple=True,
     help="Bind one agent to a Python function.",
 )
+@click.option(
+    "--workflow",
+    "workflow_pairs",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="A workflow that the document may start, by name or ARN.",
+)
 @NOTIFY
 def command(
     execution: str,
     store_file: str | None,
     agent_files: tuple[str, ...],
     agent_pairs: tuple[str, ...],
+    workflow_pairs: tuple[str, ...],
     channels: tuple[str, ...],
 ) -> Exit:
     """Go on with an execution that was decided on, is due or was left behind; print its output."""
     bound = bindings(agent_files, agent_pairs)
+    startable = workflows(workflow_pairs, AS_IT_IS)
     with opened(store_file) as store:
         name = found(store, execution).name
         with redirect_stdout(sys.stderr):  # what agents print is not the result
@@ -47,6 +56,7 @@ def command(
                 name,
                 agents=bound.agents,
                 resources=bound.resources,
+                workflows=startable or None,
                 notify=channels or None,
             )
     if result.ok:
@@ -55,5 +65,5 @@ def command(
         say_paused(result)
     else:
         why = ": ".join(each for each in (result.error, result.cause) if each)
-        streams.say(f"asl: {name} {result.status} {why}".rstrip(), style="red")
+        streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
     return of_status(result.status)

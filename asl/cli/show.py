@@ -1,5 +1,7 @@
 """`asl show`: one execution of a store, and what happened in it."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from asl.cli import streams
@@ -10,6 +12,9 @@ from asl.core.values import excerpt
 from asl.engine.history import Event
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+
+if TYPE_CHECKING:
+    from asl.stores.sqlite import Stored
 
 __all__ = ["command"]
 
@@ -35,11 +40,11 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
         elif as_json:
             streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
         else:
-            streams.result(_summary(result))
+            streams.result(_summary(result, store.started_by(stored.name)))
     return Exit.OK
 
 
-def _summary(result: Result) -> str:
+def _summary(result: Result, below: "list[Stored]") -> str:
     started = format_timestamp(result.execution.started)
     lines = [
         f"{result.name}  {result.status}",
@@ -51,6 +56,8 @@ def _summary(result: Result) -> str:
     elif result.error or result.cause:
         why = ": ".join(each for each in (result.error, result.cause) if each)
         lines.append(f"error     {why}")
+    for each in below:
+        lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
     spent = result.usage
     if spent["tokens"] or spent["cost"]:
         lines.append(f"spent     {spent['tokens']} tokens, {spent['cost']:g}")

@@ -300,6 +300,10 @@ class Ledger:
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
+    def absorb(self, at: Frame, used: Used) -> None:
+        """Count what an execution has used that a state has started; raises as `settle` does."""
+        self.settle(Terms(at, "", self._accounts(at)), at.step.name, used)
+
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:

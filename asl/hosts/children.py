@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.execution import execution_id
+from asl.engine.execution import Used, execution_id
 from asl.engine.result import Result
 from asl.hosts.run import execute
 from asl.program import Program
@@ -58,10 +58,10 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
             begun.journal.put_result(result)
     at.now = host.now()
     if result.status == "PAUSED":
-        if begun.journal is None:
+        if begun.journal is None:  # nobody will go on with it
             at.execution.absorb(at.step.name, result.execution)
         host.wait_for(result)
-    at.execution.absorb(at.step.name, result.execution)
+    _absorb(host, at, result)
     if result.ok:
         return result.output
     raise _failure(at.step.name, child, result)
@@ -101,6 +101,16 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         journal=begun.journal,
     )
     return await services.start(execution_id(workflow_id, child.name, False), work)
+
+
+def _absorb(host: LocalHost, at: Any, result: Result) -> None:
+    """Count what it has spent; raises as a call of an agent does where that exceeds a limit."""
+    at.execution.absorb(at.step.name, result.execution)
+    if host.meter is not None:
+        spent = result.execution.usage
+        used = Used(spent.cost, spent.tokens, 0, 0, None, False)
+        host.used(at, used)
+        host.meter.ledger.absorb(at, used)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

@@ -32,10 +32,12 @@ from asl.engine.journal import (
 )
 from asl.engine.ledger import Ledger
 from asl.engine.records import NOTED, STRETCH, each_record
+from asl.hosts.children import Begun
 from asl.hosts.local import LocalHost
 from asl.hosts.meter import BudgetAsking
+from asl.program import Program
 from asl.states.decisions import Asked
-from asl.states.host import Fan, Frame, Joined, Options, Question, Record, Target
+from asl.states.host import Child, Fan, Frame, Joined, Options, Question, Record, Target
 
 __all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
 
@@ -313,6 +315,17 @@ class DurableHost(LocalHost):
             log.stretch, log.began = log.records, True
             self._put_position(at, log)
             await self.journal.commit(self.in_event_loop)
+
+    async def start(self, at: Frame, child: Child) -> Json:
+        """Run an execution of another workflow, which is kept beside this one."""
+        start = super().start
+        return await self._once(at, "workflow", lambda: start(at, child))
+
+    def begin_child(self, child: Child, find: Callable[[], Program]) -> Begun:
+        """Begin it, or find it where an earlier process has begun it."""
+        keep = self.serving().keep
+        assert keep is not None  # whoever keeps an execution keeps what it starts
+        return keep(self.journal, child, find)
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""

@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find
 from asl.program import Program
-from asl.states.host import Raised, Target
+from asl.states.host import Child, Raised, Target
 
 if TYPE_CHECKING:
     from asyncio import Task
 
     from asl.engine.execution import Price
     from asl.engine.result import Result
+    from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
     from asl.hosts.tokens import TaskTokens
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
 
-__all__ = ["Notify", "Service", "Services", "host_of", "refusal"]
+Keep: TypeAlias = "Callable[[Any, Child, Callable[[], Program]], Begun]"
+"""Takes the journal of the execution that starts, what it starts, and what gives the workflow."""
+
+__all__ = ["Keep", "Notify", "Service", "Services", "host_of", "refusal"]
 
 _OWN = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
 _STARTS = ("startExecution", "startSyncExecution")
@@ -37,9 +41,8 @@ class Services:
     by name or ARN; both None if the caller gave none. *program* is the one that the run began with.
     """
 
-    find: Find
-    """Resolves the targets of executions that are started: to the agents and resources of the run,
-    and to none of its mocks, which go by the states of one document."""
+    without_mocks: Callable[[], Find]
+    """Returns `find`."""
 
     prices: Mapping[str, Price] | None = None
     """The prices of models, as for the run itself."""
@@ -49,6 +52,9 @@ class Services:
 
     notify: Notify | None = None
     """Tells people what they are asked."""
+
+    keep: Keep | None = None
+    """Keeps an execution that another one starts, where that is kept itself."""
 
     def __init__(
         self,
@@ -82,6 +88,12 @@ class Services:
 
             return Answer(own[1])
         return None
+
+    @cached_property
+    def find(self) -> Find:
+        """Resolves the targets of executions that are started: to the agents and resources of the
+        run, and to none of its mocks, which go by the states of one document."""
+        return self.without_mocks()
 
     @cached_property
     def desk(self) -> TaskTokens:

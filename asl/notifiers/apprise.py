@@ -1,6 +1,7 @@
 """`apprise:URL`: mail, chat, text messages and whatever else the library Apprise reaches."""
 
 from asl.core.errors import AslError
+from asl.core.extras import needed
 from asl.core.values import Json
 from asl.notifiers import Notify
 from asl.notifiers.text import title, told
@@ -10,12 +11,9 @@ __all__ = ["channel"]
 
 def channel(address: str) -> Notify:
     """Return what notifies the service at *address*, a URL of Apprise's."""
-    try:
-        from apprise import Apprise
-    except ImportError:
-        raise AslError(
-            "the channel apprise needs a library: pip install 'agent-state-language[apprise]'"
-        ) from None
+    needed("apprise", "apprise", "the channel apprise")
+    from apprise import Apprise
+
     client = Apprise()
     if not client.add(address):
         service = address.partition("://")[0]

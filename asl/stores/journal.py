@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from asl.core.values import Json, compact
 from asl.stores.schema import LARGE
+from asl.stores.sqlite import BELOW
 
 if TYPE_CHECKING:
+    from asl.engine.result import Result
     from asl.states.decisions import Asked
     from asl.stores.sqlite import SqliteStore
 
@@ -34,9 +36,20 @@ REQUEST = (
 WHILE_OPEN = " WHERE request.status = 'open'"
 PAUSE = (
     "UPDATE execution SET status = 'PAUSED', wake = ("
-    "SELECT min(CASE status WHEN 'answered' THEN 0 ELSE wake END) FROM request "
-    "WHERE execution = ? AND status IN ('open', 'answered')) WHERE number = ?"
+    "SELECT min(due) FROM (SELECT ? AS due UNION ALL "
+    "SELECT CASE status WHEN 'answered' THEN 0 ELSE wake END FROM request "
+    "WHERE execution = ? AND status IN ('open', 'answered'))) WHERE number = ?"
 )
+ABORTED = (
+    f"{BELOW} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
+    "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
+)
+PAST = (
+    f"{BELOW} DELETE FROM position WHERE execution IN below",
+    f"{BELOW} DELETE FROM answer WHERE execution IN below",
+    f"{BELOW} UPDATE request SET status = 'closed' WHERE execution IN below AND status = 'open'",
+)
+"""What the end of an execution means to those that it has started."""
 RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
 
@@ -55,6 +68,8 @@ class SqliteJournal:
         self.requests: dict[str, Asked] = {}
         self.recorded: dict[str, int] = {}
         self.spending: Json = None
+        self.may_have_started = True
+        """Whether there may be executions that this one has started."""
 
     @property
     def reached(self) -> Callable[[str], object]:
@@ -154,9 +169,16 @@ class SqliteJournal:
             asked.told,
         )
 
-    def put_pause(self) -> None:
+    def put_result(self, result: Result) -> None:
+        """Say what the execution came to, or that it waits."""
+        if result.status == "PAUSED":
+            self.put_pause(result.execution.deadline)
+        else:
+            self.put_end(result.status, result.ended, result.output, result.error, result.cause)
+
+    def put_pause(self, deadline: float | None) -> None:
         """Say that the execution waits for people, and when it is worth to go on."""
-        self.store.write(PAUSE, self.number, self.number)
+        self.store.write(PAUSE, deadline, self.number, self.number)
         self.reached("pause.put")
 
     def put_end(
@@ -178,6 +200,10 @@ class SqliteJournal:
         )
         closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
         store.write(closed, number)
+        if self.may_have_started:
+            store.write(ABORTED, number, ended)
+            for statement in PAST:
+                store.write(statement, number)
         self.reached("end.put")
 
     async def commit(self, in_event_loop: bool) -> None:

@@ -94,6 +94,10 @@ UPGRADES = (
     ) WITHOUT ROWID;
     CREATE INDEX checkpoint_name ON checkpoint (execution, name, created);
     """,
+    """
+    ALTER TABLE execution ADD COLUMN parent INTEGER REFERENCES execution (number);
+    CREATE INDEX execution_parent ON execution (parent) WHERE parent IS NOT NULL;
+    """,
 )
 """The statements that lead from each version to the next; version 0 is an empty file."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from asl.states.decisions import Asked
 
-__all__ = ["FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
+__all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
@@ -63,9 +63,17 @@ class Stored:
     error: str | None
     cause: str | None
     redrives: int
+    parent: int | None
+    """The number of the execution that has started it."""
 
 
 _STORED = ", ".join(Stored.__slots__)
+BELOW = (
+    "WITH RECURSIVE below (number) AS ("
+    "SELECT number FROM execution WHERE parent = ? UNION ALL "
+    "SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
+)
+"""The executions that one has started, and those that they have."""
 
 
 class SqliteStore:
@@ -284,23 +292,39 @@ class SqliteStore:
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50
     ) -> list[Stored]:
-        """Return a page of executions, the newest first; *before* is the number of the last one."""
-        last = before if before is not None else 2**62
-        if status is None:
-            found = self.rows(
-                f"SELECT {_STORED} FROM execution WHERE number < ? ORDER BY number DESC LIMIT ?",
-                last,
-                limit,
-            )
-        else:
-            found = self.rows(
-                f"SELECT {_STORED} FROM execution WHERE status = ? AND number < ? "
-                "ORDER BY number DESC LIMIT ?",
-                status,
-                last,
-                limit,
-            )
+        """Return a page of executions, the newest first; *before* is the number of the last one.
+
+        Those that others have started are not among them.
+        """
+        condition = "parent IS NULL AND number < ?"
+        values: list[Any] = [2**62 if before is None else before]
+        if status is not None:
+            condition, values = f"status = ? AND {condition}", [status, *values]
+        found = self.rows(
+            f"SELECT {_STORED} FROM execution WHERE {condition} ORDER BY number DESC LIMIT ?",
+            *values,
+            limit,
+        )
         return [_stored(row) for row in found]
+
+    def below(self, number: int) -> list[Stored]:
+        """Return the executions that one has started, and those that they have, in this order."""
+        found = self.rows(
+            f"{BELOW} SELECT {_STORED} FROM execution JOIN below USING (number) ORDER BY number",
+            number,
+        )
+        return [_stored(row) for row in found]
+
+    def top(self, name: str) -> str:
+        """Return the name of the execution that stands above all that have led to this one."""
+        query = (
+            "WITH RECURSIVE above (name, parent) AS ("
+            "SELECT name, parent FROM execution WHERE name = ? UNION ALL "
+            "SELECT e.name, e.parent FROM execution e JOIN above ON e.number = above.parent) "
+            "SELECT name FROM above WHERE parent IS NULL"
+        )
+        found = self._one(query, name)
+        return name if found is None else str(found[0])
 
     def put_document(self, key: str, document: Json) -> None:
         """Keep a document under its hash."""

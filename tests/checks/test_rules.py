@@ -424,6 +424,10 @@ def routing(variable: str, wanted: str, **fields: Json) -> Json:
     )
 
 
+def child(**fields: Json) -> Json:
+    return machine(S={"Type": "Workflow", "End": True, **fields})
+
+
 def levels(*times: str) -> Json:
     return asking(Escalation={"Levels": [{"After": time} for time in times]})
 
@@ -542,6 +546,10 @@ OTHERS: list[Case] = [
      failing(CausePath="States.Format('{}', 1)")),
     ("V-FAIL-04", failing(Error="States.Mine"), f"{S}/Error", failing(Error="Mine")),
     *APPROVALS,
+    ("V-WF-01", child(), S, child(WorkflowId="w")),
+    ("V-WF-01", child(WorkflowId=""), f"{S}/WorkflowId", child(**{"WorkflowId.$": "$.w"})),
+    ("V-WF-03", child(WorkflowId="w", Timeout="1 h"), f"{S}/Timeout",
+     child(WorkflowId="w", Timeout="1h")),
     ("V-TPL-05", {**machine(S={"Type": "Pass", "Output": "done"}), "Parameters": {}}, f"{S}/Output",
      {**passing(), "Parameters": {}}),
     ("V-MOD-01", {"Module": True, "Exports": ["Z"], "States": {"S": {"Type": "Pass"}}},

@@ -251,3 +251,47 @@ def test_children_of_a_distributed_map_may_be_express() -> None:
         config = {"Mode": "DISTRIBUTED", "ExecutionType": kind}
         processor = {"StartAt": "J", "States": {"J": JOB}, "ProcessorConfig": config}
         assert check(read(mapping(ItemProcessor=processor)), AWS).ok is accepted
+
+
+# Workflows ------------------------------------------------------------------------------------
+
+
+def starting(workflow: Json = "child", **states: Json) -> Json:
+    state = {"Type": "Workflow", "WorkflowId": workflow, "End": True}
+    return {"StartAt": next(iter(states), "S"), "States": {**states, "S": state}}
+
+
+def test_workflows_are_known_to_the_caller() -> None:
+    """V-WF-02 names a near one; without a registry nothing is said."""
+    assert levels(starting("chidl")) == {}
+    assert levels(starting("child"), workflows=["child"]) == {}
+    report = check(read(starting("chidl")), workflows=["child"])
+    assert [(each.code, each.hint) for each in report] == [("V-WF-02", "did you mean 'child'?")]
+    (finding,) = check(read(starting("zzz")), workflows=["child"])
+    assert finding.hint == "give it one: --workflow zzz=FILE"
+    assert levels(starting("{% $x %}"), workflows=["child"]) == {}
+
+
+DECIDE = {
+    "Type": "Choice",
+    "Choices": [{"Variable": "$.n", "IsNull": True, "Next": "S"}],
+    "Default": "D",
+}
+PASS = {"Type": "Pass", "Next": "S"}
+
+
+@pytest.mark.parametrize(
+    ("document", "endless"),
+    [
+        (starting(), True),
+        (starting(P=PASS), True),
+        (starting(P=DECIDE, D={"Type": "Succeed"}), False),
+        (starting("other"), False),
+        (machine(Type="Parallel", Branches=[starting()]), True),
+        (mapping(ItemProcessor=starting()), False),
+    ],
+)
+def test_a_workflow_that_always_starts_itself(document: Json, endless: bool) -> None:
+    """V-WF-04: a Choice decides, and a Map may have no items."""
+    codes = {each.code for each in check(read(document, name="child.asl.json"))}
+    assert ("V-WF-04" in codes) is endless

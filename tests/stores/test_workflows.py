@@ -1,0 +1,237 @@
+"""Executions that Workflow states start are kept beside those that start them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.executions import Store
+
+ASKS = {
+    "StartAt": "Pay",
+    "States": {
+        "Pay": {"Type": "Task", "Agent": "Bank", "ResultPath": "$.paid", "Next": "Ask"},
+        "Ask": {"Type": "Approval", "Prompt": "Ship?", "ResultPath": "$.r", "Next": "Ship"},
+        "Ship": {"Type": "Task", "Agent": "Depot", "ResultPath": "$.shipped", "End": True},
+    },
+}
+
+
+def starting(workflow: str = "orders", **fields: Any) -> dict[str, Any]:
+    """A workflow that starts another one after a task of its own."""
+    child = {"Type": "Workflow", "WorkflowId": workflow, "ResultPath": "$.child", **fields}
+    return {
+        "StartAt": "First",
+        "States": {
+            "First": {"Type": "Task", "Agent": "Bank", "ResultPath": "$.first", "Next": "Child"},
+            "Child": {"Next": "Last", **child},
+            "Last": {"Type": "Task", "Agent": "Depot", "ResultPath": "$.last", "End": True},
+        },
+    }
+
+
+class World:
+    """Agents that count what they have done."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def agents(self) -> dict[str, Any]:
+        return {"Bank": self.bank, "Depot": self.depot}
+
+    def bank(self, data: Any, call: asl.Call) -> Any:
+        self.done.append(call.idempotency_key)
+        return {"_tokens": 1}
+
+    depot = bank
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def opened(folder: Path, world: World, clock: Any = "virtual", **bindings: Any) -> Store:
+    given = {"agents": world.agents(), "workflows": {"orders": ASKS}, **bindings}
+    return Store(folder / "runs.db", clock=clock, synchronous="OFF", **given)
+
+
+def test_a_child_that_waits_is_gone_on_with_by_another_process(
+    tmp_path: Path, world: World
+) -> None:
+    """Its request is answered like any other; nothing that was done is done again."""
+    with opened(tmp_path, world) as store:
+        result = store.start(starting(), {}, name="it")
+        assert result.status == "PAUSED"
+        (request,) = result.pending
+        assert store.pending() == store.pending("it") == [request]
+        (child,) = store.started_by("it")
+        assert (child.status, child.workflow) == ("PAUSED", "orders")
+        assert request["requestId"].startswith(f"{store.result(child.name).id}:/Ask")
+        assert store.due() == []
+    with opened(tmp_path, world) as store:
+        assert store.resume("it").pending == [request]
+        store.answer(request["requestId"], "approve")
+        assert store.due() == ["it"]
+        result = store.resume(child.name)
+        assert result.status == "SUCCEEDED"
+        assert result.name == "it"
+        assert result.output["child"]["r"]["approval"] == "approve"
+        assert result.usage["tokens"] == 4
+        assert result.usage["byState"]["Child"]["tokens"] == 2
+        assert [each.status for each in store.started_by("it")] == ["SUCCEEDED"]
+        assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
+        assert [each.name for each in store.executions()] == ["it"]
+        assert list(store.faults()) == []
+    assert len(world.done) == len(set(world.done)) == 4
+
+
+def test_a_child_keeps_its_document(tmp_path: Path, world: World) -> None:
+    """Where it has begun, it goes on with what it began with, whatever is registered later."""
+    with opened(tmp_path, world) as store:
+        (request,) = store.start(starting(), {}, name="it").pending
+    other = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Other"}}}
+    for workflows in (None, {"orders": other}):
+        with opened(tmp_path, world, workflows=workflows) as store:
+            assert store.resume("it").status == "PAUSED"
+    with opened(tmp_path, world, workflows=None) as store:
+        store.answer(request["requestId"], "approve")
+        assert store.resume("it").ok
+
+
+def test_a_child_that_was_not_started_needs_its_workflow(tmp_path: Path, world: World) -> None:
+    """The error is that of the state."""
+    with opened(tmp_path, world, workflows=None) as store:
+        assert store.start(starting(), {}, name="it").error == "States.WorkflowNotFound"
+
+
+def test_the_timeout_of_the_state_goes_on_while_the_child_waits(
+    tmp_path: Path, world: World
+) -> None:
+    """It is due like any other, and ends the child."""
+    clock = asl.VirtualClock()
+    document = starting(Timeout="1h", Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "Last"}])
+    with opened(tmp_path, world, clock) as store:
+        (request,) = store.start(document, {}, name="it").pending
+        clock.elapsed += 3599
+        assert store.due() == []
+        clock.elapsed += 1
+        assert store.due() == ["it"]
+        with pytest.raises(asl.AnswerRefused, match="too late"):
+            store.answer(request["requestId"], "approve")
+        result = store.resume("it")
+        assert result.visited == ["First", "Child", "Last"]
+        assert [each.status for each in store.started_by("it")] == ["TIMED_OUT"]
+        assert store.pending() == []
+
+
+def test_the_time_of_the_parent_goes_on_while_the_child_waits(tmp_path: Path, world: World) -> None:
+    """It is due, and ends both."""
+    clock = asl.VirtualClock()
+    with opened(tmp_path, world, clock) as store:
+        store.start({**starting(), "TimeoutSeconds": 60}, {}, name="it")
+        clock.elapsed += 61
+        assert store.due() == ["it"]
+        assert store.resume("it").status == "TIMED_OUT"
+        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert store.pending() == []
+
+
+def test_stopping_the_parent_stops_the_child(tmp_path: Path, world: World) -> None:
+    """And not the other way round."""
+    with opened(tmp_path, world) as store:
+        (request,) = store.start(starting(), {}, name="it").pending
+        (child,) = store.started_by("it")
+        with pytest.raises(asl.AslError, match="a part of 'it'"):
+            store.stop(child.name)
+        store.stop("it")
+        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert store.pending() == []
+        with pytest.raises(asl.AnswerRefused, match="closed"):
+            store.answer(request["requestId"], "approve")
+
+
+def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
+    """Each is kept, is answered by itself, and goes on with the whole."""
+    each = {
+        "StartAt": "Each",
+        "States": {
+            "Each": {
+                "Type": "Map",
+                "ItemsPath": "$.items",
+                "ItemProcessor": {
+                    "StartAt": "One",
+                    "States": {"One": {"Type": "Workflow", "WorkflowId": "orders", "End": True}},
+                },
+                "End": True,
+            }
+        },
+    }
+    workflows = {"orders": ASKS, "each": each}
+    data = {"items": [{"n": 1}, {"n": 2}, {"n": 3}]}
+    with opened(tmp_path, world, workflows=workflows) as store:
+        requests = store.start(starting("each"), data, name="it").pending
+        assert [each["input"]["n"] for each in requests] == [1, 2, 3]
+        assert len(store.started_by("it")) == 4
+    for request in reversed(requests):
+        with opened(tmp_path, world, workflows=workflows) as store:
+            store.answer(request["requestId"], "approve")
+            result = store.resume("it")
+    assert result.ok
+    assert [one["n"] for one in result.output["child"]] == [1, 2, 3]
+    assert result.usage["tokens"] == 2 + 3 * 2
+    assert len(world.done) == len(set(world.done)) == 8
+
+
+def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) -> None:
+    """An execution of somebody else is not a child."""
+    with opened(tmp_path, world) as store:
+        store.start(starting(), {}, name="it")
+        (child,) = store.started_by("it")
+    (tmp_path / "other").mkdir()
+    with opened(tmp_path / "other", world) as store:
+        store.start(ASKS, {}, name=child.name)
+        with pytest.raises(asl.ExecutionExists, match=child.name):
+            store.start(starting(), {}, name="it")
+
+
+class Died(KeyboardInterrupt):
+    """The process is gone."""
+
+
+DECIDED = {**ASKS, "States": {**ASKS["States"], "Ask": {"Type": "Pass", "Next": "Ship"}}}
+
+
+@pytest.mark.parametrize("die_at", range(1, 60))
+def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> None:
+    """Wherever it dies, no answer that was kept is asked for again, in the child neither."""
+
+    def run(die_at: int | None) -> Any:
+        store = opened(tmp_path, world, workflows={"orders": DECIDED})
+        instants = 0
+
+        def reached(point: str) -> None:
+            nonlocal instants
+            instants += 1
+            if instants == die_at:
+                raise Died
+
+        store.file.reached = reached
+        try:
+            return store.start(starting(), {}, name="it")
+        except Died:
+            return None
+        finally:
+            store.file.crash()
+
+    result = run(die_at) or run(None)
+    assert result.status == "SUCCEEDED"
+    assert result.usage["tokens"] == 4
+    assert len(world.done) - len(set(world.done)) <= 1
+    with opened(tmp_path, world) as store:
+        assert store.result("it").visited == ["First", "Child", "Last"]
+        (child,) = store.started_by("it")
+        assert child.status == "SUCCEEDED"
+        assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
+        assert [event.type for event in store.result("it").events].count("WorkflowStarted") == 1
