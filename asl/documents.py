@@ -38,6 +38,7 @@ def load(
     *,
     name: str | None = None,
     format: str | None = None,
+    dialect: str | None = None,
     resource: str | None = None,
     variables: Mapping[str, Json] | None = None,
     root: str | os.PathLike[str] | None = None,
@@ -46,8 +47,8 @@ def load(
 ) -> Document:
     """Read a document from a path, text, bytes, dict or open file, with all that it imports.
 
-    A string that begins with `{` or has several lines is text, any other a path. In a template of
-    SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
+    A string that begins with `{` or has several lines is text, any other a path. A workflow in
+    another language is known by its shape, or by the name of its `dialect`. In a template of SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
     left out where there is only one. `variables` are the values of placeholders (`${Name}`) and of
     parameters there.
 
@@ -59,12 +60,13 @@ def load(
     is not clear which state machine is meant or a parameter is not declared. What is wrong with an
     import is found by `check`.
     """
-    from asl.compose import load as load_document
+    from asl.dialects import load as load_document
 
     return load_document(
         what,
         name=name,
         format=format,
+        dialect=dialect,
         resource=resource,
         variables=variables or {},
         root=root,

@@ -27,6 +27,7 @@ LAYERS = {
     "asl.engine": 5,
     "asl.agents": 6,
     "asl.buckets": 6,
+    "asl.dialects": 6,
     "asl.hosts": 6,
     "asl.notifiers": 6,
     "asl.stores": 6,

@@ -234,7 +234,7 @@ def _references(workflow: Workflow, written: Written, query: Query, lead: int) -
             member = reference.member
             if member is not None and member not in written.members:
                 yield _no_member(workflow, written, member, lead + reference.offset)
-        elif reference.called and reference.name not in _functions():
+        elif reference.called and not _is_function(workflow, reference.name):
             yield _no_function(workflow, written, reference.name, lead + reference.offset)
 
 
@@ -255,7 +255,10 @@ def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -
 
 
 def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
-    hint = workflow.suggestions.near(f"${name}", [f"${each}" for each in _functions()])
+    from asl.expr.jsonata.functions.dialects import belonging
+
+    known = [f"${each}" for each in (*_functions(), *belonging(name))]
+    hint = workflow.suggestions.near(f"${name}", known)
     if name == "eval":
         hint = "$parse reads JSON text"
     return Finding(
@@ -265,6 +268,13 @@ def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -
         hint,
         inside=offset,
     )
+
+
+def _is_function(workflow: Workflow, name: str) -> bool:
+    """Whether a query may call a function; AWS has none of those that belong to a dialect."""
+    from asl.expr.jsonata.functions.dialects import belonging
+
+    return name in _functions() or (not workflow.profile.aws and name in belonging(name))
 
 
 def _functions() -> frozenset[str]:

@@ -17,6 +17,8 @@ _PARAMETER = re.compile(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the texts into which values are inserted."""
     for node in workflow.nodes():
+        if node.query_language == "JSONata":
+            continue  # such texts are expressions there (Specification 3.6)
         kind = node.value.get("Type")
         for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
             yield from _texts(_at(node.value, steps), node.at(*steps), node.unfilled)

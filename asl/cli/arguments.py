@@ -56,9 +56,10 @@ NOTIFY = click.option(
 class Origin(TypedDict):
     """How a document is taken from a file.
 
-    It is what `--resource`, `--var`, `--vars`, `--root` and `--param` say.
+    It is what `--dialect`, `--resource`, `--var`, `--vars`, `--root` and `--param` say.
     """
 
+    dialect: str | None
     resource: str | None
     variables: Mapping[str, Json]
     defaults: Mapping[str, Json]
@@ -79,6 +80,9 @@ AS_IT_IS: Origin = {
 def origin_options(command: Command) -> Command:
     """Add the options that say how a document is taken from a file, as the argument `origin`."""
 
+    @click.option(
+        "--dialect", metavar="NAME", help="Language of the document, if not by its shape."
+    )
     @click.option("--resource", metavar="NAME", help="State machine of a template.")
     @click.option(
         "--var", "pairs", metavar="NAME=VALUE", multiple=True, help="Value of a placeholder."
@@ -97,6 +101,7 @@ def origin_options(command: Command) -> Command:
     @wraps(command)
     def with_origin(
         *args: Any,
+        dialect: str | None,
         resource: str | None,
         pairs: tuple[str, ...],
         files: tuple[str, ...],
@@ -105,6 +110,7 @@ def origin_options(command: Command) -> Command:
         **options: Any,
     ) -> Any:
         origin: Origin = {
+            "dialect": dialect,
             "resource": resource,
             "variables": dict(map(_pair, pairs)),
             "defaults": {name: value for file in files for name, value in _values(file)},
@@ -147,7 +153,7 @@ def _values(file: str) -> Iterable[tuple[str, Json]]:
 
 def read_document(name: str, origin: Origin) -> "Document":
     """Read the document of this file, of standard input for `-`."""
-    from asl.compose import load
+    from asl.dialects import load
 
     if name == "-":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
@@ -156,7 +162,7 @@ def read_document(name: str, origin: Origin) -> "Document":
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
     """Read every document of this file: a template may hold several."""
-    from asl.compose import load_each
+    from asl.dialects import load_each
 
     if name == "-":
         return load_each(sys.stdin.buffer.read(), name="<stdin>", **origin)
@@ -231,6 +237,7 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
         if not (name and equals and path):
             raise click.BadParameter(f"{pair!r} is not NAME=FILE", param_hint="--workflow")
         own: Origin = {
+            "dialect": None,
             "resource": resource or None,
             "variables": {},  # not every file needs all of them
             "defaults": {**origin["defaults"], **origin["variables"]},

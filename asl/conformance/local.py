@@ -40,9 +40,9 @@ def observe(request: Mapping[str, Json]) -> dict[str, Json]:
 
 def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     import asl
-    from asl.compose import load
+    from asl.dialects import BUILT_IN, NATIVE, load
 
-    if request["dialect"] != "asl":
+    if request["dialect"] not in (NATIVE, *BUILT_IN):
         return {"skip": f"the dialect {request['dialect']!r} is not supported by this version"}
     wanted = set(request["observe"])
     seen: dict[str, Json] = {}
@@ -50,6 +50,7 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         what = request.get("document")
         document = load(
             request["document_text"].encode() if what is None else what,
+            dialect=request["dialect"],
             files=request.get("files", {}),
             parameters=request.get("parameters"),
         )

@@ -195,10 +195,8 @@ def place(
 def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tuple[Diagnostic, int]:
     """A finding with its place, and the offset of that."""
     home, pointer = document.origin(finding.pointer)
-    inside = finding.inside
-    if home is not document and resolved(home.value, pointer) != resolved(
-        document.value, finding.pointer
-    ):
+    inside, value = finding.inside, resolved(document.value, finding.pointer)
+    if home is not document and value is not None and resolved(home.value, pointer) != value:
         inside = None  # it counts the characters of a text into which something was filled
     offset = home.offset(pointer, finding.at_key, inside)
     at = home.source.place(offset)

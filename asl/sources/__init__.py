@@ -8,7 +8,7 @@ What only such documents need is imported when one of them comes.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["load", "load_each"]
 
 Values: TypeAlias = Mapping[str, Json]
+
+Foreign: TypeAlias = Callable[[Source | Document, Limits], Document | None]
+"""Reads what is written in another language; None for what is not."""
 
 _NONE: Values = {}
 _YAML_TEMPLATE = r"""(?m)^["']?Resources["']?[ \t]*:"""
@@ -55,17 +58,18 @@ def load(
     defaults: Values = _NONE,
     root: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    foreign: Foreign | None = None,
 ) -> Document:
     """Read a document, or the one that a template holds under the name of a resource.
 
     `variables` are the values of placeholders and of whatever else a template refers to; one that
     nothing refers to draws a warning (READ-13), which is not so for those of `defaults`. Files that
-    a template names are read below its own folder, or below `root`.
+    a template names are read below its own folder, or below `root`. `foreign` is asked first.
 
     Raises `InvalidDocument` for what cannot be read, `DocumentNotFound` for a path without a file,
     and `AslError` where it is not clear which state machine is meant.
     """
-    found = _found(what, name, format, limits)
+    found = _found(what, name, format, limits, foreign)
     if isinstance(found, Document | Source):
         return _plain(found, resource, variables, defaults, limits)
     from asl.sources.reading import Reading
@@ -85,12 +89,13 @@ def load_each(
     defaults: Values = _NONE,
     root: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    foreign: Foreign | None = None,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all that a template holds: each one, or why it cannot be read.
 
     Everything else is as in `load`.
     """
-    found = _found(what, name, format, limits)
+    found = _found(what, name, format, limits, foreign)
     if isinstance(found, Document | Source):
         return [_plain(found, resource, variables, defaults, limits)]
     from asl.sources.reading import Reading
@@ -110,12 +115,17 @@ def load_each(
 
 
 def _found(
-    what: What, name: str | None, format: str | None, limits: Limits
+    what: What, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
 ) -> Document | Source | Template:
     """What is to be read: a value, a text that is not parsed yet, or a template."""
     if isinstance(what, dict):
-        return _template(read(what, name=name))
+        value = read(what, name=name)
+        other = None if foreign is None else foreign(value, limits)
+        return _template(value) if other is None else other
     source = opened(what, name=name, format=format, limits=limits)
+    other = None if foreign is None else foreign(source, limits)
+    if other is not None:
+        return other
     text = source.text
     assert text is not None
     if source.format == "json" and '"Resources"' not in text:
@@ -160,6 +170,8 @@ def _plain(
     """A document that is no template, with the values of its placeholders."""
     if resource is not None:
         raise AslError(f"there is no resource {resource!r}: this is a document and no template")
+    if isinstance(found, Document) and found.dialect != "asl":
+        return found  # no other language has these placeholders
     text = found.text or "" if isinstance(found, Source) else compact(found.value)
     if not variables and "${" not in text:
         return as_object(parsed(found, limits) if isinstance(found, Source) else found)

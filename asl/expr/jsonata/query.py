@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from asl.core.values import Json
@@ -58,13 +59,16 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
             raise syntax.too_deep(0) from None
 
 
+@lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
     from asl.expr.jsonata.closures import compile, levels
+    from asl.expr.jsonata.functions.dialects import found_in
     from asl.expr.jsonata.functions.table import NATIVES
     from asl.expr.jsonata.syntax import parse
 
     tree = parse(source)
     found = references(tree)
+    foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
     return Query(
@@ -74,7 +78,7 @@ def _parsed(source: str, limits: Limits) -> Query:
         None if None in states else frozenset(each for each in states if each is not None),
         found,
         tree,
-        compile(tree, NATIVES),
+        compile(tree, NATIVES | foreign if foreign else NATIVES),
         levels(tree),
         limits,
     )

@@ -1,0 +1,101 @@
+"""Layer 6: workflows in other languages, read as documents of Agent State Language.
+
+A dialect is one module and one row of `BUILT_IN`; others come from outside by the entry point
+`asl.dialects`, whose value is a `Dialect`. What is read from one is checked, compiled and run like
+any document, and every finding names the place in the file that the author wrote.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+from asl.compose import load as load_document
+from asl.compose import load_each as load_documents
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import Document, What
+from asl.core.errors import AslError, InvalidDocument
+from asl.core.json_text import loads
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.dialects.base import Dialect
+
+__all__ = ["BUILT_IN", "NATIVE", "Dialect", "detect", "dialect", "load", "load_each"]
+
+NATIVE: Final = "asl"
+"""The name of the language itself, and of what it shares with Amazon's."""
+BUILT_IN: Final[Mapping[str, str]] = {"codemie": "asl.dialects.codemie"}
+"""The module of each dialect by its name; it has a `DIALECT`."""
+GROUP: Final = "asl.dialects"
+
+
+def dialect(name: str) -> Dialect:
+    """Return the dialect of this name; raises AslError if there is none."""
+    if name in BUILT_IN:
+        return _built_in(name)
+    others = {each.name: each for each in _outside()}
+    if name in others:
+        return others[name]
+    known = (NATIVE, *BUILT_IN, *others)
+    hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+    raise AslError(f"no dialect {name!r} ({hint})")
+
+
+def _built_in(name: str) -> Dialect:
+    found: Dialect = import_module(BUILT_IN[name]).DIALECT
+    return found
+
+
+def _outside() -> Iterator[Dialect]:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=GROUP):
+        found = entry.load()
+        if not isinstance(found, Dialect):
+            raise AslError(f"the entry point {entry.name!r} of {GROUP} is no Dialect: {found!r}")
+        yield found
+
+
+def detect(what: Source | Document) -> Dialect | None:
+    """Return the dialect of a text or a value by its shape, None for the language itself."""
+    text = what.text if isinstance(what, Source) else None
+    if text is not None and isinstance(what, Source) and what.format == "json":
+        if '"States"' in text:
+            return None
+        value, faults = loads(text, DEFAULT_LIMITS)
+        return None if faults else _of_value(value)
+    if text is None:
+        return _of_value(what.value) if isinstance(what, Document) else None
+    return next((each for each in _every() if each.of_text(text)), None)
+
+
+def _of_value(value: Any) -> Dialect | None:
+    if type(value) is not dict or "States" in value:
+        return None
+    return next((each for each in _every() if each.of_value(value)), None)
+
+
+def _every() -> Iterator[Dialect]:
+    yield from map(_built_in, BUILT_IN)
+
+
+def load(what: What, *, dialect: str | None = None, **options: Any) -> Document:
+    """Read a document in any dialect, found out by its shape where it is not named.
+
+    Everything else is as in `asl.compose.load`.
+    """
+    return load_document(what, foreign=partial(_foreign, dialect), **options)
+
+
+def load_each(
+    what: What, *, dialect: str | None = None, **options: Any
+) -> list[Document | InvalidDocument]:
+    """Read a document in any dialect, or all that a template holds: each, or why it cannot be."""
+    return load_documents(what, foreign=partial(_foreign, dialect), **options)
+
+
+def _foreign(name: str | None, what: Source | Document, limits: Limits) -> Document | None:
+    """Read what is of another language; None for what is not."""
+    if name == NATIVE:
+        return None
+    found = detect(what) if name is None else dialect(name)
+    return None if found is None else found.read(what, limits)

@@ -1,0 +1,200 @@
+"""Conditions in JSONata: what reads like the original where JSONata can say just that.
+
+Everything in the deciding output may be missing or of any type, and then the whole condition is
+false. Where JSONata agrees with that, with a guard or without, the condition is written in it;
+otherwise it is handed to `$codemie_holds`, which evaluates it in its own grammar.
+"""
+
+import ast
+import json
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from asl.core.errors import ExpressionFault
+from asl.expr.codemie.conditions import COMPARISONS, parse
+
+__all__ = ["literal", "translated"]
+
+_WORDS: Final = frozenset(("and", "or", "in", "true", "false", "null", "function"))
+_TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INVERSE: Final = {"==": "!=", "!=": "==", "in": "not in", "not in": "in"}
+
+
+class _Beyond(Exception):
+    """JSONata has no plain way to say this."""
+
+
+def translated(text: str) -> str:
+    """Return the Condition for the text of one: an expression between its delimiters."""
+    try:
+        plain = _said(parse(text))
+    except (ExpressionFault, _Beyond):
+        return f"{{% $codemie_holds($states.input, {literal(text)}) %}}"
+    return f"{{% $codemie_output($states.input).({plain}) %}}"
+
+
+def literal(value: object) -> str:
+    """Return a value as JSONata writes it."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    written = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and "'" not in value:
+        return f"'{written[1:-1]}'".replace('\\"', '"')
+    return written
+
+
+def _said(node: ast.expr) -> str:
+    match node:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return " and ".join(_grouped(each) for each in parts)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return _either(parts)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _not(operand)
+        case ast.Compare():
+            return " and ".join(_atom(*each) for each in _comparisons(node))
+    raise _Beyond
+
+
+def _grouped(node: ast.expr) -> str:
+    said = _said(node)
+    return f"({said})" if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else said
+
+
+def _either(parts: list[ast.expr]) -> str:
+    """Say that one of several holds; a failure on the way to it makes all of them false."""
+    first, rest = parts[0], parts[1:]
+    if not rest:
+        return _grouped(first)
+    said, others = _grouped(first), _either(rest)
+    if not isinstance(first, ast.Compare) or len(first.ops) != 1:
+        raise _Beyond
+    ((name, op, _),) = _comparisons(first)
+    guard = _guard(name, op)
+    if not guard or all(_needs(each, name) for each in rest):
+        return f"{said} or {others}"
+    return f"{guard} and ({said.removeprefix(f'{guard} and ')} or {others})"
+
+
+def _needs(node: ast.expr, name: str) -> bool:
+    """Whether a comparison can only hold where this name is there, compared in the same way."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    ((other, op, _),) = _comparisons(node)
+    return other == name and op in ("==", "!=", "in", "not in")
+
+
+def _not(operand: ast.expr) -> str:
+    if isinstance(operand, ast.Compare) and len(operand.ops) == 1:
+        ((name, op, value),) = _comparisons(operand)
+        if op in _INVERSE:
+            return _atom(name, _INVERSE[op], value)
+    raise _Beyond
+
+
+def _comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
+    """Yield name, operator and constant of each comparison of a chain."""
+    operands = [node.left, *node.comparators]
+    for index, op in enumerate(node.ops):
+        sign = COMPARISONS[type(op)]
+        left, right = operands[index], operands[index + 1]
+        if isinstance(left, ast.Name) and not _is_constant(left):
+            if isinstance(right, ast.Name) and right.id == "keys":
+                raise _Beyond
+            if sign == "is" or sign == "is not":
+                value = _constant(right)
+                if value is not None:
+                    raise _Beyond
+                sign = "==" if sign == "is" else "!="
+            yield _named(left), sign, _constant(right)
+        elif sign == "in" and isinstance(right, ast.Name) and right.id == "keys":
+            key = _constant(left)
+            if type(key) is not str:
+                raise _Beyond
+            yield key, "exists", None
+        elif isinstance(right, ast.Name) and sign in _TURNED:
+            yield _named(right), _TURNED[sign], _constant(left)
+        else:
+            raise _Beyond
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("true", "false")
+
+
+def _named(node: ast.Name) -> str:
+    if node.id in ("keys", "true", "false"):
+        raise _Beyond
+    return node.id
+
+
+def _constant(node: ast.expr) -> object:
+    match node:
+        case ast.Constant(value=value):
+            if type(value) is float and not math.isfinite(value):
+                raise _Beyond
+            if type(value) is int and abs(value) >= 2**53:
+                raise _Beyond
+            return value
+        case ast.Name(id="true" | "false" as word):
+            return word == "true"
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = _constant(operand)
+            if isinstance(number, int | float):
+                return -number
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_constant(each) for each in parts]
+    raise _Beyond
+
+
+def _atom(name: str, op: str, value: object) -> str:
+    """Say one comparison so that it is false where the name is missing or of another type."""
+    shown = _name(name)
+    match op:
+        case "exists":
+            return f"$exists({shown})"
+        case "==" | "in":
+            same = _equals(value) if op == "==" else _any(value)
+            if len(same) == 1:
+                return f"{shown} = {literal(same[0])}"
+            return f"{shown} in {literal(same)}"
+        case "!=":
+            return " and ".join(f"{shown} != {literal(each)}" for each in _equals(value))
+        case "not in":
+            return f"$exists({shown}) and $not({shown} in {literal(_any(value))})"
+        case "<" | "<=" | ">" | ">=" if type(value) in (int, float):
+            return f"$type({shown}) = 'number' and {shown} {op} {literal(value)}"
+    raise _Beyond
+
+
+def _any(value: object) -> list[object]:
+    """Return the values of JSON that are equal to any constant of a list."""
+    if not isinstance(value, list):
+        raise _Beyond
+    return [one for each in value for one in _equals(each)]
+
+
+def _equals(value: object) -> list[object]:
+    """Return the values of JSON that are equal to a constant: 1 is equal to true."""
+    if isinstance(value, list):
+        raise _Beyond
+    if type(value) is bool or value in (0, 1):
+        return [value, int(value) if type(value) is bool else bool(value)]
+    return [value]
+
+
+def _guard(name: str, op: str) -> str:
+    """Say that a comparison can be made at all; nothing where it always can."""
+    if op == "exists":
+        return ""
+    if op in ("<", "<=", ">", ">="):
+        return f"$type({_name(name)}) = 'number'"
+    return f"$exists({_name(name)})"
+
+
+def _name(name: str) -> str:
+    return f"`{name}`" if name in _WORDS or not name.isidentifier() or not name.isascii() else name

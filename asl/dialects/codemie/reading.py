@@ -1,0 +1,191 @@
+"""From the text of a workflow to a document of Agent State Language that knows its places."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from asl.core import yaml_text
+from asl.core.diagnostics import Finding, escape, place
+from asl.core.document import Composition, Document, parsed
+from asl.core.errors import InvalidDocument
+from asl.core.source import DEFAULT_LIMITS, Limits, Source, Span
+from asl.core.values import Json, type_name
+from asl.dialects.codemie import rules
+from asl.dialects.codemie.config import Config
+from asl.dialects.codemie.machine import Built, built
+from asl.states.base import machines_of
+
+__all__ = ["METADATA", "config_of", "read"]
+
+METADATA: Final = "CodeMie"
+"""The member of the document's `Metadata` that holds what the language cannot say."""
+FAULT: Final = "CM-YAML"
+
+
+def read(
+    what: Source | Document, limits: Limits = DEFAULT_LIMITS, *, implicit_retry: bool = True
+) -> Document:
+    """Read a workflow as a document; raises InvalidDocument with all that is wrong with it."""
+    foreign = what if isinstance(what, Document) else _parsed(what, limits)
+    foreign = replace(foreign, dialect="codemie")
+    if type(foreign.value) is not dict:
+        shown = type_name(foreign.value)
+        raise _refused(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
+    foreign, config = config_of(foreign, limits)
+    findings = [*_scalars(foreign), *_mode(config)]
+    if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
+        findings += rules.of_shape(config)
+        if _ok(foreign, findings):
+            findings += rules.of_states(config)
+    if not _ok(foreign, findings):
+        raise _refused(foreign, findings)
+    made = built(config, implicit_retry=implicit_retry)
+    findings += made.findings
+    findings += _unreachable(config, made)
+    if not _ok(foreign, findings):
+        raise _refused(foreign, findings)
+    value = _document(config, made)
+    origins = {"": (foreign, "")}
+    origins |= {pointer: (foreign, at) for pointer, at in _origins(value, made)}
+    return Document(
+        value,
+        foreign.source,
+        "codemie",
+        composition=Composition(foreign.value, {}, origins, tuple(findings)),
+    )
+
+
+def _parsed(source: Source, limits: Limits) -> Document:
+    """Parse a text with the scalars that the platform sees; faults have the dialect's code."""
+    schema = yaml_text.PLATFORM if source.format == "yaml" else None
+    try:
+        return parsed(source, limits, schema)
+    except InvalidDocument as refusal:
+        report = refusal.report
+        coded = tuple(replace(each, code=FAULT) for each in report.diagnostics)
+        raise InvalidDocument(replace(report, diagnostics=coded)) from None
+
+
+def _refused(foreign: Document, findings: list[Finding]) -> InvalidDocument:
+    return InvalidDocument(place(foreign, dict.fromkeys(findings)))
+
+
+def _ok(foreign: Document, findings: list[Finding]) -> bool:
+    return place(foreign, findings).ok
+
+
+def config_of(foreign: Document, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Config]:
+    """Unwrap a workflow: out of `execution_config`, or out of the text in `yaml_config`."""
+    value: dict[str, Any] = foreign.value
+    if type(value.get("execution_config")) is dict:
+        about = {key: each for key, each in value.items() if key != "execution_config"}
+        return foreign, Config(value["execution_config"], "/execution_config", "wrapped", about)
+    if type(value.get("yaml_config")) is str:
+        about = {key: each for key, each in value.items() if key != "yaml_config"}
+        name = f"{foreign.source.name or '<document>'} (yaml_config)"
+        inner = _parsed(Source(name, value["yaml_config"], "yaml"), limits)
+        if type(inner.value) is not dict:
+            raise _refused(inner, [Finding(FAULT, "a workflow is an object", "")])
+        return replace(inner, dialect="codemie"), Config(inner.value, "", "api", about)
+    return foreign, Config(value, "")
+
+
+def _mode(config: Config) -> Iterator[Finding]:
+    for about, base in ((config.about, ""), (config.value, config.base)):
+        if about is not None and about.get("mode") == "Autonomous":
+            yield Finding(
+                "CM-AUTONOMOUS",
+                "an autonomous workflow has no states: a model decides what runs",
+                f"{base}/mode" if config.form != "api" or about is config.value else "",
+                "write the states out, with mode: Sequential",
+            )
+            return
+
+
+# --------------------------------------------------------------------------------------------
+# Scalars that YAML 1.2 reads otherwise
+
+
+def _scalars(foreign: Document) -> Iterator[Finding]:
+    """Yield the scalars that are not what they look like: `no` is false, `12:30` a number."""
+    if foreign.source.format == "yaml" and foreign.source.text is not None:
+        yield from _otherwise(foreign.value, foreign.span, foreign.source.text, "")
+
+
+_WORD = re.compile(r"[^\s,\]}#]+")
+
+
+def _otherwise(value: Json, span: Span, text: str, pointer: str) -> Iterator[Finding]:
+    if isinstance(span.members, dict):
+        for key, member in span.members.items():
+            yield from _otherwise(value[key], member, text, f"{pointer}/{escape(key)}")
+    elif span.members is not None:
+        for index, member in enumerate(span.members):
+            yield from _otherwise(value[index], member, text, f"{pointer}/{index}")
+    elif type(value) in (bool, int, float):
+        match = _WORD.match(text, span.at)
+        if match is None or match[0][0] in "*&!\"'":
+            return
+        meant = yaml_text.core_scalar(match[0])
+        if meant != value or type(meant) is not type(value):
+            shown = str(value).lower() if type(value) is bool else repr(value)
+            yield Finding(
+                "CM-YAML-SCALAR",
+                f"the platform reads {match[0]} as {shown}",
+                pointer,
+                "put it in quotes if it is text, or write the value that is meant",
+            )
+
+
+# --------------------------------------------------------------------------------------------
+# The document
+
+
+def _unreachable(config: Config, made: Built) -> Iterator[Finding]:
+    for name, state in config.states.items():
+        if name not in made.reached:
+            yield Finding(
+                "CM-UNREACHABLE",
+                f"no transition leads to {name!r}, so it is left out",
+                f"{state.pointer}/id",
+            )
+
+
+def _document(config: Config, made: Built) -> dict[str, Json]:
+    about = config.about or {}
+    comment = about.get("description", config.value.get("description"))
+    value: dict[str, Json] = {} if type(comment) is not str else {"Comment": comment}
+    value |= {"QueryLanguage": "JSONata", **made.machine}
+    kept: dict[str, Json] = {"form": config.form}
+    if about:
+        kept["about"] = about
+    kept["config"] = {
+        key: [_kept(state, made) for state in each] if key == "states" else each
+        for key, each in config.value.items()
+    }
+    return {**value, "Metadata": {METADATA: kept}}
+
+
+def _kept(state: Mapping[str, Json], made: Built) -> Json:
+    """Return what is kept of a state: all but the task's text, which stands in the machine."""
+    if state["id"] not in made.reached or "assistant_id" not in state:
+        return state
+    return {key: value for key, value in state.items() if key != "task" or value == ""}
+
+
+def _origins(value: Mapping[str, Json], made: Built) -> Iterator[tuple[str, str]]:
+    """Yield where the states and rules stand in the document, and where they are written."""
+    written = {id(part): pointer for part, pointer in made.origins}
+    todo: list[tuple[Mapping[str, Json], str]] = [(value, "")]
+    while todo:
+        machine, base = todo.pop()
+        for name, state in machine["States"].items():
+            pointer = f"{base}/States/{escape(name)}"
+            if id(state) in written:
+                yield pointer, written[id(state)]
+            for index, rule in enumerate(state.get("Choices", ())):
+                if id(rule) in written:
+                    yield f"{pointer}/Choices/{index}", written[id(rule)]
+            for steps, inner in machines_of(state):
+                todo.append((inner, pointer + "".join(f"/{step}" for step in steps)))

@@ -1,0 +1,342 @@
+"""What is wrong with a workflow beyond its shape, and what may surprise its author: CM-*."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.dialects.codemie import shape
+from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State
+from asl.expr.codemie.conditions import parse
+from asl.expr.codemie.placeholders import placeholders
+
+__all__ = ["of_shape", "of_states"]
+
+RESERVED_IDS = frozenset(
+    (END, "__start__", "__end__", "summarize_memory_node", "result_finalizer_node")
+)
+RESERVED_KEYS = frozenset(
+    (
+        "messages",
+        "next",
+        "context_store",
+        "user_input",
+        "iteration_source",
+        "task",
+        "iter_key",
+        "state_id",
+    )
+)
+"""Names that the platform uses itself, so that items under them get lost there."""
+CONFLICTS = (
+    ("condition", "switch"),
+    ("state_id", "state_ids"),
+    ("state_ids", "iter_key"),
+    ("state_ids", "condition"),
+    ("state_ids", "switch"),
+    ("iter_key", "condition"),
+    ("iter_key", "switch"),
+    ("state_id", "condition"),
+    ("state_id", "switch"),
+)
+
+
+def of_shape(config: Config) -> Iterator[Finding]:
+    """Yield what a workflow's keys and values have that they may not; no reader can go on then."""
+    yield from shape.check(config.value, shape.WORKFLOW, config.base)
+    value = config.value
+    if type(value.get("states")) is not list:
+        if "states" not in value:
+            yield Finding("CM-NO-STATES", "there are no states", config.base, at_key=True)
+        return
+    if not value["states"]:
+        yield Finding("CM-NO-STATES", "there are no states", f"{config.base}/states", at_key=True)
+    for name, each, pointer in _members(config, "assistants"):
+        yield from _assistant(name, each, pointer)
+    for _, each, pointer in _members(config, "custom_nodes"):
+        yield from _node(each, pointer)
+    for _, each, pointer in _members(config, "states"):
+        yield from _state(each, pointer)
+
+
+def _members(config: Config, key: str) -> Iterator[tuple[str, dict[str, Any], str]]:
+    listed = config.value.get(key)
+    for index, each in enumerate(listed if type(listed) is list else ()):
+        if type(each) is dict:
+            yield str(each.get("id")), each, f"{config.base}/{key}/{index}"
+
+
+def _assistant(name: str, value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+    if "assistant_id" not in value and "system_prompt" not in value:
+        yield Finding(
+            "CM-SCHEMA",
+            f"the assistant {name!r} has neither 'assistant_id' nor 'system_prompt'",
+            pointer,
+            "say in 'system_prompt' what it does; 'model' alone is not enough",
+            at_key=True,
+        )
+    servers = value.get("mcp_servers")
+    for index, server in enumerate(servers if type(servers) is list else ()):
+        if type(server) is not dict or server.get("enabled") is False:
+            continue
+        if not {"config", "command", "mcp_config_id"} & server.keys():
+            yield Finding(
+                "CM-SCHEMA",
+                "an enabled server needs 'config', 'command' or 'mcp_config_id'",
+                f"{pointer}/mcp_servers/{index}",
+                at_key=True,
+            )
+
+
+def _node(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+    config = value.get("config")
+    if (
+        type(config) is dict
+        and {"documents_filter", "documents_filtering_pattern"} <= config.keys()
+    ):
+        yield Finding(
+            "CM-SCHEMA",
+            "'documents_filter' and 'documents_filtering_pattern' exclude each other",
+            f"{pointer}/config/documents_filtering_pattern",
+            at_key=True,
+        )
+
+
+def _state(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+    kinds = [key for key in ACTORS if key in value]
+    if len(kinds) != 1:
+        what = "none" if not kinds else " and ".join(map(repr, kinds))
+        yield Finding(
+            "CM-STATE-KIND",
+            f"a state runs exactly one of {', '.join(map(repr, ACTORS))}, and this one has {what}",
+            f"{pointer}/{kinds[1]}" if kinds else pointer,
+            at_key=True,
+        )
+    if "interrupt_before" in value and "wait_for_user_confirmation" in value:
+        yield Finding(
+            "CM-NEXT-CONFLICT",
+            "'interrupt_before' and 'wait_for_user_confirmation' are the same: keep the first",
+            f"{pointer}/wait_for_user_confirmation",
+            at_key=True,
+        )
+    elif "wait_for_user_confirmation" in value:
+        yield Finding(
+            "CM-DEPRECATED",
+            "'wait_for_user_confirmation' is an old name",
+            f"{pointer}/wait_for_user_confirmation",
+            "write interrupt_before",
+            at_key=True,
+        )
+    if type(value.get("next")) is dict:
+        yield from _next(value["next"], f"{pointer}/next")
+
+
+def _next(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+    for one, other in CONFLICTS:
+        if one in value and other in value:
+            yield Finding(
+                "CM-NEXT-CONFLICT",
+                f"{one!r} and {other!r} exclude each other",
+                f"{pointer}/{other}",
+                "choose first, and iterate from the state that was chosen"
+                if "iter_key" in (one, other)
+                else None,
+                at_key=True,
+            )
+    if not any(form in value for form in FORMS):
+        if "iter_key" in value:
+            message = "'iter_key' needs 'state_id': the state that runs for each item"
+            yield Finding("CM-SCHEMA", message, f"{pointer}/iter_key", at_key=True)
+        else:
+            hint = "end the run with state_id: end"
+            message = "'next' does not say where to go"
+            yield Finding("CM-NEXT-EMPTY", message, pointer, hint, at_key=True)
+    elif value.get("state_ids") == []:
+        yield Finding("CM-NEXT-EMPTY", "'state_ids' is empty", f"{pointer}/state_ids", at_key=True)
+    if "keep_history" in value:
+        yield Finding(
+            "CM-DEPRECATED",
+            "'keep_history' is an old name",
+            f"{pointer}/keep_history",
+            "write include_in_llm_history",
+            at_key=True,
+        )
+
+
+# --------------------------------------------------------------------------------------------
+# Beyond the shape
+
+
+def of_states(config: Config) -> Iterator[Finding]:
+    """Yield what the states of a well-shaped workflow have against each other."""
+    yield from _names(config)
+    known = {state["id"] for state in config.value["states"]}
+    for index, value in enumerate(config.value["states"]):
+        state = State(value, f"{config.base}/states/{index}")
+        yield from _actor(config, state)
+        for target, place in state.targets():
+            if target not in known and target != END:
+                yield Finding(
+                    "CM-UNDEFINED-REF",
+                    f"there is no state {target!r}",
+                    f"{state.pointer}/next/{place}",
+                    did_you_mean(target, [*known, END]),
+                )
+        for rule in _RULES:
+            yield from rule(config, state)
+
+
+def _names(config: Config) -> Iterator[Finding]:
+    for key in ("states", *ACTORS.values()):
+        first: dict[str, str] = {}
+        for name, _, pointer in _members(config, key):
+            place = f"{pointer}/id"
+            if name in first:
+                noun = "state" if key == "states" else key.removesuffix("s").replace("_", " ")
+                related = ((first[name], "the first one is here"),)
+                message = f"there are two {noun}s {name!r}"
+                yield Finding("CM-DUPLICATE-ID", message, place, related=related)
+            first.setdefault(name, place)
+            if key == "states" and (name in RESERVED_IDS or not name or set(name) & set("|:")):
+                yield Finding(
+                    "CM-RESERVED-ID",
+                    f"no state can be called {name!r}",
+                    place,
+                    "'|' and ':' and the platform's own names are taken",
+                )
+
+
+def _actor(config: Config, state: State) -> Iterator[Finding]:
+    key, name = state.actor
+    listed = [each["id"] for each in config.value.get(ACTORS[key], ())]
+    if name not in listed:
+        noun = key.removesuffix("_id").replace("_", " ")
+        yield Finding(
+            "CM-UNDEFINED-REF",
+            f"there is no {noun} {name!r}",
+            f"{state.pointer}/{key}",
+            did_you_mean(name, listed),
+        )
+
+
+def _conditions(config: Config, state: State) -> Iterator[Finding]:
+    for text, _, place in state.conditions():
+        pointer = f"{state.pointer}/next/{place}"
+        try:
+            parse(text)
+        except ExpressionFault as fault:
+            yield Finding(fault.code, fault.message, pointer, fault.hint, inside=fault.offset)
+            continue
+        if ".contains(" in text:
+            yield Finding(
+                "CM-CONTAINS",
+                "the platform has no .contains(), so this is never true there",
+                pointer,
+                "write 'text' in value",
+                inside=text.index(".contains("),
+            )
+        yield from _coerced(text, pointer)
+
+
+_COERCED = re.compile(
+    r"""(?:==|!=)\s*(?P<text>(?P<quote>['"])(?P<said>-?\d+(?:\.\d+)?|true|false|True|False|None)(?P=quote))"""
+)
+
+
+def _coerced(text: str, pointer: str) -> Iterator[Finding]:
+    """Warn of a comparison with a text that outputs never hold: it is read as a value there."""
+    for match in _COERCED.finditer(text):
+        said = match["said"]
+        if re.match(r"-?0\d", said):
+            continue
+        yield Finding(
+            "CM-COERCED",
+            f"the text {match['text']} never compares equal: in an output it is read as {said}",
+            pointer,
+            f"compare with {said.capitalize() if said.isalpha() else said}, without quotes",
+            inside=match.start("text"),
+        )
+
+
+def _texts(config: Config, state: State) -> Iterator[Finding]:
+    if "assistant_id" in state.value:
+        yield from _template(state.value.get("task", ""), f"{state.pointer}/task")
+    elif "tool_id" in state.value:
+        key, name = state.actor
+        for _, tool, pointer in _members(config, ACTORS[key]):
+            if tool["id"] == name:
+                own = state.value.get("tool_args")
+                holder = (own, state.pointer) if own else (tool.get("tool_args", {}), pointer)
+                yield from _templates(holder[0], f"{holder[1]}/tool_args")
+
+
+def _templates(value: Json, pointer: str) -> Iterator[Finding]:
+    if type(value) is dict:
+        for key, each in value.items():
+            yield from _templates(each, f"{pointer}/{escape(key)}")
+    elif type(value) is list:
+        for index, each in enumerate(value):
+            yield from _templates(each, f"{pointer}/{index}")
+    elif type(value) is str:
+        yield from _template(value, pointer)
+
+
+def _template(text: str, pointer: str) -> Iterator[Finding]:
+    told = False
+    for each in placeholders(text):
+        if each.steps is None:
+            yield Finding(
+                "CM-TEMPLATE",
+                f"{text[each.start : each.end][:80]!r} is no placeholder, so it stays as it is",
+                pointer,
+                "a placeholder is {{name}}, {{name.key}} or {{name[0]}}",
+                inside=each.start,
+            )
+        elif each.name == "task" and not told:
+            told = True
+            yield Finding(
+                "CM-TASK-VAR",
+                "{{task}} is the item or the last output here; the platform does not know it",
+                pointer,
+                inside=each.start,
+            )
+
+
+def _stores(config: Config, state: State) -> Iterator[Finding]:
+    to = state.next
+    for key in ("output_key", "append_to_context"):
+        if not to.get(key):
+            continue
+        reason = None
+        if to.get("store_in_context") is False:
+            reason = "'store_in_context' is false"
+        elif to.get("clear_context_store") is True:
+            reason = "'clear_context_store' is true"
+        if reason is not None:
+            pointer = f"{state.pointer}/next/{key}"
+            message = f"{key!r} has no effect: {reason}"
+            yield Finding("CM-STORE-CONFLICT", message, pointer, at_key=True)
+
+
+def _iterations(config: Config, state: State) -> Iterator[Finding]:
+    key = state.next.get("iter_key")
+    if key is None:
+        return
+    place = f"{state.pointer}/next/iter_key"
+    if state.next.get("state_id") == END:
+        yield Finding(
+            "CM-ITER-END", "nothing follows, so there is nothing to iterate", place, at_key=True
+        )
+    if key in RESERVED_KEYS:
+        message = f"the platform uses {key!r} itself and loses the items"
+        yield Finding("CM-ITER-RESERVED", message, place, "call the key of the items otherwise")
+
+
+_RULES: tuple[Callable[[Config, State], Iterator[Finding]], ...] = (
+    _conditions,
+    _texts,
+    _stores,
+    _iterations,
+)

@@ -1,0 +1,448 @@
+"""Conditions: a closed grammar of expressions in the form of Python's.
+
+Python's own parser reads the text, under bounds, and nothing but the constructs below is let
+through. They are evaluated here, node by node, over JSON values; Python executes none of it.
+"""
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+
+__all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
+
+MAX_LENGTH: Final = 4096
+MAX_DEPTH: Final = 50
+MAX_STEPS: Final = 100_000
+MAX_ITEMS: Final = 100_000
+MAX_BITS: Final = 50_000
+
+SYNTAX: Final = "CM-EXPR-SYNTAX"
+UNSUPPORTED: Final = "CM-EXPR-UNSUPPORTED"
+
+Names: TypeAlias = Mapping[str, Json]
+
+
+class Failure(Exception):
+    """An evaluation failed: whatever it was part of is false."""
+
+
+# --------------------------------------------------------------------------------------------
+# Reading
+
+
+def parse(text: str) -> ast.expr:
+    """Read an expression; raises ExpressionFault.
+
+    Its code is CM-EXPR-SYNTAX for what is no expression at all, and CM-EXPR-UNSUPPORTED for what
+    is one beyond the grammar: that is false when it is evaluated.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionFault(f"the expression is longer than {MAX_LENGTH} characters", 0, SYNTAX)
+    if "\0" in text or not text.strip():
+        raise ExpressionFault("there is no expression", 0, SYNTAX, "write what must hold")
+    lead = len(text) - len(text.lstrip())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text[lead:], mode="eval").body
+    except SyntaxError as error:
+        offset = lead + max(0, (error.offset or 1) - 1) if error.lineno == 1 else lead
+        raise ExpressionFault(
+            f"this is no expression: {error.msg}", min(offset, len(text)), SYNTAX, _advice(text)
+        ) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise ExpressionFault("the expression cannot be read", 0, SYNTAX) from None
+    _Grammar(lead).check(tree, 0)
+    return tree
+
+
+def _advice(text: str) -> str | None:
+    for written, meant in (
+        ("&&", "and"),
+        ("||", "or"),
+        ("===", "=="),
+        ("!==", "!="),
+        ("{{", "the name alone: names need no braces here"),
+    ):
+        if written in text:
+            return f"write {meant}"
+    if "=" in text.replace("==", "").replace("!=", "").replace("<=", "").replace(">=", ""):
+        return "write == to compare"
+    return "write not" if "!" in text.replace("!=", "") else None
+
+
+COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+}
+_PLAIN = (ast.BoolOp, ast.IfExp, ast.Compare, ast.List, ast.Tuple, ast.Subscript, ast.Slice)
+_UNARY = (ast.Not, ast.USub, ast.UAdd)
+_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+_CONSTANTS = (str, int, float, bool, type(None))
+
+
+class _Grammar:
+    """Lets through what the grammar has, and says of anything else what it is."""
+
+    def __init__(self, lead: int) -> None:
+        self.lead = lead
+
+    def check(self, node: ast.AST, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self.beyond(node, f"the expression nests deeper than {MAX_DEPTH} levels")
+        match node:
+            case ast.Constant(value=value):
+                if type(value) not in _CONSTANTS:
+                    raise self.beyond(node, f"{type(value).__name__} constants are not supported")
+            case ast.Name(id=name):
+                if name.startswith("__"):
+                    raise self.beyond(node, f"{name!r} names nothing")
+            case ast.UnaryOp(op=op) if not isinstance(op, _UNARY):
+                raise self.beyond(node, "the operator ~ is not supported")
+            case ast.BinOp(op=op) if not isinstance(op, _BINARY):
+                raise self.beyond(node, f"{_OPERATORS.get(type(op), 'it')} is not supported")
+            case ast.Dict(keys=keys) if None in keys:
+                raise self.beyond(node, "** is not supported")
+            case ast.Call():
+                self.call(node)
+            case ast.Attribute():
+                hint = "an object's member is written user['name']"
+                raise self.beyond(node, f".{node.attr} is only supported as a call", hint)
+            case ast.UnaryOp() | ast.BinOp() | ast.Dict():
+                pass
+            case _ if not isinstance(node, _PLAIN):
+                raise self.beyond(node, f"{_NAMED.get(type(node), 'this')} is not supported")
+        for child in self.children(node):
+            self.check(child, depth + 1)
+
+    def children(self, node: ast.AST) -> list[ast.AST]:
+        if isinstance(node, ast.Call):
+            callee = node.func
+            first = [callee.value] if isinstance(callee, ast.Attribute) else []
+            arguments = node.args
+            if isinstance(callee, ast.Name) and callee.id == "isinstance":
+                arguments = arguments[:1]
+            return [*first, *arguments]
+        return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+
+    def call(self, node: ast.Call) -> None:
+        if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+            raise self.beyond(node, "only plain arguments are supported")
+        match node.func:
+            case ast.Name(id="isinstance"):
+                self.types(node)
+            case ast.Name(id=name) if name not in FUNCTIONS:
+                raise self.beyond(node, f"there is no function {name}")
+            case ast.Attribute(attr=name) if name not in METHODS:
+                raise self.beyond(node, f"there is no method .{name}()")
+            case ast.Name() | ast.Attribute():
+                pass
+            case _:
+                raise self.beyond(node, "this cannot be called")
+
+    def types(self, node: ast.Call) -> None:
+        if len(node.args) == 2:
+            named = node.args[1]
+            each = named.elts if isinstance(named, ast.Tuple) else [named]
+            if each and all(isinstance(one, ast.Name) and one.id in TYPES for one in each):
+                return
+        raise self.beyond(node, f"isinstance takes a value and one of {', '.join(TYPES)}")
+
+    def beyond(self, node: ast.AST, message: str, hint: str | None = None) -> ExpressionFault:
+        offset = self.lead + (getattr(node, "col_offset", 0) or 0)
+        return ExpressionFault(message, offset, UNSUPPORTED, hint)
+
+
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Pow: "**",
+    ast.BitAnd: "the operator &",
+    ast.BitOr: "the operator |",
+    ast.BitXor: "the operator ^",
+    ast.LShift: "the operator <<",
+    ast.RShift: "the operator >>",
+    ast.MatMult: "the operator @",
+}
+_NAMED: Mapping[type[ast.AST], str] = {
+    ast.Set: "a set",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.Lambda: "lambda",
+    ast.NamedExpr: "the operator :=",
+    ast.JoinedStr: "an f-string",
+    ast.Await: "await",
+    ast.Starred: "*",
+}
+
+
+# --------------------------------------------------------------------------------------------
+# Evaluating
+
+
+@lru_cache(maxsize=512)
+def _known(text: str) -> ast.expr | None:
+    try:
+        return parse(text)
+    except ExpressionFault:
+        return None
+
+
+def holds(text: str, names: Names) -> bool:
+    """Whether a condition is true of these names; a failure makes it false."""
+    tree = _known(text)
+    if tree is None:
+        return False
+    try:
+        return bool(value_of(tree, names))
+    except Failure:
+        return False
+
+
+def value_of(tree: ast.expr, names: Names, *, members: bool = False) -> Any:
+    """Return the value of an expression that was read here; raises Failure."""
+    try:
+        return _Evaluation(names).value(tree)
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise Failure(str(error)) from None
+    except RecursionError:
+        raise Failure("too deep") from None
+
+
+class _Evaluation:
+    """One evaluation, within its bounds; whatever Python's operators refuse is a failure."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.left = MAX_STEPS
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Failure("too much work")
+
+    def value(self, node: ast.expr) -> Any:
+        self.spend(1)
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.BoolOp(op=op, values=parts):
+                return self.joined(isinstance(op, ast.And), parts)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.unary(op, self.value(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(op, self.value(left), self.value(right))
+            case ast.Compare():
+                return self.compared(node)
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return self.value(body) if self.value(test) else self.value(other)
+            case ast.List(elts=parts):
+                return [self.value(each) for each in parts]
+            case ast.Tuple(elts=parts):
+                return tuple(self.value(each) for each in parts)
+            case ast.Dict(keys=keys, values=parts):
+                return {
+                    self.value(key): self.value(each)
+                    for key, each in zip(keys, parts, strict=True)
+                    if key is not None
+                }
+            case ast.Subscript(value=held, slice=index):
+                return self.item(self.value(held), index)
+            case ast.Call():
+                return self.called(node)
+        raise Failure("beyond the grammar")
+
+    def named(self, name: str) -> Any:
+        if name == "keys":
+            return self.names.keys()
+        if name in ("true", "false"):
+            return name == "true"
+        if name not in self.names:
+            raise Failure(f"there is no {name}")
+        return self.names[name]
+
+    def joined(self, every: bool, parts: list[ast.expr]) -> Any:
+        value: Any = None
+        for part in parts:
+            value = self.value(part)
+            if bool(value) is not every:
+                return value
+        return value
+
+    def unary(self, op: ast.unaryop, value: Any) -> Any:
+        if isinstance(op, ast.Not):
+            return not value
+        return -value if isinstance(op, ast.USub) else +value
+
+    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, str | list | tuple):
+                if isinstance(op, ast.Mod):
+                    raise Failure("% takes numbers")
+                times = other if type(other) is int else 1
+                more = len(other) if isinstance(other, str | list | tuple) else 0
+                if len(one) * max(times, 1) + more > MAX_ITEMS:
+                    raise Failure("too long")
+        return self.bounded(_BINARIES[type(op)](left, right))
+
+    def bounded(self, value: Any) -> Any:
+        if type(value) is int and value.bit_length() > MAX_BITS:
+            raise Failure("too large")
+        if type(value) is float and not -MAX_FLOAT <= value <= MAX_FLOAT:
+            raise Failure("not a finite number")
+        return value
+
+    def compared(self, node: ast.Compare) -> bool:
+        left = self.value(node.left)
+        for op, each in zip(node.ops, node.comparators, strict=True):
+            right = self.value(each)
+            if isinstance(op, ast.Is | ast.IsNot) and not (
+                isinstance(each, ast.Constant | ast.Name) and (right is None or type(right) is bool)
+            ):
+                raise Failure("is only takes None, True and False")
+            if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple):
+                self.spend(len(right))
+            if not _COMPARED[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def item(self, held: Any, index: ast.expr) -> Any:
+        if isinstance(index, ast.Slice):
+            bounds = [
+                None if each is None else self.value(each)
+                for each in (index.lower, index.upper, index.step)
+            ]
+            return held[slice(*bounds)]
+        return held[self.value(index)]
+
+    def called(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            held = self.value(node.func.value)
+            arguments = [self.value(each) for each in node.args]
+            method = METHODS[node.func.attr].get(_kind(held))
+            if method is None:
+                raise Failure(f"no method {node.func.attr}")
+            self.spend(len(held) >> 5)
+            return method(held, *arguments)
+        assert isinstance(node.func, ast.Name)
+        if node.func.id == "isinstance":
+            named = node.args[1]
+            each = named.elts if isinstance(named, ast.Tuple) else [named]
+            wanted = tuple(TYPES[one.id] for one in each if isinstance(one, ast.Name))
+            return isinstance(self.value(node.args[0]), wanted)
+        arguments = [self.value(each) for each in node.args]
+        for argument in arguments:
+            if not isinstance(argument, str) and hasattr(argument, "__len__"):
+                self.spend(len(argument))
+        return self.bounded(FUNCTIONS[node.func.id](*arguments))
+
+
+MAX_FLOAT: Final = 1.7976931348623157e308
+
+_BINARIES: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, other: one in other,
+    ast.NotIn: lambda one, other: one not in other,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    return "object" if isinstance(value, dict) else "list" if isinstance(value, list) else ""
+
+
+def _replaced(text: str, old: str, new: str, *count: int) -> str:
+    if len(text) + (text.count(old) + 1) * len(new) > max(MAX_ITEMS, len(text)):
+        raise Failure("too long")
+    return text.replace(old, new, *count)
+
+
+TYPES: Final[Mapping[str, type]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+}
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "len": len,
+    "max": max,
+    "min": min,
+    "sum": lambda values, *start: sum(values, *start),
+    "abs": abs,
+    "round": round,
+    "str": lambda value: str(value),
+    "int": lambda value: int(value),
+    "float": lambda value: float(value),
+    "bool": lambda value: bool(value),
+    "any": any,
+    "all": all,
+    "sorted": lambda values: sorted(values),
+    "list": lambda values: list(values),
+    "isinstance": isinstance,
+}
+"""The functions that may be called, none with more than plain arguments."""
+
+METHODS: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
+    "lower": {"text": str.lower},
+    "upper": {"text": str.upper},
+    "strip": {"text": str.strip},
+    "lstrip": {"text": str.lstrip},
+    "rstrip": {"text": str.rstrip},
+    "startswith": {"text": str.startswith},
+    "endswith": {"text": str.endswith},
+    "split": {"text": str.split},
+    "replace": {"text": _replaced},
+    "find": {"text": str.find},
+    "count": {"text": str.count, "list": list.count},
+    "isdigit": {"text": str.isdigit},
+    "isalpha": {"text": str.isalpha},
+    "title": {"text": str.title},
+    "capitalize": {"text": str.capitalize},
+    "contains": {
+        "text": lambda text, part: part in text,
+        "list": lambda values, each: each in values,
+        "object": lambda held, key: key in held,
+    },
+    "get": {"object": dict.get},
+    "keys": {"object": dict.keys},
+    "values": {"object": dict.values},
+    "items": {"object": dict.items},
+    "index": {"list": list.index},
+}
+"""The methods that may be called, by the kind of value that has them."""

@@ -1,0 +1,94 @@
+"""The functions of the dialect, as JSONata sees them: one row each.
+
+All are pure and bounded by their data; `docs/dialects/codemie.md` says what each one is for.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from asl.core.values import Json
+from asl.expr.codemie import forks, schemas, store, transforms
+from asl.expr.codemie.conditions import holds
+from asl.expr.codemie.outputs import as_text, coerced, parsed
+from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
+from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.values import UNDEFINED, Value
+
+__all__ = ["TABLE"]
+
+
+def _text(data: Json, template: Json) -> Json:
+    return filled(as_text(template), store.in_scope(data))
+
+
+def _arguments(data: Json, arguments: Json, input_key: Json = None) -> Json:
+    scope = dict(store.in_scope(data))
+    if input_key is not None:
+        steps = next(placeholders(f"{{{{{input_key}}}}}")).steps
+        found = looked_up(steps, scope) if steps else None
+        found = parsed(found) if isinstance(found, str) else found
+        scope = found if isinstance(found, dict) else {}
+    given = {key: scope.get(key) if each in (None, "") else each for key, each in arguments.items()}
+    resolved = {key: argument(each, scope) for key, each in given.items()}
+    return {key: each for key, each in resolved.items() if each is not None}
+
+
+def _output(data: Json) -> Json:
+    return store.last_object(data)
+
+
+def _holds(data: Json, condition: str) -> Json:
+    found = parsed(store.opened(data)[1].get("last", ""))
+    return isinstance(found, dict) and holds(condition, coerced(found))
+
+
+def _branch(data: Json, item: Json = UNDEFINED, include: Json = None) -> Json:
+    if item is UNDEFINED:
+        return forks.begun(data)
+    return forks.entered(data, item, forks.EVERYTHING if include is None else include)
+
+
+_ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
+    "text": ("<xx:s>", _text, 2),
+    "arguments": ("<xos?:o>", _arguments, 3),
+    "context": ("<x:o>", store.context_of, 1),
+    "history": ("<x:a>", store.history, 1),
+    "store": (
+        "<xxxo?:o>",
+        lambda data, result, state=None, flags=None: store.stored(data, result, state, flags or {}),
+        4,
+    ),
+    "step": ("<xn:o>", store.stepping, 2),
+    "output": ("<x:o>", _output, 1),
+    "holds": ("<xs:b>", _holds, 2),
+    "items": ("<xs:a>", forks.items, 2),
+    "branch": ("<xx?x?:o>", _branch, 3),
+    "join": ("<xa:o>", forks.joined, 2),
+    "resume": (
+        "<xxx?:o>",
+        lambda data, record, state=None: store.resumed(data, record, state),
+        3,
+    ),
+    "valid": ("<xo:x>", schemas.valid, 2),
+    "refuse": ("<xon:o>", lambda data, error, limit: store.refused(data, error, int(limit)), 3),
+    "errors": ("<x:a>", store.errors, 1),
+    "at": ("<xs:x>", forks.picked, 2),
+    "transform": ("<xo:x>", transforms.transformed, 2),
+}
+"""Signature, function and number of arguments by the name behind `$codemie_`."""
+
+
+def _row(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
+    def called(*arguments: Value) -> Value:
+        while arguments and arguments[-1] is UNDEFINED:
+            arguments = arguments[:-1]
+        return call(*arguments)
+
+    return Native(f"codemie_{name}", signature, called, arity)
+
+
+TABLE: dict[str, Native] = {
+    f"codemie_{name}": _row(name, signature, call, arity)
+    for name, (signature, call, arity) in _ROWS.items()
+}
+"""Every function by its name in a query."""

@@ -1,0 +1,258 @@
+"""From the text that an actor gave to a value: JSON, a Python literal, or either within prose."""
+
+import json
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, Final, NoReturn
+
+from asl.core.errors import NotJson
+from asl.core.values import Json, detached
+
+__all__ = ["NOTHING", "as_text", "coerced", "parsed", "values"]
+
+NOTHING: Final[Any] = object()
+"""A text that holds no value."""
+
+MAX_DEPTH: Final = 100
+MAX_LITERAL: Final = 1_000_000
+"""Characters of a text that is tried as a literal."""
+
+_FENCES = (
+    re.compile(r"```json[ \t]*\n?(.*?)```", re.DOTALL),
+    re.compile(r"~~~json[ \t]*\n?(.*?)~~~", re.DOTALL),
+)
+
+
+def as_text(value: Json) -> str:
+    """Return what an actor gave as the text that the dialect works with: others as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def parsed(text: str) -> Json:
+    """Return the value that a text holds, else NOTHING.
+
+    The whole text counts first, then the first fenced block of JSON, then the first object that
+    stands anywhere. A text that says `null` or `None` holds no value.
+    """
+    found = _whole(text)
+    if found is not NOTHING:
+        return found
+    for fence in _FENCES:
+        if match := fence.search(text):
+            found = _whole(match[1].strip())
+            if found is not NOTHING:
+                return found
+    for part in _braced(text):
+        found = _whole(part)
+        return found if isinstance(found, dict) else NOTHING
+    return NOTHING
+
+
+def values(output: Json) -> dict[str, Json]:
+    """Return what an output writes into the context: root keys of an object or of a list's."""
+    if isinstance(output, dict):
+        return output
+    merged: dict[str, Json] = {}
+    for each in output if isinstance(output, list) else ():
+        if isinstance(each, dict):
+            merged.update(each)
+    return merged
+
+
+def coerced(output: dict[str, Json]) -> dict[str, Json]:
+    """Return an output as conditions see it: texts at its root that say a literal are that."""
+    return {key: _coerced(each) if type(each) is str else each for key, each in output.items()}
+
+
+def _coerced(text: str) -> Json:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if text == "None":
+        return None
+    if text != text.strip():
+        return text
+    found = _whole(text)
+    return text if found is NOTHING else found
+
+
+def _whole(text: str) -> Json:
+    stripped = text.strip()
+    if stripped in ("", "null", "None"):
+        return NOTHING
+    try:
+        return detached(json.loads(stripped, parse_constant=_no_number, parse_float=_finite))
+    except (ValueError, NotJson, RecursionError):
+        pass
+    if len(stripped) > MAX_LITERAL:
+        return NOTHING
+    try:
+        return detached(_Literal(stripped).value())
+    except (_NoLiteral, NotJson, ValueError):
+        return NOTHING
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _braced(text: str) -> Iterator[str]:
+    """Yield the first part of a text that stands in balanced braces."""
+    start = text.find("{")
+    tries = 0
+    while start >= 0 and tries < 100:
+        end = _closing(text, start)
+        if end is not None:
+            yield text[start:end]
+            return
+        start, tries = text.find("{", start + 1), tries + 1
+
+
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+
+
+def _closing(text: str, start: int) -> int | None:
+    depth = 0
+    for match in _MARK.finditer(text, start):
+        if match[0] == "{":
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    return None
+
+
+class _NoLiteral(Exception):
+    """The text is no literal of the subset."""
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<mark>[][(){},:])
+  | (?P<name>True|False|None)(?![A-Za-z0-9_])
+  | (?P<float>-?\s*(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+))
+    (?![\w.])
+  | (?P<int>-?\s*(?:0|[1-9][0-9]*))(?![\w.])
+  | (?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+  )""",
+    re.VERBOSE | re.DOTALL,
+)
+_NAMES = {"True": True, "False": False, "None": None}
+_ESCAPE = re.compile(
+    r"\\(?:(?P<hex>x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(?P<octal>[0-7]{1,3})"
+    r"|(?P<other>.))",
+    re.DOTALL,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "\n": ""}
+_PLAIN = "\\'\""
+_DIGITS: Final = 4000
+
+
+class _Literal:
+    """Reads a Python literal of dicts, lists, tuples, texts, numbers, booleans and None."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.kind, self.token = "", ""
+        self.advance()
+
+    def value(self) -> Json:
+        """Return the value of the whole text; raises _NoLiteral."""
+        found = self.read(0)
+        if self.kind:
+            raise _NoLiteral
+        return found
+
+    def advance(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            if self.text[self.at :].strip():
+                raise _NoLiteral
+            self.kind, self.token = "", ""
+            return
+        self.at = match.end()
+        self.kind = match.lastgroup or ""
+        self.token = match[self.kind]
+
+    def took(self, mark: str) -> bool:
+        if self.kind == "mark" and self.token == mark:
+            self.advance()
+            return True
+        return False
+
+    def read(self, depth: int) -> Json:
+        if depth > MAX_DEPTH:
+            raise _NoLiteral
+        kind, token = self.kind, self.token
+        self.advance_or_fail()
+        if kind == "mark":
+            if token == "{":
+                return self.mapping(depth)
+            if token in "[(":
+                return self.items("]" if token == "[" else ")", depth)
+            raise _NoLiteral
+        if kind == "name":
+            return _NAMES[token]
+        if kind == "text":
+            return unescaped(token[1:-1])
+        digits = "".join(token.split())
+        if len(digits) > _DIGITS:
+            raise _NoLiteral
+        return int(digits) if kind == "int" else _finite(digits)
+
+    def advance_or_fail(self) -> None:
+        if not self.kind:
+            raise _NoLiteral
+        self.advance()
+
+    def items(self, end: str, depth: int) -> Json:
+        found: list[Json] = []
+        comma = False
+        while not self.took(end):
+            found.append(self.read(depth + 1))
+            if not self.took(","):
+                if not self.took(end):
+                    raise _NoLiteral
+                break
+            comma = True
+        if end == ")" and len(found) == 1 and not comma:
+            return found[0]
+        return found
+
+    def mapping(self, depth: int) -> Json:
+        found: dict[str, Json] = {}
+        while not self.took("}"):
+            key = self.read(depth + 1)
+            if type(key) is not str or not self.took(":"):
+                raise _NoLiteral
+            found[key] = self.read(depth + 1)
+            if not self.took(","):
+                if not self.took("}"):
+                    raise _NoLiteral
+                break
+        return found
+
+
+def unescaped(text: str) -> str:
+    """Return what the characters of a Python text stand for."""
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    if match["hex"]:
+        return chr(int(match["hex"][1:], 16))
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    other = match["other"]
+    if other in _PLAIN:
+        return other
+    return _ESCAPES.get(other, f"\\{other}")

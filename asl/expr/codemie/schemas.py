@@ -1,0 +1,108 @@
+"""Output schemas: which texts are one, and what an answer has against one."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from asl.core.errors import StateError
+from asl.core.values import Json, compact, excerpt
+from asl.expr.codemie.outputs import NOTHING, as_text, parsed
+
+__all__ = ["usable", "valid"]
+
+SHOWN: Final = 20
+"""How many faults of one answer are told."""
+
+
+def usable(text: str) -> dict[str, Json] | None:
+    """Return the JSON Schema that a text is, None for one that only hints at a shape."""
+    try:
+        schema = orjson.loads(text)
+    except ValueError:
+        return None
+    if type(schema) is not dict or type(schema.get("type")) is not str:
+        return None
+    if type(schema.get("properties")) is not dict or not _local(schema):
+        return None
+    from jsonschema import Draft7Validator
+
+    return schema if next(_meta(Draft7Validator).iter_errors(schema), None) is None else None
+
+
+def _meta(draft: Any) -> Any:
+    return draft(draft.META_SCHEMA)
+
+
+def _local(schema: Json) -> bool:
+    """Whether every reference stays within the schema."""
+    if type(schema) is list:
+        return all(map(_local, schema))
+    if type(schema) is not dict:
+        return True
+    target = schema.get("$ref")
+    if type(target) is str and not target.startswith("#/"):
+        return False
+    return all(map(_local, schema.values()))
+
+
+def valid(result: Json, schema: Mapping[str, Json]) -> Json:
+    """Return an answer that fits a schema; raises StateError("CM.OutputSchema") for another.
+
+    Its cause tells every fault, for the agent that is asked again.
+    """
+    output = parsed(as_text(result))
+    value = as_text(result) if output is NOTHING else output
+    faults = sorted(_faults(value, compact(schema)))
+    if faults:
+        raise StateError("CM.OutputSchema", "; ".join(faults[:SHOWN]))
+    return result
+
+
+def _faults(value: Json, schema: str) -> set[str]:
+    try:
+        return {_told(error) for error in _validator(schema).iter_errors(value)}
+    except RecursionError:
+        return {"the answer cannot be judged: the schema leads back to itself"}
+
+
+def _told(error: Any) -> str:
+    place = "".join(f"/{step}" for step in error.absolute_path)
+    return f"{place or 'the answer'}: {excerpt(error.message, 200)}"
+
+
+@lru_cache(maxsize=64)
+def _validator(schema: str) -> Any:
+    from jsonschema import Draft7Validator
+    from jsonschema.validators import extend
+    from referencing import Registry
+
+    linear = extend(Draft7Validator, {"pattern": _pattern, "patternProperties": _patterned})
+    return linear(orjson.loads(schema), registry=Registry())
+
+
+def _found(pattern: str, text: str) -> bool:
+    """Whether a pattern of the document is found, by an engine that takes linear time."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.search(pattern, text, options) is not None
+    except re2.error:
+        return True
+
+
+def _pattern(validator: Any, pattern: str, instance: Json, schema: Any) -> Any:
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not _found(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _patterned(validator: Any, patterns: Mapping[str, Any], instance: Json, schema: Any) -> Any:
+    for pattern, inner in patterns.items() if isinstance(instance, dict) else ():
+        for key, value in instance.items():
+            if _found(pattern, key):
+                yield from validator.descend(value, inner, path=key, schema_path=pattern)

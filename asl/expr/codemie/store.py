@@ -1,0 +1,248 @@
+"""The data of an execution: the context, and beside it under `cm` what the platform keeps.
+
+The context's keys stand at the root. `cm` has `last` (the text of the last output), `history` (the
+messages, in documents with assistants), in an iteration `item`, and in a branch `writes` (what it
+has written so far) and `inherited` (how many messages it began with). `steps` counts the states.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.expr.codemie.outputs import NOTHING, as_text, coerced, parsed, values
+from asl.expr.codemie.placeholders import Scope
+
+__all__ = [
+    "RESERVED",
+    "Write",
+    "applied",
+    "closed",
+    "context_of",
+    "history",
+    "in_scope",
+    "last_object",
+    "message",
+    "opened",
+    "refused",
+    "resumed",
+    "stepping",
+    "stored",
+    "unreserved",
+]
+
+RESERVED: Final = "cm"
+"""The key under which everything is that is not context."""
+
+Context: TypeAlias = dict[str, Json]
+Write: TypeAlias = Mapping[str, Json]
+"""`{"set": {...}}`, `{"append": {...}}`, `{"remove": [...]}` or `{"clear": true}`."""
+Flags: TypeAlias = Mapping[str, Any]
+
+
+def opened(data: Json) -> tuple[Context, dict[str, Json]]:
+    """Return the context and what stands under `cm`; a raw input is taken as the platform does."""
+    if isinstance(data, dict):
+        kept = data.get(RESERVED)
+        return unreserved(data), dict(kept) if isinstance(kept, dict) else {}
+    text = as_text(data)
+    found = parsed(text)
+    context = unreserved(found) if isinstance(found, dict) else {}
+    return context, {"last": text, "history": [message("human", text)]}
+
+
+def unreserved(found: Mapping[str, Json]) -> Context:
+    """Return the keys that may stand in the context."""
+    return {key: value for key, value in found.items() if key != RESERVED}
+
+
+def closed(context: Context, kept: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the data of an execution."""
+    return {**context, RESERVED: kept}
+
+
+def context_of(data: Json) -> Context:
+    """Return the context alone."""
+    return opened(data)[0]
+
+
+def in_scope(data: Json) -> Scope:
+    """Return what placeholders may name: the context, and `task`.
+
+    `task` is the item of an iteration, else the last output; a key of the context comes first.
+    """
+    context, kept = opened(data)
+    for implicit in ("item", "last"):
+        if implicit in kept:
+            return {"task": kept[implicit], **context}
+    return context
+
+
+def history(data: Json) -> Json:
+    """Return the messages so far."""
+    return opened(data)[1].get("history", [])
+
+
+def message(role: str, content: str, state: str | None = None) -> dict[str, Json]:
+    """Return a message of the history."""
+    found: dict[str, Json] = {"role": role, "content": content}
+    return found if state is None else {**found, "state": state}
+
+
+def last_object(data: Json) -> dict[str, Json]:
+    """Return the last output as conditions see it: without keys if it is no object."""
+    found = parsed(opened(data)[1].get("last", ""))
+    return coerced(found) if isinstance(found, dict) else {}
+
+
+# --------------------------------------------------------------------------------------------
+# Writes
+
+
+def applied(context: Context, write: Write) -> Context:
+    """Return the context after a write."""
+    if "clear" in write:
+        return {}
+    if "remove" in write:
+        return {key: value for key, value in context.items() if key not in write["remove"]}
+    if "set" in write:
+        return {**context, **write["set"]}
+    return {**context, **{key: _appended(context, key, each) for key, each in _appends(write)}}
+
+
+def _appends(write: Write) -> Iterable[tuple[str, Json]]:
+    found: Mapping[str, Json] = write["append"]
+    return found.items()
+
+
+def _appended(context: Context, key: str, value: Json) -> Json:
+    old = context.get(key)
+    if old is None:
+        return [value]
+    return [*old, value] if isinstance(old, list) else [old, value]
+
+
+def _writes(output: Json, raw: str, flags: Flags) -> Iterator[Write]:
+    """Yield what an output writes, in the order of the platform."""
+    cleared = flags.get("clear_context_store")
+    if cleared:
+        yield {"clear": True}
+        if cleared is True:
+            return
+    if flags.get("reset_keys_in_context_store"):
+        yield {"remove": flags["reset_keys_in_context_store"]}
+    if flags.get("store_in_context") is False:
+        return
+    how = "append" if flags.get("append_to_context") else "set"
+    if found := unreserved(values(output)):
+        yield {how: found}
+    if flags.get("output_key") is not None:
+        yield {how: {flags["output_key"]: raw}}
+
+
+def stored(data: Json, result: Json, state: str | None, flags: Flags) -> Json:
+    """Return the data after a state: its answer is written, and becomes a message of *state*.
+
+    Without a state there is no history. *flags* are those of the state's `next`.
+    """
+    context, kept = opened(data)
+    raw = as_text(result)
+    writes = list(_writes(parsed(raw), raw, flags))
+    for write in writes:
+        context = applied(context, write)
+    first = kept.pop("entered", False)
+    if first:
+        writes = [*_promoted(kept, flags), *writes]
+    if "writes" in kept:
+        kept["writes"] = [*kept["writes"], *writes]
+    if state is None:
+        kept.pop("history", None)
+    else:
+        _told(kept, raw, state, flags, first=first)
+    kept["last"] = raw
+    kept.pop("refused", None)
+    if flags.get("override_task"):
+        kept["item"] = raw
+    kept["steps"] = kept.get("steps", 0) + 1
+    return stepping(closed(context, kept), flags.get("recursion_limit"))
+
+
+def stepping(data: Json, limit: float | None) -> Json:
+    """Return the data of a run that goes on to another state.
+
+    Raises StateError("CM.RecursionLimit") where that would be one too many.
+    """
+    if limit is not None and opened(data)[1].get("steps", 0) >= limit:
+        raise StateError(
+            "CM.RecursionLimit", f"the run has reached its recursion_limit of {limit:g} states"
+        )
+    return data
+
+
+def _promoted(kept: Mapping[str, Json], flags: Flags) -> Iterator[Write]:
+    """Yield the keys of an item as the first write of its branch."""
+    item = kept.get("item")
+    if isinstance(item, dict) and flags.get("store_in_context") is not False:
+        yield {"append" if flags.get("append_to_context") else "set": unreserved(item)}
+
+
+def _told(kept: dict[str, Json], raw: str, state: str, flags: Flags, *, first: bool) -> None:
+    """Add what a state said to the messages."""
+    messages = kept.get("history", [])
+    if flags.get("clear_prior_messages"):
+        messages = []
+        if "inherited" in kept:
+            kept["inherited"] = 0
+    if flags.get("include_in_llm_history") is not False:
+        role = "human" if flags.get("result_as_human_message") else "ai"
+        told = [message("human", as_text(kept["item"]), state)] if first else []
+        messages = [*messages, *told, message(role, raw, state)]
+    kept["history"] = messages
+
+
+# --------------------------------------------------------------------------------------------
+# Gates and refusals
+
+
+def resumed(data: Json, record: Mapping[str, Json], state: str | None) -> Json:
+    """Return the data after a gate: what was entered there is a message and, if it is an object,
+    written into the context.
+    """
+    context, kept = opened(data)
+    given = record.get("input")
+    if given is None or given == "":
+        return closed(context, kept)
+    text = as_text(given)
+    found = parsed(text)
+    if isinstance(found, dict):
+        write = {"set": unreserved(found)}
+        context = applied(context, write)
+        if "writes" in kept:
+            kept["writes"] = [*kept["writes"], write]
+    if state is not None:
+        kept["history"] = [*kept.get("history", []), message("human", text, state)]
+    return closed(context, kept)
+
+
+def refused(data: Json, error: Mapping[str, Json], limit: int) -> Json:
+    """Return the data after an answer that did not fit its schema: the agent is to be told.
+
+    Raises StateError("CM.OutputSchema") for the answer that exhausts the limit.
+    """
+    context, kept = opened(data)
+    faults = [*kept.get("refused", []), error["Cause"]]
+    if len(faults) >= limit:
+        raise StateError("CM.OutputSchema", error["Cause"])
+    return closed(context, {**kept, "refused": faults})
+
+
+def errors(data: Json) -> Json:
+    """Return what was wrong with the answers that this state has refused so far."""
+    return opened(data)[1].get("refused", [])
+
+
+def last(data: Json) -> Json:
+    """Return the last output as it was parsed, else its text."""
+    text = opened(data)[1].get("last", "")
+    found = parsed(text)
+    return text if found is NOTHING else found

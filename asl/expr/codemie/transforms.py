@@ -1,0 +1,166 @@
+"""Transform nodes: values that are made of the context by mappings, without asking anybody."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.expr.codemie.conditions import Failure, parse, value_of
+from asl.expr.codemie.outputs import parsed
+from asl.expr.codemie.placeholders import filled
+from asl.expr.codemie.store import context_of, history, last
+
+__all__ = ["MAPPINGS", "transformed"]
+
+FAILED: Final = "CM.TransformFailed"
+
+
+class _Missing(Exception):
+    """A mapping has no value."""
+
+
+def transformed(data: Json, config: Mapping[str, Any]) -> Json:
+    """Return what a transform node gives; raises StateError("CM.TransformFailed")."""
+    policy = config.get("on_error", "fail")
+    found: dict[str, Json] = {}
+    try:
+        source = _source(data, config)
+        for mapping in config.get("mappings", ()):
+            try:
+                found[mapping["output_field"]] = MAPPINGS[mapping["type"]](
+                    mapping, {**source, **found}
+                )
+            except (_Missing, Failure) as fault:
+                if policy != "partial":
+                    raise _Missing(f"{mapping['output_field']}: {fault}") from None
+        return _shaped(found, config.get("output_schema"))
+    except _Missing as fault:
+        if policy == "skip":
+            return {}
+        if policy == "default":
+            return config.get("default_output", {})
+        raise StateError(FAILED, str(fault)) from None
+
+
+def _source(data: Json, config: Mapping[str, Any]) -> dict[str, Json]:
+    kind = config.get("input_source", "context_store")
+    source: Json = context_of(data)
+    if kind == "messages":
+        source = {"messages": history(data)}
+    elif kind == "user_input":
+        source = last(data)
+    elif kind == "state_schema":
+        source = {"context_store": source, "messages": history(data)}
+    if "input_key" in config:
+        source = _walked(source, config["input_key"])
+        source = parsed(source) if isinstance(source, str) else source
+    return source if isinstance(source, dict) else {"value": source}
+
+
+def _walked(source: Json, path: str) -> Json:
+    value = source
+    for step in path.split("."):
+        if isinstance(value, str):
+            value = parsed(value)
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            raise _Missing(f"there is nothing at {path!r}")
+    return value
+
+
+def _extract(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+    try:
+        return _walked(source, mapping["source_path"])
+    except _Missing:
+        return mapping.get("default")
+
+
+def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+    values = _walked(source, mapping["source_path"])
+    if not isinstance(values, list):
+        raise _Missing(f"{mapping['source_path']!r} is no list")
+    found = []
+    for item in values:
+        if "filter_condition" in mapping and not _true(
+            mapping["filter_condition"], {**source, "item": item}
+        ):
+            continue
+        value = item
+        if "item_field" in mapping:
+            try:
+                value = _walked(item, mapping["item_field"])
+            except _Missing:
+                value = None
+        if value is not None:
+            found.append(value)
+    return found
+
+
+def _true(text: str, names: Mapping[str, Json]) -> bool:
+    from asl.expr.codemie.conditions import holds
+
+    return holds(text, names)
+
+
+def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+    return mapping["then_value" if _true(mapping["condition"], source) else "else_value"]
+
+
+def _script(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+    from asl.core.errors import ExpressionFault
+
+    try:
+        return _as_json(value_of(parse(mapping["script"]), source))
+    except ExpressionFault as fault:
+        raise Failure(fault.message) from None
+
+
+def _as_json(value: Any) -> Json:
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return [_as_json(each) for each in value]
+
+
+def _template(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+    return filled(mapping["template"], source)
+
+
+MAPPINGS: Final[Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Json]], Json]]] = {
+    "extract": _extract,
+    "array_map": _array_map,
+    "condition": _condition,
+    "constant": lambda mapping, source: mapping["value"],
+    "script": _script,
+    "template": _template,
+}
+"""What a mapping gives, by its type."""
+
+_COERCED: Final[Mapping[str, Callable[[Any], Json]]] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+}
+
+
+def _shaped(found: dict[str, Json], schema: Json) -> Json:
+    """Return the values with their simple types, once all that are required are there."""
+    if not isinstance(schema, dict):
+        return found
+    for name in schema.get("required", ()):
+        if name not in found:
+            raise _Missing(f"{name!r} is required")
+    shaped = dict(found)
+    for name, wanted in schema.get("properties", {}).items():
+        coerce = _COERCED.get(str(wanted.get("type"))) if isinstance(wanted, dict) else None
+        if name in shaped and coerce is not None and isinstance(shaped[name], str | int | float):
+            try:
+                shaped[name] = coerce(shaped[name])
+            except (ValueError, OverflowError):
+                raise _Missing(f"{name!r} is no {wanted['type']}") from None
+    return shaped

@@ -1,0 +1,31 @@
+"""Functions that belong to a dialect: `$codemie_items`. A table is imported when it is asked for.
+
+They are there for documents that a dialect was converted to; AWS knows none of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+
+from asl.expr.jsonata.calls import Native
+
+__all__ = ["TABLES", "belonging", "found_in"]
+
+TABLES: Mapping[str, str] = {"codemie": "asl.expr.codemie.functions"}
+"""The module of each dialect's functions, by the prefix of their names."""
+
+_NONE: Mapping[str, Native] = {}
+
+
+def belonging(name: str) -> Mapping[str, Native]:
+    """Return the functions of the dialect that a name belongs to; none for other names."""
+    prefix, mark, _ = name.partition("_")
+    if not mark or prefix not in TABLES:
+        return _NONE
+    table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
+    return table
+
+
+def found_in(names: Iterable[str]) -> dict[str, Native]:
+    """Return those of the named functions that belong to a dialect."""
+    tables = [(name, belonging(name)) for name in names]
+    return {name: table[name] for name, table in tables if name in table}
