@@ -48,8 +48,9 @@ def load(
     """Read a document from a path, text, bytes, dict or open file, with all that it imports.
 
     A string that begins with `{` or has several lines is text, any other a path. A workflow in
-    another language is known by its shape, or by the name of its `dialect`. In a template of SAM or CloudFormation and in a Terraform file, `resource` names the state machine; it may be
-    left out where there is only one. `variables` are the values of placeholders (`${Name}`) and of
+    another language is known by its shape, or by the name of its `dialect`. In a template of SAM or
+    CloudFormation and in a Terraform file, `resource` names the state machine; it may be left out
+    where there is only one. `variables` are the values of placeholders (`${Name}`) and of
     parameters there.
 
     Files that a document imports, or that a template names, are read below its own folder, or below

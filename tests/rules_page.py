@@ -71,6 +71,7 @@ GROUPS = {
     "V-CKPG": "Checkpointing",
     "AGENTS": "Agents files",
     "EXEC": "Not executed by this version",
+    "CM": "CodeMie",
 }
 
 HEAD = """\
@@ -93,11 +94,16 @@ def not_applied() -> set[str]:
 def rules_page() -> str:
     """Return the text of docs/rules.md."""
     parts = [HEAD]
-    for group, codes in groupby(all_codes(), lambda code: code.id.rpartition("-")[0]):
+    for group, codes in groupby(all_codes(), _group):
         parts.append(f"## {GROUPS[group]}\n")
         for code in codes:
             parts.append("\n".join(_rule(code)))
     return "\n".join(parts)
+
+
+def _group(code: Code) -> str:
+    """What the rules of one heading have in common."""
+    return "CM" if code.id.startswith("CM-") else code.id.rpartition("-")[0]
 
 
 def _rule(code: Code) -> Iterator[str]:

@@ -269,7 +269,8 @@ def _misfit(value: Json, complaint: str, pointer: str) -> Finding:
         hint = "put the text in quotes"
     elif value is None:
         hint = "leave the key out"
-    return Finding("CM-SCHEMA", f"{name!r} {complaint}, not {shown}", pointer, hint)
+    message = f"{name!r} {complaint}, not {shown}"
+    return Finding("CM-SCHEMA", message, pointer, hint, at_key=value is None)
 
 
 def _object(value: Json, shape: Shape, pointer: str) -> Iterator[Finding]:

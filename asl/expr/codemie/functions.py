@@ -54,7 +54,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "context": ("<x:o>", store.context_of, 1),
     "history": ("<x:a>", store.history, 1),
     "store": (
-        "<xxxo?:o>",
+        "<xxx?o?:o>",
         lambda data, result, state=None, flags=None: store.stored(data, result, state, flags or {}),
         4,
     ),
