@@ -68,6 +68,7 @@ class Origin(TypedDict):
 
 
 AS_IT_IS: Origin = {
+    "dialect": None,
     "resource": None,
     "variables": {},
     "defaults": {},
