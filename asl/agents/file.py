@@ -4,7 +4,10 @@
       Reviewer: review_tools:review                  # a function
       Translator: {command: [node, translate.js]}    # a program that speaks lines of JSON
       Editor: {url: "https://editor.example/check"}  # an HTTP endpoint
+      Writer: {model: "openai:gpt-5", tools: [Search]}
       Critic: {return: {score: 9}}                   # a script
+    tools:
+      Search: {description: Searches the archive., agent: archive:search}
     resources:
       "arn:aws:lambda:*:function:Charge": billing:charge
     mocks:
@@ -15,15 +18,16 @@ A file without any of these keys is the mapping of `agents` itself. The kinds of
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from asl.agents.kind import Home, Kind, Spec
+from asl.agents.kind import Kind, Spec, schema_faults
 from asl.agents.kinds import KINDS
 from asl.agents.secrets import Discreet, found, looked_up
-from asl.checks.structure import shape
+from asl.agents.tool import Tool
+from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
 from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, escape, place
 from asl.core.document import Document, read_value
@@ -32,7 +36,8 @@ from asl.core.values import Json, type_name
 
 __all__ = ["Bindings", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
 
-SECTIONS = ("agents", "resources", "mocks")
+WITH_AGENTS = ("agents", "resources", "mocks")
+SECTIONS = (*WITH_AGENTS, "tools")
 
 
 class InvalidAgents(InvalidDocument):
@@ -41,16 +46,18 @@ class InvalidAgents(InvalidDocument):
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What an agents file binds, as `asl.run` takes it."""
+    """What an agents file binds: the first three as `asl.run` takes them, and the tools."""
 
-    agents: dict[str, Any]
-    resources: dict[str, Any]
-    mocks: dict[str, Any]
+    agents: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    mocks: dict[str, Any] = field(default_factory=dict)
+    tools: dict[str, Any] = field(default_factory=dict)
 
     def __or__(self, other: "Bindings") -> "Bindings":
         """Return the bindings of both; those of *other* win."""
-        names = [field.name for field in fields(self)]
-        return Bindings(*({**getattr(self, name), **getattr(other, name)} for name in names))
+        return Bindings(
+            *({**getattr(self, each.name), **getattr(other, each.name)} for each in fields(self))
+        )
 
 
 def load_bindings(path: str | os.PathLike[str], *, build: bool = True) -> Bindings:
@@ -61,11 +68,10 @@ def load_bindings(path: str | os.PathLike[str], *, build: bool = True) -> Bindin
     """
     file = _File(read_value(Path(path)), Path(path).resolve().parent)
     report = file.report(file.findings())
+    bound = file.bindings()
     if report.ok and build:
-        bound = file.each(file.built)
+        bound = file.built()
         report = file.report(file.faults)
-    else:
-        bound = file.each(lambda pointer, spec: spec)
     if not report.ok:
         raise InvalidAgents(report)
     return bound
@@ -94,12 +100,15 @@ def is_agents_file(document: Document) -> bool:
 
 
 class _File:
-    """One agents file: what it says, and what is wrong with it."""
+    """One agents file: what it says, and what is wrong with it (protocol `Home`)."""
 
     def __init__(self, document: Document, folder: Path) -> None:
         self.document = document
-        self.home = Home(folder)
+        self.folder = folder
         self.faults: list[Finding] = []
+        self.suggestions = Suggestions()
+        self.tools: dict[str, Tool | None] = {}
+        """Those that are made; None while one is being made."""
         value = document.value
         self.parted = type(value) is dict and not value.keys().isdisjoint(SECTIONS)
 
@@ -107,50 +116,104 @@ class _File:
         """Return findings with their places."""
         return place(self.document, findings)
 
+    def section(self, name: str) -> Mapping[str, Json]:
+        """Return the members of a section; a file without sections has agents only."""
+        value = self.document.value
+        if not self.parted:
+            return value if type(value) is dict and name == "agents" else {}
+        members = value.get(name)
+        return members if type(members) is dict else {}
+
+    def _pointer(self, section: str, name: str) -> str:
+        return f"/{section}/{escape(name)}" if self.parted else f"/{escape(name)}"
+
     # What is wrong, as far as it shows without making anything
 
     def findings(self) -> Iterator[Finding]:
         """Yield everything that the file breaks."""
-        suggestions = Suggestions()
         value = self.document.value
         if type(value) is not dict or self.parted:
             name = "agents:Sections" if type(value) is dict else "agents"
-            yield from shape(name, value, "", suggestions)
-        for section, pointer, spec in self._specs():
-            for finding in self._agent(pointer, spec, suggestions):
-                meant = None if self.parted else did_you_mean(section, SECTIONS)
-                hint = meant or finding.hint
-                yield replace(finding, pointer=pointer + finding.pointer, hint=hint)
+            yield from shape(name, value, "", self.suggestions)
+        for section in WITH_AGENTS:
+            for name, spec in self.section(section).items():
+                for finding in self._agent(self._pointer(section, name), spec):
+                    meant = None if self.parted else did_you_mean(name, SECTIONS)
+                    yield replace(finding, hint=meant or finding.hint)
+        for name, spec in self.section("tools").items():
+            yield from self._tool(self._pointer("tools", name), spec)
 
-    def _agent(self, pointer: str, spec: Json, suggestions: Suggestions) -> Iterator[Finding]:
-        """Yield what is wrong with one agent; pointers begin there."""
+    def _tool(self, pointer: str, spec: Json) -> Iterator[Finding]:
+        if type(spec) is dict and "agent" in spec:
+            yield from self._agent(f"{pointer}/agent", spec["agent"])
+        if type(spec) is dict and type(spec.get("input")) is dict:
+            yield from schema_faults(spec["input"], f"{pointer}/input")
+
+    def _agent(self, pointer: str, spec: Json) -> Iterator[Finding]:
+        """Yield what is wrong with one agent."""
         written = spec
         if type(spec) is str:
             spec = {"function": spec}
         kind = _kind(spec)
         if isinstance(kind, Finding):
-            yield kind
+            yield replace(kind, pointer=pointer + kind.pointer)
             return
-        wrong = [
-            replace(each, pointer=each.pointer.removeprefix(pointer))
-            for each in shape(kind.schema, spec, pointer, suggestions)
-        ] or list(kind.check(spec, self.home))
-        wrong += _open_secrets(spec, kind)
+        wrong = list(shape(kind.schema, spec, pointer, self.suggestions))
+        if not wrong:
+            wrong = [
+                replace(each, pointer=pointer + each.pointer) for each in kind.check(spec, self)
+            ]
+        wrong += (
+            replace(each, pointer=pointer + each.pointer) for each in _open_secrets(spec, kind)
+        )
         if type(written) is str:
-            wrong = [replace(each, pointer="") for each in wrong]
+            wrong = [replace(each, pointer=pointer) for each in wrong]
         yield from wrong
+
+    def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
+        """Yield what is wrong with the name of a tool that stands at *pointer*."""
+        tools = self.section("tools")
+        if name not in tools:
+            message = f"the file has no tool {name!r}"
+            yield Finding("AGENTS-08", message, pointer, did_you_mean(name, tools))
 
     # What comes of it
 
-    def each(self, made: Callable[[str, Json], Any]) -> Bindings:
-        """Return every agent as *made* makes it of its pointer and what is written there."""
-        bound: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-        for section, pointer, spec in self._specs():
-            name = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-            bound[section if self.parted else "agents"][name] = made(pointer, spec)
-        return Bindings(**bound)
+    def bindings(self) -> Bindings:
+        """Return what the file binds as it is written."""
+        return Bindings(*(dict(self.section(section)) for section in SECTIONS))
 
-    def built(self, pointer: str, spec: Json) -> Any:
+    def built(self) -> Bindings:
+        """Make everything; what prevents it is noted in `faults`."""
+        bound = self.bindings()
+        for section in WITH_AGENTS:
+            members = getattr(bound, section)
+            for name, spec in members.items():
+                members[name] = self._built(self._pointer(section, name), spec)
+        for name in bound.tools:
+            try:
+                bound.tools[name] = self.tool(name)
+            except AslError as error:
+                if not self.faults:
+                    self.faults.append(
+                        Finding("AGENTS-04", str(error), self._pointer("tools", name))
+                    )
+        return bound
+
+    def tool(self, name: str) -> Tool:
+        """Return the tool of this name; raises AslError if it cannot be made."""
+        if name not in self.tools:
+            self.tools[name] = None
+            spec, pointer = self.section("tools")[name], self._pointer("tools", name)
+            agent = self._built(f"{pointer}/agent", spec["agent"])
+            if agent is not None:
+                self.tools[name] = Tool(name, spec["description"], agent, input=spec.get("input"))
+        made = self.tools[name]
+        if made is None:
+            raise AslError(f"the tool {name!r} cannot be made, or needs itself")
+        return made
+
+    def _built(self, pointer: str, spec: Json) -> Any:
         """Make an agent; what prevents it is noted as a fault."""
         if type(spec) is str:
             spec = {"function": spec}
@@ -164,7 +227,7 @@ class _File:
                 else value
                 for key, value in spec.items()
             }
-            agent = kind.build(spec, self.home)
+            agent = kind.build(spec, self)
         except _NoSecret as fault:
             self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
         except AslError as error:
@@ -179,21 +242,9 @@ class _File:
                 for key, each in value.items()
             }
         try:
-            return looked_up(value, self.home.folder, secrets)
+            return looked_up(value, self.folder, secrets)
         except AslError as error:
             raise _NoSecret(str(error), pointer) from None
-
-    def _specs(self) -> Iterator[tuple[str, str, Json]]:
-        """Yield every agent: its section (its name, in a file without), pointer and spec."""
-        value = self.document.value
-        if not self.parted:
-            for name, spec in value.items() if type(value) is dict else ():
-                yield name, f"/{escape(name)}", spec
-            return
-        for section in SECTIONS:
-            members = value.get(section)
-            for name, spec in members.items() if type(members) is dict else ():
-                yield section, f"/{section}/{escape(name)}", spec
 
 
 class _NoSecret(Exception):
@@ -211,10 +262,15 @@ def _kind(spec: Json) -> Kind | Finding:
         message = f"an agent is 'module:function' or an object, not {noun}"
         return Finding("AGENTS-03", message, "")
     keys = [key for key in KINDS if key in spec]
-    kinds = {id(KINDS[key]) for key in keys}
-    if len(kinds) == 1:
-        return KINDS[keys[0]]
+    # What says the kind of one agent may be an ordinary field of another.
+    kinds = {
+        kind.schema: kind
+        for kind in (KINDS[key] for key in keys)
+        if known_fields(kind.schema).issuperset(keys)
+    }
     if kinds:
+        return next(iter(kinds.values()))
+    if keys:
         message = f"{keys[0]!r} and {keys[1]!r} exclude each other"
         return Finding("AGENTS-03", message, f"/{keys[1]}", at_key=True)
     for key in spec:

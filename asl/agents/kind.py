@@ -3,23 +3,33 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 
-__all__ = ["Home", "Kind", "Spec"]
+if TYPE_CHECKING:
+    from asl.agents.tool import Toolbox
+
+__all__ = ["Home", "Kind", "Spec", "schema_faults"]
 
 Spec: TypeAlias = Mapping[str, Json]
 """What a file says of one agent; it has the shape that the schema of its kind asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """What surrounds an agent in its file."""
+class Home(Protocol):
+    """The file in which an agent stands."""
 
     folder: Path
     """Where paths begin."""
+
+    def tool(self, name: str) -> "Toolbox":
+        """Return the tool of this name; raises AslError if it cannot be made."""
+        ...
+
+    def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
+        """Yield what is wrong with the name of a tool that stands at *pointer*."""
+        ...
 
 
 def _nothing(spec: Spec, home: Home) -> Iterator[Finding]:
@@ -38,3 +48,13 @@ class Kind:
     """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
     secrets: tuple[str, ...] = ()
     """The fields in which secrets may stand."""
+
+
+def schema_faults(schema: Json, pointer: str) -> Iterator[Finding]:
+    """Yield why a value at *pointer* is no JSON Schema (2020-12)."""
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    for error in validator.iter_errors(schema):
+        place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
+        yield Finding("AGENTS-01", f"no JSON Schema: {error.message[:200]}", pointer + place)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from asl.agents.function import FUNCTION
 from asl.agents.http import HTTP
 from asl.agents.kind import Kind
+from asl.agents.model import MODEL
 from asl.agents.process import PROCESS
 from asl.agents.scripted import SCRIPT, SCRIPTS
 
@@ -16,6 +17,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "function": FUNCTION,
         "command": PROCESS,
         "url": HTTP,
+        "model": MODEL,
         **dict.fromkeys(SCRIPTS, SCRIPT),
     }
 )

@@ -130,12 +130,15 @@ class _Discreet:
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the agent; what it returns, raises or reports has no secret in it."""
         if call is not None:
-            call.hide = self.hide
+            hide, before = self.hide, call.hide
+            call.hide = lambda text: hide(before(text))
         try:
             return self._without(await self.agent.answer(payload, call))
         except StateError as error:
             name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
-            raise Raised(name, cause) from None
+            hidden = Raised(name, cause)
+            hidden.usage = error.usage
+            raise hidden from None
         except Exception as error:  # of a library: its text may show what it was given
             cause = self.hide(f"{type(error).__name__}: {error}")
             raise Raised("States.TaskFailed", cause) from None

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from asl.core.diagnostics import Report
 
 
@@ -64,9 +66,13 @@ class NotJson(AslError):
 
 
 class StateError(Exception):
-    """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both."""
+    """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both.
+
+    `usage` is what an agent has used before it failed, as it would report it in a result.
+    """
 
     __slots__ = ("cause", "name")
+    usage: Mapping[str, Any] | None = None
 
     def __init__(self, name: str | None, cause: str | None = None) -> None:
         super().__init__(name, cause)

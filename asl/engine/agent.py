@@ -1,5 +1,7 @@
 """What an agent is to a host, and what it learns about the call it answers (Specification 7)."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -34,6 +36,7 @@ class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
     __slots__ = (
+        "_ask",
         "_beat",
         "_options",
         "_sleep",
@@ -42,6 +45,7 @@ class Call:
         "cancelled",
         "deadline",
         "hide",
+        "listener",
         "progress",
         "target",
     )
@@ -62,6 +66,8 @@ class Call:
         """What was last reported: percentage and message."""
         self.hide: Callable[[str], str] = str
         """Takes out of a text what nobody may see."""
+        self.listener: Callable[[str], object] | None = None
+        """Takes an answer piece by piece, where anybody listens to it."""
 
     @property
     def state_name(self) -> str:
@@ -141,6 +147,19 @@ class Call:
         self.progress = (percent, self.hide(message))
         self.heartbeat()
 
+    def report_chunk(self, text: str) -> None:
+        """Show a piece of the answer to whoever listens; counts as a sign of life."""
+        if self.listener is not None:
+            self.listener(self.hide(text))
+        self.heartbeat()
+
+    async def ask(self, agent: Agent, name: str, payload: Json) -> Json:
+        """Have another agent answer within this call, as the host would call it by a *name*.
+
+        Raises StateError with a name, whatever the agent raises.
+        """
+        return await self._ask(agent, name, payload, self)
+
     async def sleep(self, seconds: float) -> None:
         """Wait on the execution's own clock, virtual or real."""
         await self._sleep(seconds)
@@ -150,9 +169,11 @@ class Call:
         *,
         sleep: Callable[[float], Awaitable[None]],
         tokens: Callable[[], Tokens],
+        ask: Callable[[Agent, str, Json, Call], Awaitable[Json]],
         beat: Callable[[], object] | None = None,
     ) -> None:
         """Connect the call to the host that performs it."""
+        self._ask = ask
         self._sleep = sleep
         self._tokens = tokens
         self._beat = beat

@@ -124,4 +124,12 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
         def time(self) -> float:
             return clock.elapsed
 
+        async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+            """Wait for the threads of libraries, which no timer ends."""
+            clock.real_work += 1
+            try:
+                await super().shutdown_default_executor()
+            finally:
+                clock.real_work -= 1
+
     return VirtualLoop()

@@ -344,7 +344,10 @@ class LocalHost:
                 answer = await self._ask(agent, own, Call(at, target, options), options)
             result = received(answer, self.limit, target.label)
         except (StateError, NotJson) as error:
-            raise _named(error, target) from error
+            named = _named(error, target)
+            if named.usage is not None:
+                at.account(target.state, named.usage)
+            raise named from error
         except (Exception, SystemExit) as error:
             if not _is_foreign(agent):
                 raise
@@ -378,7 +381,7 @@ class LocalHost:
         try:
             if options is not None and options.limited:
                 return await self._in_time(agent, payload, call, options)
-            call.attach(sleep=self._sleep, tokens=self._desk)
+            call.attach(sleep=self._sleep, tokens=self._desk, ask=self.ask_another)
             return await self.reach(agent, payload, call)
         finally:
             call.cancelled = True
@@ -389,6 +392,19 @@ class LocalHost:
         if agent.holds and agent not in first._closing:
             first._closing += (agent,)
             first.holds = True
+
+    async def ask_another(self, agent: Agent, name: str, payload: Json, call: Call) -> Json:
+        """Have a further agent answer on behalf of a call; what it raises is a StateError."""
+        target = Target("agent", name, call.state_name)
+        try:
+            if agent.holds:
+                self._keep(agent)
+            own = handed_over(payload, self.limit, name)
+            return received(await self.reach(agent, own, call), self.limit, name)
+        except (StateError, NotJson) as error:
+            raise _named(error, target) from error
+        except (Exception, SystemExit) as error:  # foreign code, as in `invoke`
+            raise Raised("States.TaskFailed", described(error)) from error
 
     async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         """Have an agent answer, in the way that it needs."""
@@ -440,6 +456,7 @@ class LocalHost:
                 call.attach(
                     sleep=self._sleep,
                     tokens=self._desk,
+                    ask=self.ask_another,
                     beat=lambda: loop.call_soon_threadsafe(renew),
                 )
                 try:
@@ -483,9 +500,10 @@ def _named(error: StateError | NotJson, target: Target) -> StateError:
         return error
     if target.by_token and error.name != "States.Timeout":
         return Reported(_text(error.name), _text(error.cause))
-    if error.name is None:
-        return Raised("States.TaskFailed", _text(error.cause))
-    return Raised(_text(error.name), _text(error.cause))
+    name = "States.TaskFailed" if error.name is None else _text(error.name)
+    named = Raised(name, _text(error.cause))
+    named.usage = error.usage
+    return named
 
 
 def _text(value: object) -> str | None:

@@ -1,0 +1,391 @@
+"""Agents that are language models, reached through pydantic-ai.
+
+The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON. The
+result is `{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands
+what the call has used: `_tokens`, `_usage` and `model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from asl.agents.kind import Home, Kind, Spec, schema_faults
+from asl.agents.tool import Offer, Toolbox
+from asl.core.diagnostics import Finding
+from asl.core.errors import AslError, StateError
+from asl.core.extras import needed
+from asl.core.values import Json, compact
+from asl.engine.agent import Call, Held
+from asl.states.host import Raised
+
+if TYPE_CHECKING:
+    import httpx2
+    import pydantic_ai
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+
+__all__ = ["MODEL", "ModelAgent"]
+
+PROMPTS = ("prompt", "task", "message", "input")
+"""The parameters that hold the prompt; the first that is there counts (Specification 7)."""
+REPORTED = ("_tokens", "_usage", "_cost", "model")
+"""The keys of a result that report usage: no answer of a model may hold them."""
+ANSWER = "answer"
+"""The name of the tool by which a model gives a structured answer."""
+FINAL = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
+"""The failures of a tool that end the call; a model may try to get around all others."""
+ROUNDS = 20
+TIMEOUT = 600.0
+
+
+class ModelAgent:
+    """A language model; its connections and tools end with the execution.
+
+    `model` is `"provider:name"` or a model of pydantic-ai. `system` is said before every prompt.
+    `output` is the JSON Schema of the answer, an object; without it the answer is text. `tools` are
+    `Tool`s and MCP servers. `retries` says how often the model is asked again when its answer or
+    its use of a tool is wrong, `rounds` how many requests one call may need, `timeout` how many
+    seconds one request may take. `key` and `url` are those of the provider, which has its own.
+    `settings` are `temperature`, `top_p`, `max_tokens`, `stop_sequences` and `seed`.
+
+    Raises AslError where the extra `models` is not installed, or *output* is no schema.
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        system: str = "",
+        output: Mapping[str, Json] | None = None,
+        tools: Sequence[Toolbox] = (),
+        retries: int = 1,
+        rounds: int = ROUNDS,
+        timeout: float = TIMEOUT,
+        key: str | None = None,
+        url: str | None = None,
+        settings: Mapping[str, Json] | None = None,
+    ) -> None:
+        needed("pydantic_ai", "models", "a language model")
+        for fault in _output_faults(output):
+            raise AslError(f"output: {fault.message}")
+        self.model = model
+        self.system = system
+        self.output = output
+        self.tools = tools
+        self.retries = retries
+        self.rounds = rounds
+        self.timeout = timeout
+        self.key = key
+        self.url = url
+        self.settings = dict(settings or {})
+
+    def opened(self, held: Held) -> _Model:
+        """Return the agent as one run sees it, with connections of its own."""
+        return _Model(self, held)
+
+
+class _Model:
+    """The model in one run."""
+
+    blocking = False
+    needs_loop = True
+    real = True
+    direct = None
+    takes_call = False
+    holds = True
+
+    def __init__(self, agent: ModelAgent, held: Held) -> None:
+        self.agent = agent
+        self.boxes = [each.offers(held) for each in agent.tools]
+        self.models: dict[str, Model] = {}
+        self.client: httpx2.AsyncClient | None = None
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Ask the model; raises Raised with the error that the specification has for a failure."""
+        assert call is not None
+        offers = [offer for box in self.boxes for offer in await box(call)]
+        from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
+
+        name, asking = self._name(), _Asking(call)
+        with capture_run_messages() as messages:
+            try:
+                run = await self._asked(self._model(name), offers).run(
+                    _prompt(payload),
+                    deps=asking,
+                    model_settings=self._settings(),
+                    usage_limits=UsageLimits(request_limit=self.agent.rounds),
+                    event_stream_handler=_tell if call.listener is not None else None,
+                )
+                output = _complete(run.output, messages)
+            except StateError as error:
+                raise _spent(error, name, messages) from None
+            except UnexpectedModelBehavior as error:
+                *_, last = (None, *_responses(messages))
+                tools = {each.name for each in offers}
+                raise _spent(
+                    _misbehaved(error, asking.told, last, tools), name, messages
+                ) from error
+            except Exception as error:  # of a library that raises what its own libraries raise
+                raise _spent(_named(error), name, messages) from error
+        answer = {"response": output} if type(output) is str else output
+        own = {key: value for key, value in answer.items() if key not in REPORTED}
+        return {**own, **_usage(name, messages)}
+
+    def _name(self) -> str:
+        model = self.agent.model
+        return model if isinstance(model, str) else f"{model.system}:{model.model_name}"
+
+    def _model(self, name: str) -> Model:
+        """Return the model of this name, connected by this run."""
+        if not isinstance(self.agent.model, str):
+            return self.agent.model
+        if name not in self.models:
+            from pydantic_ai.models import infer_model
+
+            self.models[name] = infer_model(name, self._provider)
+        return self.models[name]
+
+    def _provider(self, name: str) -> Any:
+        from inspect import signature
+
+        import httpx2
+        from pydantic_ai.providers import infer_provider_class
+
+        kind = infer_provider_class(name)
+        if self.client is None:
+            self.client = httpx2.AsyncClient(timeout=self.agent.timeout)
+        given = {"api_key": self.agent.key, "base_url": self.agent.url, "http_client": self.client}
+        takes = signature(kind.__init__).parameters
+        for option, field in (("api_key", "key"), ("base_url", "url")):
+            if given[option] is not None and option not in takes:
+                raise Raised("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
+        return kind(
+            **{
+                option: value
+                for option, value in given.items()
+                if option in takes and value is not None
+            }
+        )
+
+    def _settings(self) -> Any:
+        # Retry says what is tried again, not the library of a provider.
+        return {"timeout": self.agent.timeout, **self.agent.settings, "max_retries": 0}
+
+    def _asked(self, model: Model, offers: list[Offer]) -> pydantic_ai.Agent[_Asking, Any]:
+        from pydantic_ai import Agent, StructuredDict, ToolOutput
+
+        output: Any = str
+        if self.agent.output is not None:
+            output = ToolOutput(StructuredDict(dict(self.agent.output)), name=ANSWER)
+        asked = Agent(
+            model,
+            output_type=output,
+            deps_type=_Asking,
+            system_prompt=self.agent.system or (),
+            tools=[_tool(offer) for offer in offers],
+            retries=self.agent.retries,
+        )
+        if self.agent.output is not None:
+            asked.output_validator(_validator(self.agent.output))
+        return asked
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self.models.clear()
+        if self.client is not None:
+            client, self.client = self.client, None
+            await client.aclose()
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One call of a model."""
+
+    call: Call
+    told: str = ""
+    """What the model was told last about a fault of its own."""
+
+    def fault(self, text: str) -> Exception:
+        """Return what tells the model about a fault, so that it mends it."""
+        from pydantic_ai import ModelRetry
+
+        self.told = text
+        return ModelRetry(text)
+
+
+def _prompt(payload: Json) -> str:
+    if type(payload) is dict:
+        for name in PROMPTS:
+            if name in payload:
+                payload = payload[name]
+                break
+    return payload if type(payload) is str else compact(payload)
+
+
+def _tool(offer: Offer) -> Any:
+    """Return a tool of pydantic-ai that an offer answers."""
+    from pydantic_ai import RunContext, Tool
+
+    faults = _faults_of(offer.input)
+
+    async def use(context: RunContext[_Asking], **arguments: Any) -> Json:
+        asking = context.deps
+        if wrong := faults(arguments):
+            raise asking.fault(f"the arguments are wrong: {wrong}")
+        try:
+            return await asking.call.ask(offer.agent, offer.name, arguments)
+        except StateError as error:
+            if error.name in FINAL:
+                raise
+            raise asking.fault(str(error)) from error
+
+    return Tool.from_schema(use, offer.name, offer.description, offer.input, takes_ctx=True)
+
+
+def _validator(output: Mapping[str, Json]) -> Any:
+    from pydantic_ai import RunContext
+
+    faults = _faults_of(output)
+
+    def check(context: RunContext[_Asking], answer: Any) -> Any:
+        if wrong := faults(answer):
+            raise context.deps.fault(f"the answer is wrong: {wrong}")
+        return answer
+
+    return check
+
+
+def _faults_of(schema: Json) -> Any:
+    """Return a function that says what a schema has against a value; nothing is ever fetched."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    validator = Draft202012Validator(schema, registry=Registry())
+
+    def faults(value: Json) -> str:
+        found = sorted(validator.iter_errors(value), key=lambda error: error.json_path)[:10]
+        return "; ".join(f"{error.json_path}: {error.message[:300]}" for error in found)
+
+    return faults
+
+
+async def _tell(context: Any, events: Any) -> None:
+    """Pass on what the model says, piece by piece."""
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+    async for event in events:
+        text = None
+        if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+            text = event.part.content
+        elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+            text = event.delta.content_delta
+        if text:
+            context.deps.call.report_chunk(text)
+
+
+# What a call has used, and what became of it
+
+
+def _responses(messages: list[ModelMessage]) -> Iterator[Any]:
+    from pydantic_ai.messages import ModelResponse
+
+    return (each for each in messages if isinstance(each, ModelResponse))
+
+
+def _usage(name: str, messages: list[ModelMessage]) -> dict[str, Json]:
+    """Return what all requests of a call have used, in the words of the specification."""
+    usages = [each.usage for each in _responses(messages)]
+    used = {
+        "input": sum(each.input_tokens for each in usages),
+        "output": sum(each.output_tokens for each in usages),
+    }
+    return {"_tokens": used["input"] + used["output"], "_usage": used, "model": name}
+
+
+def _spent(error: StateError, name: str, messages: list[ModelMessage]) -> StateError:
+    """Return an error that says what was used before it."""
+    error.usage = _usage(name, messages)
+    return error
+
+
+def _complete(output: Any, messages: list[ModelMessage]) -> Any:
+    """Return an answer, unless the provider has not said that this is its end."""
+    *_, last = _responses(messages)
+    if last.provider_name is not None and "finish_reason" not in (last.provider_details or {}):
+        raise Raised("Agent.ModelError", "the answer breaks off")
+    return output
+
+
+def _named(error: Exception) -> Raised:
+    """Return the error of the specification for what pydantic-ai raised."""
+    from pydantic_ai import exceptions
+
+    names = {
+        exceptions.ModelRateLimitError: "States.RateLimitExceeded",
+        exceptions.ModelAuthenticationError: "States.Permissions",
+        exceptions.ModelContextWindowExceededError: "Agent.ContextOverflow",
+        exceptions.ModelTimeoutError: "States.Timeout",
+        exceptions.ModelRequestTimeout: "States.Timeout",
+        exceptions.ModelConnectionError: "Agent.NetworkError",
+        exceptions.ModelAPIError: "Agent.ModelError",
+        exceptions.UsageLimitExceeded: "Agent.ModelError",
+        exceptions.UserError: "Agent.InvalidInput",
+        ImportError: "Agent.InvalidInput",
+        ValueError: "Agent.InvalidInput",
+    }
+    name = next((name for kind, name in names.items() if isinstance(error, kind)), None)
+    if name is None:
+        return Raised("Agent.ModelError", f"{type(error).__name__}: {error}")
+    text, after = str(error), getattr(error, "retry_after", None)
+    return Raised(name, f"{text}, retry after {after:g} s" if after is not None else text)
+
+
+def _misbehaved(error: Exception, told: str, last: Any, tools: set[str]) -> Raised:
+    """Return the error for a model that was told what is wrong, and did not mend it."""
+    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
+    unknown = next((each for each in calls if each not in tools and each != ANSWER), None)
+    if unknown is not None:
+        return Raised("States.Permissions", f"the model may not use the tool {unknown!r}")
+    why = told or str(error.__cause__ or error)
+    if ANSWER in calls:
+        return Raised("Agent.InvalidOutput", why)
+    if calls:
+        return Raised("Agent.ToolError", f"{calls[0]}: {why}")
+    return Raised("Agent.ModelError", str(error))
+
+
+# In an agents file
+
+
+def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
+    """Yield what is wrong with the schema of an answer; pointers begin there."""
+    if output is None:
+        return
+    yield from schema_faults(output, "")
+    if output.get("type") != "object":
+        yield Finding("AGENTS-01", "the answer is an object: its schema has the type 'object'", "")
+    for name in REPORTED:
+        if name in (output.get("properties") or {}):
+            yield Finding(
+                "AGENTS-01",
+                f"{name!r} is where usage is reported",
+                f"/properties/{name}",
+                at_key=True,
+            )
+
+
+def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+    for finding in _output_faults(spec.get("output")):
+        yield replace(finding, pointer=f"/output{finding.pointer}")
+    for index, name in enumerate(spec.get("tools", ())):
+        yield from home.tool_faults(name, f"/tools/{index}")
+
+
+def _build(spec: Spec, home: Home) -> ModelAgent:
+    options = {**spec, "tools": [home.tool(name) for name in spec.get("tools", ())]}
+    return ModelAgent(options.pop("model"), **options)
+
+
+MODEL = Kind("agents:Model", _build, _check, secrets=("key",))

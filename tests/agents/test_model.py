@@ -1,0 +1,581 @@
+"""Agents that are language models: pydantic-ai's function model, and a server of our own."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import RequestUsage
+
+import asl
+from asl.agents.file import InvalidAgents, load_bindings
+from asl.agents.model import ModelAgent
+from asl.agents.tool import Tool
+
+from .servers import Exchange, HttpServer, serving
+from .workflows import for_each, retried, task
+
+Part = TextPart | ToolCallPart
+SCORE = {
+    "type": "object",
+    "properties": {"score": {"type": "integer", "minimum": 0}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+class Scripted:
+    """A model that says what a script has, one part for each request; the last one repeats."""
+
+    def __init__(self, *parts: Part) -> None:
+        self.parts = parts
+        self.asked: list[list[Any]] = []
+        self.infos: list[AgentInfo] = []
+
+    def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.asked.append([part for message in messages for part in message.parts])
+        self.infos.append(info)
+        part = self.parts[min(len(self.asked), len(self.parts)) - 1]
+        return ModelResponse([part], usage=RequestUsage(input_tokens=10, output_tokens=5))
+
+    def agent(self, **options: Any) -> ModelAgent:
+        return ModelAgent(FunctionModel(self, model_name="m"), **options)
+
+    def run(self, data: Any = None, **options: Any) -> asl.Result:
+        return asl.run(task(), {} if data is None else data, agents={"A": self.agent(**options)})
+
+
+def use(tool: str, **arguments: Any) -> ToolCallPart:
+    return ToolCallPart(tool, arguments)
+
+
+USED = {"_tokens": 15, "_usage": {"input": 10, "output": 5}, "model": "function:m"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "prompt"),
+    [
+        ({"prompt": "a", "task": "b"}, "a"),
+        ({"task": "b", "message": "c"}, "b"),
+        ({"message": "c", "input": "d"}, "c"),
+        ({"input": {"x": 1}}, '{"x":1}'),
+        ({"code": "e"}, '{"code":"e"}'),
+        ("f", "f"),
+        ([1], "[1]"),
+    ],
+)
+def test_the_prompt_is_a_parameter_or_all_of_them(parameters: Any, prompt: str) -> None:
+    """`prompt`, `task`, `message`, `input` in this order; else everything as JSON."""
+    script = Scripted(TextPart("hi"))
+    result = script.run(parameters, system="Be brief.")
+    assert result.output == {"response": "hi", **USED}
+    system, user = script.asked[0]
+    assert (type(system), system.content) == (SystemPromptPart, "Be brief.")
+    assert (type(user), user.content) == (UserPromptPart, prompt)
+
+
+def test_what_was_used_is_counted() -> None:
+    """The execution knows the tokens of all requests, of failed calls too."""
+    assert Scripted(TextPart("hi")).run().usage["tokens"] == 15
+    script = Scripted(use("answer", score=-1))
+    failed = script.run(output=SCORE, retries=2)
+    assert failed.error == "Agent.InvalidOutput"
+    assert (len(script.asked), failed.usage["tokens"]) == (3, 45)
+
+
+def test_an_answer_by_schema_is_the_result() -> None:
+    """Its members stand beside the usage; a wrong one is asked for again with what is wrong."""
+    script = Scripted(use("answer", score=-1), TextPart("nine"), use("answer", score=9))
+    result = script.run(output=SCORE, retries=2)
+    assert result.output == {
+        "score": 9,
+        "_tokens": 45,
+        "_usage": {"input": 30, "output": 15},
+        "model": "function:m",
+    }
+    assert "$.score: -1 is less than the minimum of 0" in str(script.asked[1])
+    (tool,) = script.infos[0].output_tools
+    assert tool.parameters_json_schema["required"] == ["score"]
+
+
+def test_an_answer_that_stays_wrong_is_an_error() -> None:
+    """After the retries the cause says what was wrong last."""
+    result = Scripted(use("answer", score="x")).run(output=SCORE)
+    assert result.error == "Agent.InvalidOutput"
+    assert "$.score: 'x' is not of type 'integer'" in (result.cause or "")
+
+
+def test_an_answer_cannot_report_usage() -> None:
+    """What the model says about its own cost is not believed."""
+    script = Scripted(use("answer", _cost=-5, _tokens=-1, model="free", text="x"))
+    result = script.run(output={"type": "object"})
+    assert result.output == {"text": "x", **USED}
+
+
+# Tools
+
+
+def look(parameters: Any) -> Any:
+    if parameters["at"] == "nothing":
+        raise ValueError("there is nothing")
+    if parameters["at"] == "secrets":
+        raise asl.StateError("States.Permissions", "not for you")
+    return {"seen": parameters["at"]}
+
+
+LOOK = Tool(
+    "look",
+    "Looks at a thing.",
+    look,
+    input={"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
+)
+
+
+def test_a_model_uses_tools() -> None:
+    """A tool is offered with its description and schema, and its answer goes to the model."""
+    script = Scripted(use("look", at="it"), TextPart("done"))
+    assert script.run(tools=[LOOK]).output["response"] == "done"
+    (offered,) = script.infos[0].function_tools
+    assert (offered.name, offered.description) == ("look", "Looks at a thing.")
+    assert offered.parameters_json_schema["required"] == ["at"]
+    (answer,) = [part for part in script.asked[-1] if isinstance(part, ToolReturnPart)]
+    assert answer.content == {"seen": "it"}
+
+
+def test_a_tool_that_fails_may_be_handled() -> None:
+    """The model is told, and may do something else."""
+    script = Scripted(use("look", at="nothing"), TextPart("never mind"))
+    assert script.run(tools=[LOOK]).output["response"] == "never mind"
+    assert "ValueError: there is nothing" in str(script.asked[1])
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "cause"),
+    [
+        (use("look", at="nothing"), "Agent.ToolError", "ValueError: there is nothing"),
+        (use("look", at=5), "Agent.ToolError", "$.at: 5 is not of type 'string'"),
+        (use("look"), "Agent.ToolError", "'at' is a required property"),
+        (ToolCallPart("look", '{"at": '), "Agent.ToolError", "Invalid JSON"),
+        (use("look", at="secrets"), "States.Permissions", "not for you"),
+        *(
+            (use(name, at="it"), "States.Permissions", f"may not use the tool {name!r}")
+            for name in ("rm", "Look", "look ", "lооk", "look\u200b", "../look", "*", "l%6Fok", "")
+        ),
+    ],
+)
+def test_a_wrong_use_of_a_tool_is_an_error(part: Part, name: str, cause: str) -> None:
+    """The model is told once; if it goes on, the call ends with the name of the specification."""
+    script = Scripted(part)
+    result = script.run(tools=[LOOK])
+    assert result.error == name
+    assert cause in (result.cause or "")
+    assert len(script.asked) == (1 if part.tool_name == "look" and "not for" in cause else 2)
+
+
+def test_tools_are_agents_of_any_kind() -> None:
+    """Async functions, plain ones that look at the call, scripts, other models."""
+    calls: list[asl.Call] = []
+
+    async def sleep(parameters: Any, call: asl.Call) -> str:
+        calls.append(call)
+        await call.sleep(0)
+        return "slept"
+
+    inner = Scripted(TextPart("inner"))
+    tools = [
+        Tool("sleep", "Sleeps.", sleep),
+        Tool("script", "Says one.", {"return": 1}),
+        Tool("model", "Thinks.", inner.agent()),
+    ]
+    script = Scripted(use("sleep"), use("script"), use("model", prompt="p"), TextPart("done"))
+    assert script.run(tools=tools).output["response"] == "done"
+    answers = [part.content for part in script.asked[-1] if isinstance(part, ToolReturnPart)]
+    assert answers == ["slept", 1, {"response": "inner", **USED}]
+    assert calls[0].state_name == "T"
+
+
+def test_a_call_is_bounded() -> None:
+    """A model that never comes to an end is stopped after so many requests."""
+    script = Scripted(use("look", at="it"))
+    result = script.run(tools=[LOOK], rounds=5)
+    assert (result.error, len(script.asked)) == ("Agent.ModelError", 5)
+    assert result.usage["tokens"] == 75
+
+
+def test_a_model_that_raises_is_no_crash() -> None:
+    """Whatever a library raises is an error of the call."""
+
+    def broken(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        raise KeyError("oops")
+
+    result = asl.run(task(), agents={"A": ModelAgent(FunctionModel(broken))})
+    assert (result.error, result.cause) == ("Agent.ModelError", "KeyError: 'oops'")
+
+
+def test_settings_are_handed_over() -> None:
+    """Sampling settings reach the model; the provider's library repeats nothing."""
+    script = Scripted(TextPart("hi"))
+    script.run(settings={"temperature": 0, "max_tokens": 7}, timeout=3)
+    settings = script.infos[0].model_settings or {}
+    assert (settings["temperature"], settings["max_tokens"]) == (0, 7)
+    assert (settings["timeout"], settings["max_retries"]) == (3, 0)
+
+
+class Listening:
+    """An agent in front of another one, which listens to its answer."""
+
+    blocking = takes_call = False
+    needs_loop = real = holds = True
+    direct = None
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self.heard: list[str] = []
+
+    async def answer(self, payload: Any, call: Any) -> Any:
+        call.listener = self.heard.append
+        return await self.agent.answer(payload, call)
+
+    async def close(self) -> None:
+        await self.agent.close()
+
+
+def test_an_answer_is_told_piece_by_piece() -> None:
+    """Whoever listens hears the text as it comes; the result is the whole."""
+
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        for piece in ("Hel", "lo, ", "Ada"):
+            yield piece
+
+    listening = Listening(ModelAgent(FunctionModel(stream_function=stream)).opened({}))
+    result = asl.run(task(), agents={"A": listening})
+    assert result.output["response"] == "Hello, Ada"
+    assert "".join(listening.heard) == "Hello, Ada"
+    assert len(listening.heard) == 3
+
+
+# A server that speaks OpenAI's protocol
+
+
+def completion(content: str | None = "hi", **calls: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": f"call-{name}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for name, arguments in calls.items()
+        ]
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny-2026",
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+
+
+def said(exchange: Exchange, status: int, body: Any, **headers: str) -> None:
+    exchange.answer(status, body, Content_Type="application/json", **headers)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Writes an agents file with a model on a server and returns its agents."""
+    monkeypatch.setenv("TINY_KEY", "sk-s3cr3t")
+
+    def written(server: HttpServer, more: str = "") -> Any:
+        (tmp_path / "agents.yaml").write_text(
+            "agents:\n  A:\n    model: openai-chat:tiny\n    key: ${env:TINY_KEY}\n"
+            f"    url: {server.url}/v1\n{more}"
+        )
+        return load_bindings(tmp_path / "agents.yaml").agents
+
+    return written
+
+
+def test_a_provider_is_asked_over_http(file: Callable[..., Any]) -> None:
+    """Provider, name, key and URL come from the agents file."""
+    with serving(lambda exchange: said(exchange, 200, completion("hello sk-s3cr3t"))) as server:
+        agents = file(server, "    system: Be brief.\n    settings: {temperature: 0.5}\n")
+        result = asl.run(task(), {"prompt": "hi"}, agents=agents)
+        many = asyncio.run(asl.arun(for_each(5), list(range(5)), agents=agents))
+    assert result.output == {
+        "response": "hello ***",
+        "_tokens": 15,
+        "_usage": {"input": 10, "output": 5},
+        "model": "openai-chat:tiny",
+    }
+    assert result.usage["tokens"] == 15
+    assert (many.status, many.usage["tokens"]) == ("SUCCEEDED", 75)
+    request = server.requests[0]
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer sk-s3cr3t"
+    assert request.json["model"] == "tiny"
+    assert request.json["temperature"] == 0.5
+    assert [each["content"] for each in request.json["messages"]] == ["Be brief.", "hi"]
+
+
+def cut(exchange: Exchange) -> None:
+    exchange.begin(200, Content_Length="1000", Content_Type="application/json")
+    exchange.write(b'{"id": "x", ')
+    exchange.cut()
+
+
+FAILURES: list[tuple[Callable[[Exchange], None], str, str]] = [
+    (
+        lambda e: said(e, 429, {"error": {"message": "slow down"}}, Retry_After="7"),
+        "States.RateLimitExceeded",
+        "retry after 7 s",
+    ),
+    (lambda e: said(e, 500, {"error": {"message": "oops"}}), "Agent.ModelError", "oops"),
+    (lambda e: e.answer(503, b"<html>down</html>"), "Agent.ModelError", "503"),
+    (
+        lambda e: said(e, 401, {"error": {"message": "wrong key sk-s3cr3t"}}),
+        "States.Permissions",
+        "wrong key ***",
+    ),
+    (
+        lambda e: said(e, 400, {"error": {"message": "no", "code": "context_length_exceeded"}}),
+        "Agent.ContextOverflow",
+        "context_length_exceeded",
+    ),
+    (
+        lambda e: said(e, 404, {"error": {"message": "no such model"}}),
+        "Agent.ModelError",
+        "no such",
+    ),
+    (lambda e: e.answer(200, b"<html>"), "Agent.ModelError", "expected JSON"),
+    (lambda e: said(e, 200, b'{"id": '), "Agent.ModelError", ""),
+    (lambda e: said(e, 200, {"hello": 1}), "Agent.ModelError", "choices"),
+    (lambda e: said(e, 200, {**completion(), "choices": []}), "Agent.ModelError", ""),
+    (cut, "Agent.NetworkError", ""),
+]
+
+
+@pytest.mark.parametrize(("answer", "name", "cause"), FAILURES)
+def test_what_a_provider_does_wrong_is_an_error(
+    answer: Callable[[Exchange], None], name: str, cause: str, file: Callable[..., Any]
+) -> None:
+    """Each failure has the name of the specification; a request is sent once."""
+    with serving(answer) as server:
+        agents = file(server)
+        result = asl.run(task(), {"prompt": "hi"}, agents=agents)
+        assert (result.error, len(server.requests)) == (name, 1)
+        assert cause in (result.cause or "")
+        assert "s3cr3t" not in repr(result.to_json())
+        again = asl.run(retried(name, 1), {"prompt": "hi"}, agents=agents, clock="virtual")
+        assert (again.error, len(server.requests)) == (name, 3)
+
+
+def test_a_provider_that_says_nothing_times_out(file: Callable[..., Any]) -> None:
+    """The agent's own timeout is an error, and nothing is asked a second time."""
+    with serving(lambda exchange: server.stopping.wait(60) and None) as server:
+        agents = file(server, "    timeout: 0.05\n")
+        assert asl.run(task(), agents=agents).error == "States.Timeout"
+        assert len(server.requests) == 1
+
+
+def streamed(*pieces: str, end: str = "stop", done: bool = True) -> Iterator[bytes]:
+    """Yield the lines of a streamed answer."""
+    for index, piece in enumerate([*pieces, None]):
+        if piece is None and not end:
+            return
+        choice = {
+            "index": 0,
+            "delta": {} if piece is None else {"role": "assistant", "content": piece},
+            "finish_reason": end if piece is None else None,
+        }
+        chunk = {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "created": index,
+            "model": "tiny-2026",
+            "choices": [choice],
+        }
+        if piece is None:
+            chunk["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        yield f"data: {json.dumps(chunk)}\n\n".encode()
+    if done:
+        yield b"data: [DONE]\n\n"
+
+
+def streaming(lines: list[bytes], chunked: bool) -> Callable[[Exchange], None]:
+    """Answer with a stream; a chunked one lacks its end, another one ends with the connection."""
+
+    def answer(exchange: Exchange) -> None:
+        encoding = {"Transfer_Encoding": "chunked"} if chunked else {"Connection": "close"}
+        exchange.begin(200, Content_Type="text/event-stream", **encoding)
+        for line in lines:
+            exchange.write(b"%x\r\n%s\r\n" % (len(line), line) if chunked else line)
+        if chunked and lines[-1].endswith(b"[DONE]\n\n"):
+            exchange.write(b"0\r\n\r\n")
+        exchange.cut()
+
+    return answer
+
+
+def listened(lines: list[bytes], chunked: bool) -> tuple[asl.Result, list[str]]:
+    with serving(streaming(lines, chunked)) as server:
+        agent = ModelAgent("openai-chat:tiny", key="k", url=f"{server.url}/v1")
+        listening = Listening(agent.opened({}))
+        return asl.run(task(), {"prompt": "hi"}, agents={"A": listening}), listening.heard
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_stream_is_heard_as_it_comes(chunked: bool) -> None:
+    """Over HTTP as well."""
+    result, heard = listened(list(streamed("Hel", "lo")), chunked)
+    assert result.output["response"] == "Hello"
+    assert result.output["_usage"] == {"input": 10, "output": 5}
+    assert heard == ["Hel", "lo"]
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_stream_that_is_cut_is_no_answer(chunked: bool) -> None:
+    """However the connection ends: what came so far is not taken for the whole."""
+    result, heard = listened(list(streamed("Hel", "lo", end="", done=False)), chunked)
+    assert result.error == ("Agent.NetworkError" if chunked else "Agent.ModelError")
+    assert heard == ["Hel", "lo"]
+
+
+def test_garbage_in_a_stream_is_an_error() -> None:
+    """A line that is no JSON ends the call."""
+    result, _ = listened([*streamed("Hel", end="", done=False), b"data: {nonsense\n\n"], False)
+    assert result.error == "Agent.ModelError"
+
+
+def test_a_run_that_is_cut_short_ends_its_request(file: Callable[..., Any]) -> None:
+    """Nothing of the call is left when the state has timed out."""
+    with serving(lambda exchange: server.stopping.wait(60) and None) as server:
+        result = asl.run(task(TimeoutSeconds=1), agents=file(server))
+    assert (result.error, result.cause) == ("States.Timeout", "state 'T': no answer within 1 s")
+
+
+# In an agents file
+
+
+def test_tools_come_from_the_agents_file(tmp_path: Path) -> None:
+    """A model names the tools of its file; tools may be models that use tools."""
+    bodies: list[Any] = []
+
+    def answer(exchange: Exchange) -> None:
+        body = exchange.json
+        bodies.append(body)
+        first = body["messages"][-1]["role"] == "user"
+        (offered,) = [each["function"]["name"] for each in body["tools"]]
+        arguments = {"prompt": "p"} if offered == "ask" else {"n": 1}
+        said(exchange, 200, completion(None, **{offered: arguments}) if first else completion())
+
+    with serving(answer) as server:
+        model = f"{{model: 'openai-chat:tiny', key: k, url: '{server.url}/v1', tools: "
+        (tmp_path / "agents.yaml").write_text(
+            f"agents:\n  A: {model}[ask]}}\n"
+            "tools:\n"
+            f"  ask: {{description: Asks., agent: {model}[count]}}}}\n"
+            "  count:\n    description: Counts.\n    agent: {return: 3}\n"
+            "    input: {type: object, properties: {n: {type: integer}}}\n"
+        )
+        bound = load_bindings(tmp_path / "agents.yaml")
+        result = asl.run(task(), {"prompt": "hi"}, agents=bound.agents)
+    assert result.output["response"] == "hi"
+    assert [each["messages"][-1]["role"] for each in bodies] == ["user", "user", "tool", "tool"]
+    assert bodies[2]["messages"][-1]["content"] == "3"
+    assert sorted(bound.tools) == ["ask", "count"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A: {model: gpt-5}", "1:12: error AGENTS-01: 'model' must be 'provider:name'"),
+        ("A: {model: 'a:b', output: {type: array}}", "1:27: error AGENTS-01: the answer is an obj"),
+        ("A: {model: 'a:b', output: {type: objekt}}", "1:34: error AGENTS-01: no JSON Schema"),
+        (
+            "A: {model: 'a:b', output: {type: object, properties: {model: {}}}}",
+            "error AGENTS-01: 'model' is where usage is reported",
+        ),
+        ("A: {model: 'a:b', tools: [x]}", "1:27: error AGENTS-08: the file has no tool 'x'"),
+        ("A: {model: 'a:b', settings: {temperature: 3}}", "1:43: error AGENTS-01: 'temperature'"),
+        ("A: {model: 'a:b', system: '${env:K}'}", "1:27: error AGENTS-05: '${env:K}' would be"),
+        ("tools: {x: {description: d}}", "1:9: error AGENTS-01: 'agent' is missing"),
+        ("tools: {x: {description: d, agent: y}}", "1:36: error AGENTS-01: 'function' must be"),
+        (
+            "tools: {x: {description: d, agent: 'builtins:len', input: {type: 5}}}",
+            "1:66: error AGENTS-01: no JSON Schema",
+        ),
+        (
+            "agents: {A: {model: 'a:b', tools: [serach]}}\n"
+            "tools: {search: {description: d, agent: 'builtins:len'}}",
+            "(did you mean 'search'?)",
+        ),
+        (
+            "tools: {x: {description: d, agent: {model: 'a:b', tools: [x]}}}",
+            "1:36: error AGENTS-04: the tool 'x' cannot be made, or needs itself",
+        ),
+    ],
+)
+def test_a_fault_in_the_file_has_its_place(text: str, found: str, tmp_path: Path) -> None:
+    """What a model or a tool cannot be is said by the check of the file."""
+    (tmp_path / "agents.yaml").write_text(text)
+    with pytest.raises(InvalidAgents) as refusal:
+        load_bindings(tmp_path / "agents.yaml")
+    assert found in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "cause"),
+    [
+        ("nobody:x", "Unknown provider: nobody"),
+        ("anthropic:x", 'pip install "pydantic-ai-slim[anthropic]"'),
+        ("openai:x", "OPENAI_API_KEY"),
+    ],
+)
+def test_a_provider_that_is_not_there_is_named(
+    model: str, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cause says what to do."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    result = asl.run(task(), agents={"A": ModelAgent(model)})
+    assert result.error == "Agent.InvalidInput"
+    assert cause in (result.cause or "")
+
+
+def test_a_missing_library_is_named_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before anything runs."""
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    with pytest.raises(asl.AslError) as missing:
+        ModelAgent("openai:x")
+    assert str(missing.value) == (
+        "a language model needs 'pydantic_ai': pip install 'agent-state-language[models]'"
+    )
+
+
+def test_nothing_is_imported_early() -> None:
+    """Only a call needs the library."""
+    code = (
+        "import sys; from asl.agents.model import ModelAgent; ModelAgent('openai:x');"
+        "assert 'pydantic_ai' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
