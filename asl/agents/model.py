@@ -108,7 +108,7 @@ class _Model:
         offers = [offer for box in self.boxes for offer in await box(call)]
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
-        name, asking = self._name(), _Asking(call)
+        name, asking = self._name(call.model), _Asking(call)
         with capture_run_messages() as messages:
             try:
                 run = await self._asked(self._model(name), offers).run(
@@ -133,14 +133,19 @@ class _Model:
         own = {key: value for key, value in answer.items() if key not in REPORTED}
         return {**own, **_usage(name, messages)}
 
-    def _name(self) -> str:
+    def _name(self, wanted: str | None) -> str:
+        """Return the model that the document wants (maybe without provider), or the agent's own."""
         model = self.agent.model
-        return model if isinstance(model, str) else f"{model.system}:{model.model_name}"
+        own = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
+        if wanted is None or ":" in wanted:
+            return wanted or own
+        return f"{own.partition(':')[0]}:{wanted}"
 
     def _model(self, name: str) -> Model:
         """Return the model of this name, connected by this run."""
-        if not isinstance(self.agent.model, str):
-            return self.agent.model
+        model = self.agent.model
+        if not isinstance(model, str) and name == self._name(None):
+            return model
         if name not in self.models:
             from pydantic_ai.models import infer_model
 
@@ -156,18 +161,14 @@ class _Model:
         kind = infer_provider_class(name)
         if self.client is None:
             self.client = httpx2.AsyncClient(timeout=self.agent.timeout)
-        given = {"api_key": self.agent.key, "base_url": self.agent.url, "http_client": self.client}
+        given: dict[str, Any] = {"http_client": self.client}
+        if self._name(None).startswith(f"{name}:"):  # no other provider may see the key
+            given |= {"api_key": self.agent.key, "base_url": self.agent.url}
         takes = signature(kind.__init__).parameters
         for option, field in (("api_key", "key"), ("base_url", "url")):
-            if given[option] is not None and option not in takes:
+            if given.get(option) is not None and option not in takes:
                 raise Raised("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
-        return kind(
-            **{
-                option: value
-                for option, value in given.items()
-                if option in takes and value is not None
-            }
-        )
+        return kind(**{each: value for each, value in given.items() if each in takes and value})
 
     def _settings(self) -> Any:
         # Retry says what is tried again, not the library of a provider.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import reported
 from asl.engine.ledger import Ledger, Pause, Terms
@@ -42,15 +44,24 @@ class Meter:
             if terms.instead is not None:
                 target = Target("agent", terms.instead, target.state)
             options = _revised(options, terms)
-            result = await LocalHost.invoke(host, at, target, payload, options, host.find(target))
+            agent = host.find(target)
+            try:
+                result = await LocalHost.invoke(host, at, target, payload, options, agent)
+            except StateError as error:
+                if error.usage is not None:
+                    self._settle(at, terms, target, error.usage)
+                raise
             if type(result) is dict:
-                used = reported(result, at.execution.prices)
-                host.used(at, used)
-                self.ledger.settle(terms, target.state, used)
+                self._settle(at, terms, target, result)
             return result
         finally:
             self.ledger.release(terms)
             self._next()
+
+    def _settle(self, at: Any, terms: Terms, target: Target, result: Mapping[str, Json]) -> None:
+        used = reported(result, at.execution.prices)
+        self.host.used(at, used)
+        self.ledger.settle(terms, target.state, used)
 
     async def _admitted(self, at: Any, target: Target) -> Terms:
         """Return the terms of a call as soon as it may be made."""

@@ -387,6 +387,45 @@ def test_what_a_provider_does_wrong_is_an_error(
         assert (again.error, len(server.requests)) == (name, 3)
 
 
+def test_the_document_may_want_another_model(file: Callable[..., Any]) -> None:
+    """Of the same provider, by its name alone; the budget knows which one was used."""
+    fallback = {"When": "Always", "UseModel": "small"}
+    budget = {"MaxTokens": 100, "OnExceed": "UseFallback", "Fallback": fallback}
+    with serving(lambda exchange: said(exchange, 200, completion())) as server:
+        result = asl.run({**task(), "Budget": budget}, agents=file(server))
+    assert result.output["model"] == "openai-chat:small"
+    assert server.requests[0].json["model"] == "small"
+
+
+def test_no_other_provider_sees_the_key(
+    file: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of another provider is asked there, with that provider's own key and address."""
+
+    def answer(exchange: Exchange) -> None:
+        said(exchange, 200, completion())
+
+    fallback = {"When": "Always", "UseModel": "ollama:tiny"}
+    budget = {"MaxTokens": 100, "OnExceed": "UseFallback", "Fallback": fallback}
+    with serving(answer) as server, serving(answer) as other:
+        monkeypatch.setenv("OLLAMA_BASE_URL", f"{other.url}/v1")
+        monkeypatch.delenv("OLLAMA_API_KEY", raising=False)
+        result = asl.run({**task(), "Budget": budget}, agents=file(server))
+    assert result.output["model"] == "ollama:tiny"
+    assert (len(server.requests), len(other.requests)) == (0, 1)
+    assert "s3cr3t" not in other.requests[0].headers["authorization"]
+
+
+def test_a_call_that_fails_is_paid_for() -> None:
+    """What was used before the failure counts against the budget."""
+    script = Scripted(use("answer", score=-1))
+    document = {**retried("Agent.InvalidOutput"), "Budget": {"MaxTokens": 40}}
+    agents = {"A": script.agent(output=SCORE)}
+    result = asl.run(document, agents=agents, clock="virtual")
+    assert (result.error, len(script.asked)) == ("States.BudgetExceeded", 4)
+    assert result.usage["tokens"] == 60
+
+
 def test_a_provider_that_says_nothing_times_out(file: Callable[..., Any]) -> None:
     """The agent's own timeout is an error, and nothing is asked a second time."""
     with serving(lambda exchange: server.stopping.wait(60) and None) as server:
