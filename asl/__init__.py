@@ -23,18 +23,27 @@ from asl.core.errors import (
     StateError,
 )
 from asl.documents import check, compile, diff, graph, load, variable_references
-from asl.runs import arun, load_mocks, run, test_state
+from asl.runs import aresume, arun, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document
     from asl.engine.agent import Call
+    from asl.engine.checkpoints import (
+        Checkpoint,
+        CheckpointExpired,
+        CheckpointIncompatible,
+        CheckpointNotFound,
+        CheckpointRefused,
+        NotResumable,
+    )
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.executions import (
         ExecutionBusy,
         ExecutionExists,
         ExecutionNotFound,
+        ExecutionNotRedrivable,
         RequestNotFound,
         Store,
         open_store,
@@ -53,6 +62,11 @@ __all__ = [
     "AslError",
     "Bindings",
     "Call",
+    "Checkpoint",
+    "CheckpointExpired",
+    "CheckpointIncompatible",
+    "CheckpointNotFound",
+    "CheckpointRefused",
     "Diagnostic",
     "Document",
     "DocumentNotFound",
@@ -60,9 +74,11 @@ __all__ = [
     "ExecutionBusy",
     "ExecutionExists",
     "ExecutionNotFound",
+    "ExecutionNotRedrivable",
     "InvalidDocument",
     "InvalidTest",
     "NotJson",
+    "NotResumable",
     "Program",
     "Report",
     "RequestNotFound",
@@ -76,6 +92,7 @@ __all__ = [
     "TaskTokens",
     "VirtualClock",
     "WallClock",
+    "aresume",
     "arun",
     "check",
     "compile",
@@ -84,6 +101,7 @@ __all__ = [
     "load",
     "load_mocks",
     "open_store",
+    "resume",
     "run",
     "test_state",
     "variable_references",
@@ -94,11 +112,18 @@ _LAZY = {
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",
     "ExecutionNotFound": "asl.executions",
+    "ExecutionNotRedrivable": "asl.executions",
     "RequestNotFound": "asl.executions",
     "Store": "asl.executions",
     "StoreDamaged": "asl.stores.sqlite",
     "StoreError": "asl.stores.sqlite",
     "Call": "asl.engine.agent",
+    "Checkpoint": "asl.engine.checkpoints",
+    "CheckpointExpired": "asl.engine.checkpoints",
+    "CheckpointIncompatible": "asl.engine.checkpoints",
+    "CheckpointNotFound": "asl.engine.checkpoints",
+    "CheckpointRefused": "asl.engine.checkpoints",
+    "NotResumable": "asl.engine.checkpoints",
     "Diagnostic": "asl.core.diagnostics",
     "Document": "asl.core.document",
     "Event": "asl.engine.history",

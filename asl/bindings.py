@@ -12,6 +12,7 @@ from asl.documents import compile
 if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.engine.agent import Find
+    from asl.engine.checkpoints import Storage
     from asl.engine.history import Event
     from asl.hosts.clock import Clock
     from asl.hosts.prices import Prices
@@ -39,7 +40,8 @@ class Bindings(TypedDict, total=False):
     execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request, of
     reminders and escalations: a function `(kind, request, details)`, plain or async, a channel such
     as `"console"`, `"jsonl:FILE"` or `"apprise:URL"`, or a list of them. `listener` gets every
-    event of the history as it happens.
+    event of the history as it happens. `checkpoints` are the storages that a Checkpoint may name:
+    folders, or anything that takes JSON by an id, such as a dictionary.
     """
 
     agents: Mapping[str, Any] | None
@@ -52,6 +54,7 @@ class Bindings(TypedDict, total=False):
     approvals: Any
     notify: Any
     listener: Callable[[Event], None] | None
+    checkpoints: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def bind(
         raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
+    services.storages = _storages(bindings.get("checkpoints"))
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     registry = Registry(
         bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
@@ -141,6 +145,23 @@ def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
     from asl.buckets import bound
 
     return bound(buckets)
+
+
+def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
+    """Return the storages of checkpoints; `file` is a folder of the user, if nothing else."""
+    from os import PathLike
+
+    from asl.stores.folder import Folder, state_folder
+
+    storages: dict[str, Storage] = {"file": Folder(f"{state_folder()}/checkpoints")}
+    for name, storage in (checkpoints or {}).items():
+        if isinstance(storage, (str, PathLike)):
+            storages[name] = Folder(storage)
+        elif hasattr(storage, "__setitem__"):
+            storages[name] = storage
+        else:
+            raise AslError(f"a storage of checkpoints is a folder or a mapping, not {storage!r}")
+    return storages
 
 
 # Other things that every run is given

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from time import time_ns
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
 from asl.core.errors import AslError, StateError
@@ -18,6 +18,7 @@ from asl.stores.sqlite import SqliteStore, Stored
 if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
+    from asl.engine.checkpoints import Checkpoint
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
@@ -30,12 +31,18 @@ __all__ = [
     "ExecutionBusy",
     "ExecutionExists",
     "ExecutionNotFound",
+    "ExecutionNotRedrivable",
     "RequestNotFound",
     "Store",
     "open_store",
 ]
 
-FINAL = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
+FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
+REDRIVEN = "ExecutionRedriven"
+
+Again: TypeAlias = Callable[[Stored], None]
+"""Lets an execution that has ended begin anew."""
 
 
 class ExecutionNotFound(AslError):
@@ -48,6 +55,10 @@ class ExecutionExists(AslError):
 
 class RequestNotFound(AslError):
     """The store has no request of this id."""
+
+
+class ExecutionNotRedrivable(AslError):
+    """The execution has nothing to be done again, or the document lacks where it stands."""
 
 
 class ExecutionBusy(AslError):
@@ -124,21 +135,71 @@ class Store:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         return await self._start(workflow, input, name, profile, express, requestor, bindings, True)
 
-    def resume(self, name: str, **bindings: Unpack[Bindings]) -> Result:
+    def resume(
+        self,
+        name: str,
+        *,
+        from_checkpoint: str | None = None,
+        document: Document | What | None = None,
+        force: bool = False,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
         """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
 
         Returns what it came to where it has ended. One that another execution has started is gone
-        on with together with that. Raises ExecutionNotFound, and ExecutionBusy while another
-        process is at work on it.
+        on with together with that. With `from_checkpoint` (a name or an id) it goes on from there,
+        after a failure or the death of its process; with another `document` only by `force`. Raises
+        ExecutionNotFound, ExecutionBusy while another process is at work on it, and
+        CheckpointRefused where it cannot go on from the checkpoint.
         """
         from asl.hosts.local import drive
 
         refuse_running_loop()
-        return drive(self._resume(name, bindings, False), self.clock)
+        again = self._rewinding(from_checkpoint, document, force, bindings)
+        return drive(self._resume(name, bindings, False, again), self.clock)
 
-    async def aresume(self, name: str, **bindings: Unpack[Bindings]) -> Result:
+    async def aresume(
+        self,
+        name: str,
+        *,
+        from_checkpoint: str | None = None,
+        document: Document | What | None = None,
+        force: bool = False,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
         """Do what `resume` does on the running event loop."""
-        return await self._resume(name, bindings, True)
+        again = self._rewinding(from_checkpoint, document, force, bindings)
+        return await self._resume(name, bindings, True, again)
+
+    def redrive(
+        self,
+        name: str,
+        *,
+        document: Document | What | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Go on with an execution from the states that failed or were cut off; blocks the caller.
+
+        What has succeeded is not done again: neither states nor iterations nor branches. With a
+        corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
+        ended without success, and for a document without a state at which the execution stands.
+        """
+        from asl.hosts.local import drive
+
+        refuse_running_loop()
+        work = self._resume(name, bindings, False, lambda known: self._redriven(known, document))
+        return drive(work, self.clock)
+
+    async def aredrive(
+        self,
+        name: str,
+        *,
+        document: Document | What | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Do what `redrive` does on the running event loop."""
+        again = lambda known: self._redriven(known, document)  # noqa: E731
+        return await self._resume(name, bindings, True, again)
 
     async def _start(
         self,
@@ -201,7 +262,7 @@ class Store:
         )
         stored = Stored(
             number, name, program.name, document, program.profile.name, express, requestor,
-            "RUNNING", started, None, None, None, None, 0, parent,
+            "RUNNING", started, None, None, None, None, 0, parent, None,
         )  # fmt: skip
         journal = SqliteJournal(self.file, number, chain)
         journal.may_have_started = False
@@ -210,7 +271,6 @@ class Store:
     def _keep(self, journal: SqliteJournal, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin an execution that a state of another one starts, or find it begun."""
         from asl.hosts.children import Begun
-        from asl.stores.journal import SqliteJournal
 
         known = self.file.execution(child.name)
         if known is None:
@@ -226,9 +286,7 @@ class Store:
         program, data = self._program(known), self._input(known)
         if known.status in FINAL:
             return Begun(program, data, known.started, result=self._result(known, program))
-        own = SqliteJournal(self.file, known.number, b"")
-        own.load()
-        return Begun(program, data, known.started, own)
+        return Begun(program, data, known.started, self._journal(known))
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.document != document:
@@ -236,22 +294,156 @@ class Store:
         if self._input(known) != data:
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
-    async def _resume(self, name: str, bindings: Bindings, in_event_loop: bool) -> Result:
+    async def _resume(
+        self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
+    ) -> Result:
         name = self.file.top(self.get(name).name)
         with self._locked(name):
             known = self.get(name)
+            if again is not None:
+                again(known)
+                self.file.flush()
+                known = self.get(name)
             return await self._go_on(known, self._program(known), bindings, in_event_loop)
+
+    def _rewinding(
+        self,
+        checkpoint: str | None,
+        document: Document | What | None,
+        force: bool,
+        bindings: Bindings,
+    ) -> Again | None:
+        if checkpoint is None:
+            if document is not None or force:
+                raise AslError("another document, and force, are for going on from a checkpoint")
+            return None
+        return lambda known: self._rewound(known, checkpoint, document, force, bindings)
+
+    def _rewound(
+        self,
+        known: Stored,
+        name: str,
+        document: Document | What | None,
+        force: bool,
+        bindings: Bindings,
+    ) -> None:
+        """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
+        from asl.engine.checkpoints import chosen, definition_hash, refuse_unfit
+        from asl.engine.history import RESUMED
+        from asl.engine.past import at_checkpoint, refuse_status, resumption
+
+        if known.status != "RUNNING":  # else its process has died
+            refuse_status(known.name, known.status)
+        key, program = self._other(known, document)
+        checkpoint, now = chosen(self._checkpoints(known), name), self.clock.now()
+        definition = definition_hash(program.document)
+        refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
+        checkpoint = self._fetched(checkpoint, bindings)
+        journal = self._journal(known)
+        position = {
+            **at_checkpoint(checkpoint, journal.visits, now),
+            "records": journal.recorded.get("", 0),
+            "usage": ["0", 0] if journal.spending is None else journal.spending[0],
+        }
+        journal.put_position("", position)
+        journal.close_requests()
+        details = resumption(checkpoint, known.redrives + 1)
+        self._begin_again(journal, known, key, now, RESUMED, details)
+
+    def _fetched(self, checkpoint: Checkpoint, bindings: Bindings) -> Checkpoint:
+        """Return a checkpoint with what another storage holds of it."""
+        from dataclasses import replace
+
+        from asl.engine.checkpoints import CheckpointNotFound
+
+        if checkpoint.storage == "default":
+            return checkpoint
+        try:
+            storages = bind(self._given(bindings)).services.storages
+            kept = storages[checkpoint.storage][checkpoint.id]
+        except KeyError:
+            raise CheckpointNotFound(
+                f"the storage {checkpoint.storage!r} has no checkpoint {checkpoint.id!r}"
+            ) from None
+        return replace(checkpoint, data=kept["data"], variables=kept["variables"])
+
+    def _redriven(self, known: Stored, document: Document | What | None) -> None:
+        """Let an execution go on from where it failed."""
+        from asl.stores.redrive import missing, void
+
+        if known.status not in UNSUCCESSFUL:
+            what = f"Execution is {known.status} and cannot be redriven"
+            if known.status in ("RUNNING", "PAUSED"):
+                what += f": 'asl resume {known.name}' goes on with it"
+            raise ExecutionNotRedrivable(what)
+        key, program = self._other(known, document)
+        journal = self._journal(known)
+        lacking = missing(program, journal.positions, journal.answers)
+        if lacking:
+            raise ExecutionNotRedrivable(
+                f"the document has not what the execution {known.name!r} stands at: "
+                + ", ".join(lacking)
+            )
+        for answer in void(journal.positions, journal.answers):
+            journal.drop_answer(answer)
+        journal.drop_closed_requests()
+        details = {"redriveCount": known.redrives + 1}
+        self._begin_again(journal, known, key, self.clock.now(), REDRIVEN, details)
+
+    def _begin_again(
+        self,
+        journal: SqliteJournal,
+        known: Stored,
+        document: str,
+        now: float,
+        event: str,
+        details: dict[str, Json],
+    ) -> None:
+        """Write how the execution has ended and that it goes on."""
+        from asl.engine.history import ENDINGS
+
+        ending = None
+        if known.ended is not None:
+            both = {"error": known.error, "cause": known.cause}
+            told = {key: value for key, value in both.items() if value is not None}
+            ending = known.ended, ENDINGS[known.status], told
+        if document != known.document:
+            details = {**details, "document": document, "replaced": known.document}
+        journal.put_life(now, known.redrives + 1, event, details, ending, document)
+
+    def _other(self, known: Stored, document: Document | What | None) -> tuple[str, Program]:
+        """Return hash and program of the document with which an execution goes on."""
+        if document is None:
+            return known.document, self._program(known)
+        from dataclasses import replace
+
+        from asl.core.profile import PROFILES
+
+        program = program_of(document, PROFILES[known.profile], False)
+        program = replace(program, name=known.workflow)
+        key = sha256(compact(program.document).encode()).hexdigest()
+        self.file.put_document(key, program.document)
+        self._programs[key, known.profile] = program
+        return key, program
+
+    def _journal(self, known: Stored) -> SqliteJournal:
+        """Return the journal of an execution, with what is in it."""
+        from dataclasses import replace
+
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, known.number, b"")
+        journal.programs = lambda document: self._program(replace(known, document=document))
+        journal.load()
+        return journal
 
     async def _go_on(
         self, known: Stored, program: Program, bindings: Bindings, in_event_loop: bool
     ) -> Result:
         if known.status in FINAL:
             return self._result(known, program)
-        from asl.stores.journal import SqliteJournal
-
-        journal = SqliteJournal(self.file, known.number, b"")
-        journal.load()
-        return await self._run(known, program, self._input(known), journal, bindings, in_event_loop)
+        journal, data = self._journal(known), self._input(known)
+        return await self._run(known, program, data, journal, bindings, in_event_loop)
 
     async def _run(
         self,
@@ -264,7 +456,7 @@ class Store:
     ) -> Result:
         from asl.hosts.run import execute
 
-        bound = bind({**self.bindings, **bindings}, program)
+        bound = bind(self._given(bindings), program)
         bound.services.keep = self._keep
         result = await execute(
             program,
@@ -280,11 +472,33 @@ class Store:
             services=bound.services,
             requestor=stored.requestor,
             started=stored.started,
+            redrives=stored.redrives,
+            redriven=stored.redriven,
             journal=journal,
         )
         journal.put_result(result)
         await journal.commit(in_event_loop)
+        if journal.saved:
+            result.checkpoints = self._checkpoints(stored)
         return result
+
+    def _given(self, bindings: Bindings) -> Bindings:
+        """Return the bindings of a run: its own, and those of the store."""
+        given: Bindings = {**self.bindings, **bindings}
+        beside = f"{self.file.path}.checkpoints"
+        given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
+        return given
+
+    # Checkpoints
+
+    def checkpoints(self, name: str | None = None) -> list[Checkpoint]:
+        """Return what an execution has saved, or all of them have, the oldest first."""
+        if name is not None:
+            return self._checkpoints(self.get(name))
+        return self.file.checkpoints("1 = 1")
+
+    def _checkpoints(self, stored: Stored) -> list[Checkpoint]:
+        return self.file.checkpoints("execution = ?", stored.number)
 
     # People
 
@@ -498,6 +712,8 @@ class Store:
         return program
 
     def _result(self, stored: Stored, program: Program) -> Result:
+        from dataclasses import replace
+
         from asl.engine.execution import Execution
         from asl.engine.journal import RecordReader, read_spending
         from asl.engine.records import BROKEN
@@ -505,14 +721,15 @@ class Store:
         from asl.stores.journal import SqliteJournal
 
         journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        journal.programs = lambda document: self._program(replace(stored, document=document))
         execution = Execution(
             program, self._input(stored), stored.name, stored.started, [], stored.express
         )
+        execution.redrives, execution.redriven = stored.redrives, stored.redriven
         usage = self._column(stored, "usage")
         if usage is not None:
             read_spending(usage, execution)
-        reader = RecordReader(execution)
-        records = [reader.read(path, body) for path, body in journal.history()]
+        records = list(journal.records_of(RecordReader(execution, (), journal.program)))
         failure = None
         if stored.status not in ("SUCCEEDED", "RUNNING", "PAUSED"):
             broken = (each[5] for each in reversed(records) if each[0] == BROKEN)
@@ -521,6 +738,7 @@ class Store:
         ended = self.clock.now() if stored.ended is None else stored.ended
         output = self._column(stored, "output")
         result = Result(execution, flat, stored.status, ended, output, failure)
+        result.checkpoints = self._checkpoints(stored)
         if stored.status == "PAUSED":
             open_ones = "execution = ? AND status = 'open'"
             result.asked = self.file.requests(open_ones, stored.number)

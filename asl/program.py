@@ -9,13 +9,26 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
 
-__all__ = ["Catcher", "Choose", "Finish", "Machine", "Program", "Retrier", "Step", "Work"]
+__all__ = [
+    "Between",
+    "Catcher",
+    "Choose",
+    "Finish",
+    "Machine",
+    "Program",
+    "Retrier",
+    "Step",
+    "Work",
+]
 
 Choose: TypeAlias = Callable[[Json, Any], "tuple[Step | None, Json]"]
 """A pure state that decides where to go: `(raw input, frame) -> (next step, output)`."""
 
 Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
 """What a state asks of the world: `(raw input, frame) -> raw result`."""
+
+Between: TypeAlias = Callable[[Any], Awaitable[None]]
+"""What happens between two states: `(frame)`, which stands at the second one."""
 
 Finish: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, raw result, frame) -> output`; assigns the state's variables."""
@@ -108,3 +121,5 @@ class Program:
     """What one execution may spend, by its input."""
     budgeted: bool = False
     """Whether it, or a state of it, has a budget."""
+    between: Between | None = None
+    """What happens after each transition of the top machine: automatic checkpoints."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from asl.hosts.trial import StateResult
     from asl.program import Program
 
-__all__ = ["arun", "load_mocks", "run", "test_state"]
+__all__ = ["aresume", "arun", "load_mocks", "resume", "run", "test_state"]
 
 _NO_INPUT: dict[str, Any] = {}
 """Never changed: executions share data, they do not edit it."""
@@ -85,14 +85,17 @@ async def arun(
         workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
         name=name, express=express, requestor=requestor,
     )  # fmt: skip
-    if in_event_loop:
-        return await work
+    return await (work if in_event_loop else _in_thread(work, chosen))
+
+
+async def _in_thread(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
+    """Drive an execution on an event loop of its own, in a thread."""
     from asyncio import get_running_loop
 
     from asl.hosts.local import drive
     from asl.hosts.threads import run_in_thread
 
-    result: Result = await run_in_thread(get_running_loop(), drive, work, chosen)
+    result: Result = await run_in_thread(get_running_loop(), drive, work, clock)
     return result
 
 
@@ -126,6 +129,100 @@ def _execution(
         in_event_loop=in_event_loop,
         services=bound.services,
         **options,
+    )
+
+
+def resume(
+    result: Result,
+    checkpoint: str,
+    *,
+    document: Document | What | None = None,
+    force: bool = False,
+    clock: str | Clock = "wall",
+    **bindings: Unpack[Bindings],
+) -> Result:
+    """Go on with an execution from a checkpoint of its result; blocks the caller.
+
+    `checkpoint` is the name of one (the latest of that name) or its id. The execution keeps its id,
+    and what it has spent stays spent. With another `document` it goes on only with `force`, and
+    only where that has the state. `bindings` are those of `run`; none is kept from the first run.
+    A virtual clock goes on from the end of the execution.
+
+    Raises CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
+    NotResumable for an execution that did not fail.
+    """
+    from asl.hosts.local import drive
+
+    refuse_running_loop()
+    chosen = _clock_after(result, clock)
+    work = _resumption(result, checkpoint, document, force, chosen, False, bindings)
+    return drive(work, chosen)
+
+
+async def aresume(
+    result: Result,
+    checkpoint: str,
+    *,
+    document: Document | What | None = None,
+    force: bool = False,
+    clock: str | Clock = "wall",
+    **bindings: Unpack[Bindings],
+) -> Result:
+    """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
+    from asl.hosts.clock import WallClock
+
+    chosen = _clock_after(result, clock)
+    in_event_loop = isinstance(chosen, WallClock)
+    work = _resumption(result, checkpoint, document, force, chosen, in_event_loop, bindings)
+    return await (work if in_event_loop else _in_thread(work, chosen))
+
+
+def _clock_after(result: Result, clock: str | Clock) -> Clock:
+    """Return the clock for an execution that goes on after its end."""
+    from asl.hosts.clock import VirtualClock
+
+    return VirtualClock(result.ended) if clock == "virtual" else clock_of(clock)
+
+
+def _resumption(
+    result: Result,
+    checkpoint: str,
+    document: Document | What | None,
+    force: bool,
+    clock: Clock,
+    in_event_loop: bool,
+    bindings: Bindings,
+) -> Coroutine[Any, Any, Result]:
+    """Check whether an execution can go on from a checkpoint; return the run that does."""
+    from dataclasses import replace
+
+    from asl.engine.past import past_of
+    from asl.hosts.run import execute
+
+    execution, now = result.execution, clock.now()
+    program = execution.program
+    if document is not None:
+        program = replace(program_of(document, program.profile, False), name=program.name)
+    past = past_of(result, checkpoint, program, now, force)
+    bound = bind(bindings, program)
+    return execute(
+        program,
+        execution.input,
+        bound.find,
+        clock,
+        name=execution.name,
+        express=execution.express,
+        foreign=True,
+        buckets=bound.buckets,
+        listener=bound.listener,
+        in_event_loop=in_event_loop,
+        services=bound.services,
+        workflow_id=execution.workflow_id,
+        requestor=execution.requestor,
+        started=execution.started,
+        redrives=execution.redrives + 1,
+        redriven=now,
+        past=past,
     )
 
 

@@ -20,7 +20,7 @@ WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000
 DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
 AGENTLESS = {
     "StartAt": "Save",
-    "States": {"Save": {"Type": "Checkpoint", "Name": "n", "End": True}},
+    "States": {"Save": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}},
 }
 YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
 

@@ -13,6 +13,7 @@ from asl.checks import (
     approvals,
     aws,
     blocks,
+    checkpoints,
     execution,
     expressions,
     handlers,
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     registered.check,
     blocks.check,
     recursion.check,
+    checkpoints.check,
 )
 
 

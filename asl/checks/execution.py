@@ -18,7 +18,6 @@ STATE_BLOCKS = (*AGENT_BLOCKS, "Events")
 
 DOCUMENT_BLOCKS = (
     "Budget",
-    "Checkpointing",
     "DefaultTools",
     "Events",
     "Memory",

@@ -1,6 +1,5 @@
 """The store that commands look at, and how an execution in it is found."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,9 @@ STORE = click.option(
 
 def default_store() -> Path:
     """Return the store that is used where none is named."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "asl" / "runs.db"
+    from asl.stores.folder import state_folder
+
+    return Path(state_folder()) / "runs.db"
 
 
 def opened(file: str | None, *, make: bool = False) -> "Store":

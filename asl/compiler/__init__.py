@@ -17,6 +17,7 @@ from asl.core.values import Json
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
 from asl.states.blocks import budget
+from asl.states.checkpoint import automatic
 
 __all__ = ["compile_workflow", "open_state"]
 
@@ -27,12 +28,13 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     machine = _machine(profile, machines, "JSONPath", workflow, "")
     timeout = workflow.get("TimeoutSeconds")
     limits = _budget(workflow, profile)
+    between = automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None
     budgeted = limits is not None or any(
         step.budget is not None or (step.type == "Include" and _mentions(workflow, "Budget"))
         for each in machines.values()
         for step in each.steps.values()
     )
-    return Program(machine, profile, name, timeout, machines, workflow, limits, budgeted)
+    return Program(machine, profile, name, timeout, machines, workflow, limits, budgeted, between)
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:

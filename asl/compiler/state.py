@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
 
-EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Workflow")
+EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Checkpoint", "Workflow")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 
 MAX_ALIVE = 10 * 1024 * 1024

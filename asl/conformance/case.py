@@ -67,6 +67,7 @@ class Case:
     clock: str | None = None
     name: str | None = None
     requestor: str | None = None
+    resume: tuple[Mapping[str, Json], ...] = ()
     tags: tuple[str, ...] = ()
     file: str = ""
     line: int = 0
@@ -97,7 +98,7 @@ class Case:
             request["document_text"] = self.document_text
         else:
             request["document"] = self.document
-        for key in (*SURROUNDINGS, "clock", "name", "requestor"):
+        for key in (*SURROUNDINGS, "clock", "name", "requestor", "resume"):
             if value := getattr(self, key):
                 request[key] = value
         return request
@@ -201,8 +202,9 @@ def _case(
         path = file.parent / values.pop("document_file")
         values["document_text"] = _text(path, f"{file}:{line}")
         values.setdefault("files", _imported(path, values["document_text"]))
-    tags = tuple(values.pop("tags", ()))
-    return Case(**values, tags=tags, suite=suite, file=str(file), line=line)
+    for several in ("tags", "resume"):
+        values[several] = tuple(values.get(several, ()))
+    return Case(**values, suite=suite, file=str(file), line=line)
 
 
 def _faults(values: Mapping[str, Json]) -> Iterator[str]:

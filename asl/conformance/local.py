@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from asl.conformance.case import CHECK_FACTS, Case
 from asl.core.diagnostics import Diagnostic, Report
@@ -65,35 +65,67 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     except InvalidDocument as refusal:
         return _refused(refusal.report)
     buckets = {name: dict(objects) for name, objects in request.get("buckets", {}).items()}
-    facts = _facts(_run(program, request, buckets), wanted)
+    facts = _facts(*_run(program, request, buckets), wanted)
     if "objects" in wanted:
         facts["objects"] = list(_written(buckets, request.get("buckets", {})))
     return seen | facts
 
 
-def _run(program: Program, request: Mapping[str, Json], buckets: Buckets) -> Result:
+def _run(
+    program: Program, request: Mapping[str, Json], buckets: Buckets
+) -> tuple[Result, str | None]:
+    """Run a case and resume it as it says; returns the result and why going on was refused."""
     import asl
-    from asl.conformance.outside import Outside
-    from asl.expr.times import epoch
+    from asl.expr.times import epoch, parse_duration
 
-    clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else "virtual"
-    answers = request.get("answers")
-    outside = None if answers is None else Outside(answers)
-    return asl.run(
+    clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
+    result = asl.run(
         program,
         request["input"],
-        agents=request.get("agents"),
-        resources=request.get("resources"),
-        mocks=request.get("mocks"),
-        tokens=outside,
-        approvals=None if outside is None else outside.decide,
         requestor=request.get("requestor"),
-        workflows=request.get("workflows"),
-        buckets=buckets,
-        prices=request.get("prices"),
         clock=clock,
         name=request.get("name", "case"),
+        **_bindings(request, buckets),
     )
+    for again in request.get("resume", ()):
+        clock.elapsed += parse_duration(again.get("after", 0))
+        try:
+            result = asl.resume(
+                result,
+                again["from"],
+                document=again.get("document"),
+                force=again.get("force", False),
+                clock=clock,
+                **_bindings({**request, **again}, buckets),
+            )
+        except asl.CheckpointRefused as refusal:
+            return result, refusal.error
+    return result, None
+
+
+def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
+    from asl.conformance.outside import Outside
+
+    answers = request.get("answers")
+    outside = None if answers is None else Outside(answers)
+    return {
+        "agents": request.get("agents"),
+        "resources": request.get("resources"),
+        "mocks": request.get("mocks"),
+        "tokens": outside,
+        "approvals": None if outside is None else outside.decide,
+        "workflows": request.get("workflows"),
+        "buckets": buckets,
+        "prices": request.get("prices"),
+        "checkpoints": {"file": {}, "elsewhere": {}, "broken": _Broken()},
+    }
+
+
+class _Broken:
+    """A storage of checkpoints that takes none."""
+
+    def __setitem__(self, id: str, checkpoint: Json) -> None:
+        raise OSError("no room")
 
 
 def _written(buckets: Buckets, before: Buckets) -> Iterator[Json]:
@@ -104,7 +136,7 @@ def _written(buckets: Buckets, before: Buckets) -> Iterator[Json]:
                 yield {"bucket": name, "key": key, "text": text}
 
 
-def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:
+def _facts(result: Result, refused: str | None, wanted: Iterable[str]) -> dict[str, Json]:
     facts: dict[str, Json] = {"status": result.status, "error": result.error, "cause": result.cause}
     if result.ok:
         facts["output"] = result.output
@@ -113,6 +145,10 @@ def _facts(result: Result, wanted: Iterable[str]) -> dict[str, Json]:
     for name in ("visited", "elapsed", "usage"):
         if name in wanted:
             facts[name] = getattr(result, name)
+    if refused is not None:
+        facts["refused"] = refused
+    if "checkpoints" in wanted:
+        facts["checkpoints"] = [each.to_json() for each in result.checkpoints]
     if "events" in wanted:
         facts["events"] = [event.to_json() for event in result.events]
     return {name: value for name, value in facts.items() if name == "output" or value is not None}

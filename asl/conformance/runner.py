@@ -261,6 +261,13 @@ def _is_event(pattern: Json, event: Json) -> bool:
     return matches({"$partial": pattern}, event)
 
 
+def _checkpoints(expected: Json, seen: Observation) -> Iterator[str]:
+    """These checkpoints were saved, in this order, and no others."""
+    found = seen.get("checkpoints") or []
+    patterns = [{"$partial": pattern} for pattern in expected]
+    yield from sorted(mismatches(patterns, found, "checkpoints"))
+
+
 def _diagnostics(expected: Json, seen: Observation) -> Iterator[str]:
     found = seen.get("diagnostics") or []
     for pattern in expected:
@@ -323,6 +330,8 @@ _JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
     "error": _error,
     "cause": _plain("cause"),
     "pending": _plain("pending"),
+    "refused": _plain("refused"),
+    "checkpoints": _checkpoints,
     "visited": _plain("visited"),
     "events": _events,
     "diagnostics": _diagnostics,

@@ -234,6 +234,11 @@ def escape(token: str) -> str:
     return token.replace("~", "~0").replace("/", "~1")
 
 
+def unescape(token: str) -> str:
+    """The text that `escape` has made a reference token of."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
 def parted(pointer: str) -> tuple[str, str]:
     """The JSON Pointer of a value's holder, and the name of the value in it."""
     holder, _, token = pointer.rpartition("/")

@@ -1,6 +1,7 @@
 """One run of a program: its identity, what it has spent, and its flat history."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -87,6 +88,10 @@ class Execution:
     """Who has started the execution."""
     limit: float | None = None
     """Seconds that whoever has started it gives it, beside its own limit."""
+    redrives = 0
+    """How often it went on after its end, from a checkpoint or from where it had failed."""
+    redriven: float | None = None
+    """When it last did."""
     home = ARN
     """What the ids begin with: partition, region and account."""
 
@@ -135,6 +140,14 @@ class Execution:
         """The id of the execution, in the form of AWS's."""
         return execution_id(self.workflow_id, self.name, self.express)
 
+    def as_of(self, redrives: int, redriven: float | None) -> "Execution":
+        """Return this execution as expressions saw it after so many redrives."""
+        if self.redrives == redrives:
+            return self
+        earlier = copy(self)
+        earlier.redrives, earlier.redriven = redrives, redriven
+        return earlier
+
     @property
     def workflow_id(self) -> str:
         """The id of the workflow, in the form of AWS's."""
@@ -142,9 +155,17 @@ class Execution:
 
     @property
     def deadline(self) -> float | None:
-        """The epoch second at which the execution times out, None for never."""
+        """The epoch second at which it times out, None for never; a redrive begins anew."""
         limits = [each for each in (self.program.timeout, self.limit) if each is not None]
-        return self.started + min(limits) if limits else None
+        began = self.started if self.redriven is None else self.redriven
+        return began + min(limits) if limits else None
+
+    @cached_property
+    def definition(self) -> str:
+        """The hash of the document."""
+        from asl.engine.checkpoints import definition_hash
+
+        return definition_hash(self.program.document)
 
     @cached_property
     def by_state(self) -> dict[str, tuple[Decimal, int]]:

@@ -48,6 +48,11 @@ class Frame:
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
     """The visit of the last retry, and `attempts` in it."""
+    unsaved = (-1, 0, 0.0)
+    """The visit at which automatic checkpoints were last thought of, the transitions since the
+    latest of them, and when that was."""
+    resumed: tuple[int, Json] | None = None
+    """The visit with which the machine went on from a checkpoint, and what that is called."""
 
     def __init__(
         self,
@@ -96,7 +101,7 @@ class Frame:
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
         if self.parent is not None:
             at.origin = self.origin
-        at._usage = usage
+        at._usage, at.resumed = usage, self.resumed
         at._tried = visit, {0: (retries, 0.0)}
         return at
 
@@ -123,7 +128,7 @@ class Frame:
             "Input": compact(execution.input),
             "InputDetails": {"Included": True},
             "Name": execution.name,
-            "RedriveCount": 0,
+            "RedriveCount": execution.redrives,
             "StartDate": format_timestamp(execution.started),
             "StateMachineArn": execution.workflow_id,
             "StopDate": format_timestamp(self.now),
@@ -180,16 +185,60 @@ class Frame:
         """Let expressions see what the execution had spent when a recorded answer came."""
         self._usage = usage
 
+    def position(self) -> dict[str, Json]:
+        """Return where the machine stands, at the beginning of its visit, as JSON."""
+        position: dict[str, Json] = {
+            "state": self.step.name,
+            "visit": self.visit,
+            "data": self.data,
+            "variables": self.variables,
+            "now": self.now,
+        }
+        if self.unsaved[0] >= 0:
+            position["unsaved"] = list(self.unsaved)
+        if self.resumed is not None and self.resumed[0] == self.visit:
+            position["checkpoint"] = self.resumed[1]
+        return position
+
+    def cut(self, failed: bool) -> dict[str, Json]:
+        """Return from where the machine can go on though it was cut off in the middle of a visit.
+
+        A state that has failed is tried anew, and counts no retries; the children of a fork keep
+        what they came to. A state that was cut off goes on with the effect under way.
+        """
+        position = self.position()
+        position["again"] = True
+        if self._performed[0] == self.visit:
+            forked = getattr(self, "forking", None) == (self.step, self.visit, self.ordinal)
+            position["ordinal"] = self.ordinal + (failed and not forked)
+        if not failed and self.retries:
+            position["attempts"] = [[index, *made] for index, made in self.attempts.items()]
+        return position
+
     def restore(self, position: Json) -> None:
         """Stand where the machine stood when *position* was taken."""
-        self.step = self.step.beside[position["state"]]
+        state = position["state"]  # None where nothing is left to do
+        self.step = None if state is None else self.step.beside[state]  # type: ignore[assignment]
         self.data, self.variables = position["data"], position["variables"]
         self.visit, self.now = position["visit"], position["now"]
+        if "again" in position:
+            self.now = max(self.now, self.execution.redriven or 0.0)
+        if "ordinal" in position:
+            self._performed = self.visit, position["ordinal"] - 1
+        if "attempts" in position:
+            attempts = {index: (made, delay) for index, made, delay in position["attempts"]}
+            self._tried = self.visit, attempts
+        if "unsaved" in position:
+            visit, transitions, latest = position["unsaved"]
+            self.unsaved = visit, transitions, latest
+        if "checkpoint" in position:
+            self.resumed = self.visit, position["checkpoint"]
 
     @property
     def token(self) -> str:
         """The task token of the attempt under way, the same when the execution is repeated."""
-        return digest(self.execution.id, self.visit_key, self.retries)
+        again = (self.execution.redrives,) if self.execution.redrives else ()
+        return digest(self.execution.id, self.visit_key, self.retries, *again)
 
     @property
     def child_name(self) -> str:
@@ -252,7 +301,9 @@ def _execution(frame: Frame, at: StateView) -> Json:
         "StartTime": format_timestamp(execution.started),
     }
     if not execution.express:
-        found["RedriveCount"] = 0
+        found["RedriveCount"] = execution.redrives
+        if execution.redriven is not None:
+            found["RedriveTime"] = format_timestamp(execution.redriven)
     if execution.program.profile.agent_native:
         found["Cost"] = float(frame.usage.cost)
         found["TokensUsed"] = frame.usage.tokens
@@ -304,6 +355,12 @@ def _item(machine: Frame) -> dict[str, Json]:
     return found
 
 
+def _checkpoint(frame: Frame, at: StateView) -> Json:
+    if frame.resumed is None or frame.resumed[0] != frame.visit:
+        raise KeyError("Checkpoint")
+    return frame.resumed[1]
+
+
 _CONTEXT: Mapping[str, Callable[[Frame, StateView], Json]] = MappingProxyType(
     {
         "Execution": _execution,
@@ -311,5 +368,6 @@ _CONTEXT: Mapping[str, Callable[[Frame, StateView], Json]] = MappingProxyType(
         "StateMachine": _state_machine,
         "Task": _task,
         "Map": _map,
+        "Checkpoint": _checkpoint,
     }
 )

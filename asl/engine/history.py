@@ -5,7 +5,7 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,22 @@ from asl.expr.times import format_timestamp
 from asl.program import Step
 from asl.states.host import ABSENT, Options, Raised, Record
 
-__all__ = ["Event", "Expander", "Follower", "found_by_engine", "visited"]
+__all__ = ["ENDINGS", "Event", "Expander", "Follower", "found_by_engine", "visited"]
 
+CREATED = "CheckpointCreated"
+"""The event of a checkpoint."""
+PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
+"""The events of a pause, and of going on after it or from a checkpoint."""
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
 FORKS = ("Map", "Parallel", "Include")
+ENDINGS: Mapping[str, str] = {
+    "SUCCEEDED": "ExecutionSucceeded",
+    "FAILED": "ExecutionFailed",
+    "TIMED_OUT": "ExecutionTimedOut",
+    "ABORTED": "ExecutionAborted",
+}
+"""The last event by the status of the execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,8 @@ class Expander:
         """The latest error that an event of its own has told of."""
         self.fatal = False
         """Whether an error is under way that ends the execution without further events."""
+        self.life = execution.as_of(0, None)
+        """The execution as expressions saw it at this point of the history."""
 
     def start(self) -> Event:
         """Return the first event."""
@@ -98,13 +111,7 @@ class Expander:
 
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
         """Return the last event; *status* is the execution's."""
-        name = {
-            "SUCCEEDED": "ExecutionSucceeded",
-            "FAILED": "ExecutionFailed",
-            "TIMED_OUT": "ExecutionTimedOut",
-            "ABORTED": "ExecutionAborted",
-        }[status]
-        return self._event(None, time, name, (), details)
+        return self._event(None, time, ENDINGS[status], (), details)
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
@@ -199,9 +206,11 @@ class Expander:
     ) -> Iterator[Event]:
         first = visit - length
         at = frame.replayed(first, variables, time, usage)
+        at.execution = self.life
         for entered in range(first, visit):
             assert step is not None
-            yield self._entered(frame, time, entered, step, data)
+            if (id(frame), entered) not in self.entered:  # else it is redriven
+                yield self._entered(frame, time, entered, step, data)
             before = at.variables
             try:
                 following, output = advance(at, step, data)
@@ -213,7 +222,8 @@ class Expander:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
         elif after.work is not None:
-            yield self._entered(frame, time, visit, after, data_now)
+            if (id(frame), visit) not in self.entered:
+                yield self._entered(frame, time, visit, after, data_now)
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
     def _begun(
@@ -230,6 +240,7 @@ class Expander:
         """Yield the events of an attempt; what was handed over is computed again, being pure."""
         at = frame.replayed(visit, variables, time, usage, retry)
         at.step, at.entered = step, self.entered[id(frame), visit].timestamp
+        at.execution = self.life
         self.handed_over.discard(id(frame))
         try:
             if step.type in FORKS:
@@ -409,6 +420,20 @@ class Expander:
     ) -> Iterator[Event]:
         yield self._of_state(frame, time, step, event, details)
 
+    def _whole(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        step: None,
+        event: str,
+        details: dict[str, Json],
+    ) -> Iterator[Event]:
+        self.fatal, self.life = False, _life(self.execution, self.life, time, details)
+        told = self._event(None, time, event, (), details)
+        self.chains[0] = told.id
+        yield told
+
 
 _EXPAND: dict[str, Any] = {
     kinds.STRETCH: Expander._stretch,
@@ -421,6 +446,7 @@ _EXPAND: dict[str, Any] = {
     kinds.BROKEN: Expander._broken,
     kinds.ABORTED: Expander._aborted,
     kinds.NOTED: Expander._noted,
+    kinds.WHOLE: Expander._whole,
 }
 
 
@@ -475,20 +501,62 @@ def error_details(error: StateError) -> dict[str, Json]:
     return {key: value for key, value in both.items() if value is not None}
 
 
-def visited(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the names of the top machine's states in the order they were entered."""
+def _life(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
+    """Return the execution as expressions see it after an event of the whole."""
+    count = details.get("redriveCount")
+    return life if count is None else execution.as_of(count, time)
+
+
+def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
+    """Return the names of the top machine's states in the order they were entered.
+
+    What was entered after a checkpoint and before the execution was resumed there is left out.
+    """
+    names: list[str] = []
+    saved: dict[str, int] = {}
+    latest, life = -1, execution.as_of(0, None)
     for kind, time, frame, visit, after, *rest in records:
-        if kind == kinds.STRETCH and frame.parent is None:
-            step, data, variables, usage, length, *_ = rest
-            at = frame.replayed(visit - length, variables, time, usage)
-            for _ in range(length):
-                yield step.name
-                try:
-                    step, data = advance(at, step, data)
-                except StateError:
-                    break
-            if after is not None and after.work is not None:
-                yield after.name
+        if kind == kinds.NOTED and rest[0] == CREATED and frame.parent is None:
+            saved[rest[1]["id"]] = len(names)
+        elif kind == kinds.WHOLE:
+            life = _life(execution, life, time, rest[1])
+            if "checkpoint" in rest[1]:
+                del names[saved[rest[1]["checkpoint"]["id"]] :]
+        elif kind == kinds.STRETCH and frame.parent is None:
+            for entered, name in _entered(life, time, frame, visit, after, *rest):
+                if entered > latest:
+                    names.append(name)
+                    latest = entered
+    return names
+
+
+def _entered(
+    life: Execution,
+    time: float,
+    frame: Frame,
+    visit: int,
+    after: Step | None,
+    step: Step,
+    data: Json,
+    variables: dict[str, Json],
+    usage: Usage,
+    length: int,
+    *_: Json,
+) -> Iterator[tuple[int, str]]:
+    """Yield visit and name of the states that a stretch has entered."""
+    at = frame.replayed(visit - length, variables, time, usage)
+    at.execution = life
+    for entered in range(visit - length, visit):
+        yield entered, step.name
+        try:
+            following, data = advance(at, step, data)
+        except StateError:
+            break
+        if following is None:
+            break
+        step = following
+    if after is not None and after.work is not None:
+        yield visit, after.name
 
 
 def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:

@@ -21,6 +21,7 @@ MAX_DELAY = 99_999_999.0
 TICK = 10_000
 """Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
 _TICK = range(1, TICK + 1)
+_ONE = range(1, 2)
 
 UNFINISHED: Json = object()
 
@@ -54,16 +55,22 @@ async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
     execution = frame.execution
     emit, limit, checks_size = execution.emit, execution.max_transitions, execution.checks_size
+    between = execution.program.between if frame.parent is None else None
+    ahead = _TICK if between is None else _ONE
+    most = limit - len(ahead)
     step: Step | None = frame.step
-    data = frame.data
+    data, visited = frame.data, 0
     try:
         if checks_size:
             _check_size(frame, data)
         while step is not None:
             visit, given, variables = frame.visit, data, frame.variables
             first, usage, visited = step, execution.usage, 0
+            if between is not None:
+                frame.step, frame.data = step, data
+                await between(frame)
             try:
-                for visited in _TICK if visit + TICK <= limit else range(1, limit - visit + 1):
+                for visited in ahead if visit <= most else range(1, limit - visit + 1):
                     transform = step.transform
                     if transform is not None:
                         data = transform(data, frame)
@@ -77,7 +84,8 @@ async def interpret(frame: Frame) -> Json:
                         break
             finally:
                 frame.visit = visit = visit + visited
-                emit((STRETCH, frame.now, frame, visit, step,
+                # Where something happens between two states, the next one is not entered yet.
+                emit((STRETCH, frame.now, frame, visit, None if between and visited else step,
                       first, given, variables, usage, visited, data, frame.variables))  # fmt: skip
             if step is None:
                 break  # type: ignore[unreachable]  # the checker loses the loop's assignments
@@ -87,8 +95,9 @@ async def interpret(frame: Frame) -> Json:
             if visit >= limit:
                 raise StateError("States.Runtime", f"a machine made more than {limit} transitions")
             work = step.work
-            if work is None:
-                await frame.host.tick(frame)
+            if work is None or (between and visited):
+                if between is None or visit % TICK == 0:
+                    await frame.host.tick(frame)
                 continue
             frame.entered, variables = frame.now, frame.variables
             while True:
@@ -114,7 +123,10 @@ async def interpret(frame: Frame) -> Json:
                     break
             frame.visit = visit + 1
     except StateError as error:
-        visit = frame.visit if step is None or step.work else frame.visit - 1
+        pure = visited > 0 and step is not None and step.work is None
+        visit = frame.visit - 1 if pure else frame.visit
+        if step is not None:
+            frame.step, frame.data, frame.visit = step, data, visit
         emit((BROKEN, frame.now, frame, visit, step, error))
         raise
     if checks_size:

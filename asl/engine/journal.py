@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
+from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Execution, Usage, Used
 from asl.engine.frame import Frame
 from asl.engine.ledger import amounts
+from asl.engine.records import WHOLE
 from asl.expr.frame import Variables, assigned
-from asl.program import Step
+from asl.program import Program, Step
 from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
 
 __all__ = [
+    "WHOLE_PATH",
     "Journal",
     "RecordReader",
     "RecordWriter",
@@ -35,7 +38,11 @@ __all__ = [
     "written_spending",
     "written_usage",
     "written_used",
+    "written_whole",
 ]
+
+WHOLE_PATH = "*"
+"""Where records of the execution as a whole stand, beside the paths of machines."""
 
 
 class Journal(Protocol):
@@ -51,17 +58,37 @@ class Journal(Protocol):
     requests: dict[str, Asked]
     """Requests found at recovery, by the key of the effect."""
 
+    saved: list[tuple[str, str]]
+    """Ids and names of the checkpoints found at recovery."""
+    paused: bool
+    """Whether the execution was paused when it was found."""
+
     @property
     def reached(self) -> Callable[[str], object]:
         """What is called at named instants, for tests that end the process there."""
         ...
 
-    def history(self) -> Iterable[tuple[str, Json]]:
-        """Return path and JSON of the records that were found at recovery, in order."""
+    def records_of(self, reader: "RecordReader") -> Iterable[Record]:
+        """Return the records that were found at recovery, in order; *reader* reads them."""
         ...
 
-    def put_position(self, path: str, position: Json) -> None:
-        """Keep where a machine stands, instead of its earlier position and its answers."""
+    def program(self, document: str) -> Program:
+        """Return the program of a document that the execution has had, by its hash."""
+        ...
+
+    def put_position(self, path: str, position: Json, kept: str | None = None) -> None:
+        """Keep where a machine stands, instead of its earlier position and its answers.
+
+        Of the machines that it has forked, those whose paths begin with *kept* stay.
+        """
+        ...
+
+    def stand(self, position: Json, kept: str) -> None:
+        """Say where the top machine stands at the end, if the execution has not succeeded."""
+        ...
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint."""
         ...
 
     def put_answer(self, key: str, answer: Json) -> int:
@@ -163,6 +190,12 @@ def read_spending(written: Json, execution: Execution) -> None:
 
 # Records of the history
 
+
+def written_whole(time: float, event: str, details: dict[str, Json]) -> Json:
+    """Return a record of the execution as a whole as JSON."""
+    return [WHOLE, time, 0, None, event, {"json": details}]
+
+
 _NOBODY: Any = None
 """The host of a frame that only stands for a machine of the past."""
 
@@ -217,20 +250,28 @@ def _written(value: Any, seen: list[Json], last: list[Json]) -> Json:
 class RecordReader:
     """Turns JSON into records again, and paths into frames that stand for their machines.
 
-    *later* are the records that follow: their machines are the same ones.
+    *later* are the records that follow: their machines are the same ones. *program_of* gives the
+    program of a document by its hash, for an execution that has had several.
     """
 
-    def __init__(self, execution: Execution, later: Iterable[Record] = ()) -> None:
+    def __init__(
+        self,
+        execution: Execution,
+        later: Iterable[Record] = (),
+        program_of: Callable[[str], Program] | None = None,
+    ) -> None:
         program = execution.program
+        self._program_of = program_of
         top = Frame(execution, _NOBODY, program.machine.start, None, execution.started, {})
-        self._frames: dict[str, Frame] = {"": top}
+        self._frames: dict[str, Frame] = {"": top, WHOLE_PATH: top}
         self._frames |= {record[2].path: record[2] for record in later}
         self._last: dict[str, list[Json]] = {}
-        self._steps = {
-            step.pointer: step
-            for machine in program.machines.values()
-            for step in machine.steps.values()
-        }
+        self._steps = _steps(program)
+
+    def begin(self, document: str) -> None:
+        """Read from now on by the document of this hash."""
+        if self._program_of is not None:
+            self._steps = _steps(self._program_of(document))
 
     def read(self, path: str, written: Json) -> Record:
         """Return the record of the machine at *path*."""
@@ -239,6 +280,8 @@ class RecordReader:
         last = self._last.get(path, [])
         values = [self._value(value, seen, last) for value in rest]
         self._last[path] = seen
+        if kind == WHOLE and "document" in values[1]:
+            self.begin(values[1]["document"])
         step = None if pointer is None else self._steps[pointer]
         first = next((value for value in (step, *values) if isinstance(value, Step)), None)
         return (kind, time, self._frame(path, first), visit, step, *values)
@@ -284,3 +327,12 @@ class RecordReader:
         if mark == "usage":
             return read_usage(content)
         return Options(*content)
+
+
+def _steps(program: Program) -> dict[str, Step]:
+    """Return the states of all machines by their pointers."""
+    return {
+        step.pointer: step
+        for machine in program.machines.values()
+        for step in machine.steps.values()
+    }

@@ -35,6 +35,8 @@ ABORTED = "aborted"
 """The machine was cancelled because a sibling failed."""
 NOTED = "noted"
 """`event, details`: what a state itself has to tell; an event of AWS's by its name."""
+WHOLE = "whole"
+"""`event, details`: what became of the execution as a whole, before it went on."""
 
 _LENGTHS = {
     STRETCH: 12,
@@ -47,6 +49,7 @@ _LENGTHS = {
     BROKEN: 6,
     ABORTED: 5,
     NOTED: 7,
+    WHOLE: 7,
 }
 
 

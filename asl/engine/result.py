@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.engine.execution import Execution, totals
-from asl.engine.history import Event, Expander, found_by_engine, visited
+from asl.engine.history import ENDINGS, Event, Expander, found_by_engine, visited
 from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record
 
 if TYPE_CHECKING:
+    from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
 __all__ = ["Result"]
@@ -27,6 +28,8 @@ class Result:
     """
 
     started: "tuple[Result, ...]" = ()
+    checkpoints: "Sequence[Checkpoint]" = ()
+    """What it has saved, the oldest first; `asl.resume` goes on from there."""
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Result:
     @cached_property
     def visited(self) -> list[str]:
         """The names of the top machine's states in the order they were entered."""
-        return list(visited(self.records))
+        return visited(self.execution, self.records)
 
     @cached_property
     def events(self) -> list[Event]:
@@ -113,7 +116,7 @@ class Result:
         events = [expander.start()]
         for record in self.records:
             events.extend(expander.feed(record))
-        if self.status != "PAUSED":
+        if self.status in ENDINGS:
             events.append(expander.end(self.status, self.ended, self.end_details()))
         return events
 

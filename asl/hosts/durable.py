@@ -14,10 +14,13 @@ from typing import Any
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.agent import Agent
+from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.execution import Execution, Used
 from asl.engine.frame import Frame as EngineFrame
+from asl.engine.history import RESUMED
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
+    WHOLE_PATH,
     Journal,
     RecordReader,
     RecordWriter,
@@ -29,15 +32,28 @@ from asl.engine.journal import (
     written_spending,
     written_usage,
     written_used,
+    written_whole,
 )
 from asl.engine.ledger import Ledger
-from asl.engine.records import NOTED, STRETCH, each_record
+from asl.engine.records import NOTED, STRETCH, WHOLE, each_record
 from asl.hosts.children import Begun
 from asl.hosts.local import LocalHost
 from asl.hosts.meter import BudgetAsking
 from asl.program import Program
 from asl.states.decisions import Asked
-from asl.states.host import Child, Fan, Frame, Joined, Options, Question, Record, Target
+from asl.states.host import (
+    Child,
+    Exhausted,
+    Expired,
+    Fan,
+    Frame,
+    Joined,
+    Options,
+    Question,
+    Record,
+    Saving,
+    Target,
+)
 
 __all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
 
@@ -91,8 +107,8 @@ class _Log:
 
 def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
     """Return the records that were there before this process, as a flat history."""
-    reader = RecordReader(execution, each_record(flat))
-    return [item for path, body in journal.history() for item in reader.read(path, body)]
+    reader = RecordReader(execution, each_record(flat), journal.program)
+    return [item for record in journal.records_of(reader) for item in record]
 
 
 class DurableHost(LocalHost):
@@ -107,6 +123,9 @@ class DurableHost(LocalHost):
         self.journal = journal
         execution = self.execution = frame.execution
         self.history = execution.emit
+        self.top = frame
+        self.paused = journal.paused
+        self.names = Names(journal.saved)
         execution.emit = self._emit
         if journal.spending is not None:
             read_spending(journal.spending, execution)
@@ -153,7 +172,12 @@ class DurableHost(LocalHost):
         try:
             value = await interpret(frame)
         except StateError as error:
-            self._put_outcome(frame, log, None, error)
+            if self._cut(frame, log, failed=True):
+                self._put_outcome(frame, log, None, error)
+            raise
+        except BaseException as stop:
+            if isinstance(stop, Expired | Exhausted) or type(stop).__name__ == "CancelledError":
+                self._cut(frame, log, failed=False)
             raise
         self._put_outcome(frame, log, value, None)
         return value
@@ -162,18 +186,45 @@ class DurableHost(LocalHost):
         self, frame: EngineFrame, log: _Log, value: Json, error: StateError | None
     ) -> None:
         """Keep what came of a child; of one that only computes it is kept with the fork."""
-        if frame.parent is None:
-            return
+        assert frame.parent is not None
         above = self._log(frame.parent)
-        if log.began:
+        if log.began or error is not None:
             above.weight += self._put(frame, log.path, "child", value, error)
             self.journal.reached("child.done")
-        elif error is None and above.pure is not None:
+        elif above.pure is not None:
             above.pure[frame.index] = value
+
+    def _cut(self, frame: EngineFrame, log: _Log, *, failed: bool) -> bool:
+        """Keep where a child stands that does not go on now; whether there is anything to keep."""
+        if not (log.began or log.records):
+            return False
+        position, kept = self._standing(frame, log, failed)
+        self.journal.put_position(log.path, position, kept)
+        self.journal.reached("position.put")
+        log.weight = 0
+        return True
+
+    def _standing(self, frame: EngineFrame, log: _Log, failed: bool) -> tuple[Json, str]:
+        """Return where a machine stands that was cut off, and what its children's paths begin with.
+
+        Its records up to now are past; whatever it does from here is told anew.
+        """
+        position = frame.cut(failed)
+        position |= {"records": log.records, "usage": written_usage(frame.usage)}
+        return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
+
+    def leave(self, frame: EngineFrame, failed: bool) -> None:
+        """Keep where the top machine stands when the execution ends without success."""
+        self.journal.stand(*self._standing(frame, self._log(frame), failed))
 
     # The history
 
     def _emit(self, record: Record) -> None:
+        if record[0] is WHOLE:
+            self.history(record)
+            _, time, _, _, _, event, details = record
+            self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
+            return
         log = self._log(record[2])
         if record[0] is STRETCH:
             log.stretch = log.records
@@ -181,8 +232,16 @@ class DurableHost(LocalHost):
             log.aside.setdefault("notes", []).append([record[1], *record[5:]])
         number, log.records = log.records, log.records + 1
         if number >= self.journal.recorded.get(log.path, 0):
+            if self.paused:
+                self.paused = False
+                self.tell(self.top, RESUMED)
             self.history(record)
             self.journal.put_record(log.path, log.writer.write(record))
+
+    def suspend(self, frame: EngineFrame) -> None:
+        """Say that the execution is paused, if it has gone on since it last was."""
+        if not self.paused:
+            super().suspend(frame)
 
     # Effects
 
@@ -220,15 +279,8 @@ class DurableHost(LocalHost):
 
     def _put_position(self, at: Any, log: _Log) -> None:
         log.weight = 0
-        position = {
-            "state": at.step.name,
-            "visit": at.visit,
-            "data": at.data,
-            "variables": at.variables,
-            "now": at.now,
-            "records": log.stretch,
-            "usage": written_usage(at.usage),
-        }
+        position = at.position()
+        position |= {"records": log.stretch, "usage": written_usage(at.usage)}
         self.journal.put_position(log.path, position)
         self.journal.reached("position.put")
 
@@ -331,6 +383,23 @@ class DurableHost(LocalHost):
         """Return when the clock has reached *when*; what was awaited before is not again."""
         sleep = super().sleep_until
         await self._once(at, "sleep", lambda: sleep(at, when))
+
+    async def save(self, at: Any, saving: Saving) -> Json:
+        """Save the execution, once; the checkpoint is durable with what follows it."""
+        made: list[Checkpoint] = []
+
+        async def perform() -> Json:
+            made.append(self.saved(at, saving))
+            return made[0].record
+
+        record = await self._once(at, "checkpoint", perform)
+        return made[0].data if made else saving.leave(record)
+
+    def saved(self, at: Any, saving: Saving) -> Checkpoint:
+        """Return a new checkpoint, which is put into the journal."""
+        checkpoint = super().saved(at, saving)
+        self.journal.put_checkpoint(checkpoint)
+        return checkpoint
 
     async def ask(self, at: Frame, question: Question) -> Json:
         """Ask people, once; the request is durable before anybody sees it."""

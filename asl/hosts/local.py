@@ -7,6 +7,7 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from functools import cached_property
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -14,8 +15,9 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, handed_over, received
 from asl.engine.agent import Agent, Call, Find, Messenger
+from asl.engine.history import CREATED, PAUSED
 from asl.engine.interpreter import interpret
-from asl.engine.records import ADVANCED
+from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
 from asl.states.host import (
@@ -31,6 +33,7 @@ from asl.states.host import (
     Raised,
     Reported,
     Request,
+    Saving,
     Suspended,
     Target,
 )
@@ -39,6 +42,7 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.engine.checkpoints import Checkpoint, Names
     from asl.engine.execution import Used
     from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
@@ -130,6 +134,8 @@ class LocalHost:
         self.buckets = buckets
         self.pending: list[Asked] = []
         """What people were asked and have not decided."""
+        self.checkpoints: list[Checkpoint] = []
+        """What the execution has saved."""
 
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
@@ -145,6 +151,17 @@ class LocalHost:
 
     def keep(self, journal: Journal, frame: EngineFrame) -> None:
         """Keep the execution of a top machine; this host keeps nothing."""
+
+    def leave(self, frame: EngineFrame, failed: bool) -> None:
+        """Take note of a top machine that ended without success; this host keeps nothing."""
+
+    def tell(self, frame: EngineFrame, event: str) -> None:
+        """Put an event of the whole execution into the history."""
+        frame.emit((WHOLE, self.now(), frame, 0, None, event, {}))
+
+    def suspend(self, frame: EngineFrame) -> None:
+        """Say that the execution is paused."""
+        self.tell(frame, PAUSED)
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, asking the driver for one at the first need."""
@@ -253,6 +270,27 @@ class LocalHost:
 
     def used(self, at: Frame, used: Used) -> None:
         """Take note of what a call has used; this host keeps nothing."""
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of what the execution has saved."""
+        from asl.engine.checkpoints import Names
+
+        return Names((each.id, each.name) for each in self.checkpoints)
+
+    async def save(self, at: Frame, saving: Saving) -> Json:
+        """Save the execution and return the data to go on with."""
+        at.next_effect()
+        return self.saved(at, saving).data
+
+    def saved(self, at: Any, saving: Saving) -> Checkpoint:
+        """Return a new checkpoint, which is kept."""
+        from asl.hosts.saving import saved
+
+        checkpoint = saved(self, at, saving)
+        self.checkpoints.append(checkpoint)
+        at.note(CREATED, checkpoint.record["checkpoint"])
+        return checkpoint
 
     def wait_for(self, execution: Result) -> NoReturn:
         """Pause, as an execution does whose answer is awaited."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
+    from asl.engine.past import Past
     from asl.hosts.services import Services
 
 __all__ = ["Listener", "execute"]
@@ -52,6 +53,9 @@ async def execute(
     started: float | None = None,
     journal: Journal | None = None,
     limit: float | None = None,
+    redrives: int = 0,
+    redriven: float | None = None,
+    past: Past | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -65,6 +69,8 @@ async def execute(
     *requestor* is who started it.
     With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
     *limit* is how many seconds it may take, whatever its document says.
+    *redrives* says how often it went on after its end, *redriven* when
+    it last did; *past* is what it then goes on from, where there is no journal.
     """
     if foreign:
         data = detached(data)
@@ -75,6 +81,7 @@ async def execute(
     execution.requestor, execution.limit = requestor, limit
     if services is not None and services.prices is not None:
         execution.prices = services.prices
+    execution.redrives, execution.redriven = redrives, redriven
     if workflow_id is not None:
         execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
     if listener is not None:
@@ -91,20 +98,20 @@ async def execute(
     frame = Frame(execution, host, program.machine.start, data, execution.started, {})
     if journal is not None:
         host.keep(journal, frame)
+    if past is not None:
+        past.resume(frame, history)
+        host.checkpoints += past.checkpoints
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if program.budgeted:
-            host.watch(_ledger(frame))
+            host.watch(_ledger(frame, past))
         output = await interpret(frame)
-        if foreign and not fits(output, size):
-            raise StateError(
-                "States.DataLimitExceeded",
-                f"the output is larger than {size} bytes or nested without end",
-            )
     except StateError as error:
-        status, output, failure = "FAILED", None, error
+        status, failure = "FAILED", error
+        host.leave(frame, failed=True)
     except Suspended:
         status = "PAUSED"
+        host.suspend(frame)
     except Expired:
         status = "TIMED_OUT"
     except BaseException:
@@ -125,9 +132,17 @@ async def execute(
                 await host.close()
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
+        host.leave(frame, failed=False)
+    elif foreign and not fits(output, size):
+        status, output = "FAILED", None
+        failure = StateError(
+            "States.DataLimitExceeded",
+            f"the output is larger than {size} bytes or nested without end",
+        )
     result = Result(execution, history, status, ended, output, failure)
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
+    result.checkpoints = host.checkpoints
     if status == "PAUSED":
         result.asked = host.pending
     if listener is not None and status != "PAUSED":
@@ -135,7 +150,7 @@ async def execute(
     return result
 
 
-def _ledger(frame: Frame) -> Ledger:
+def _ledger(frame: Frame, past: Past | None) -> Ledger:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.engine.ledger import Ledger
     from asl.states.blocks.budget import Limits
@@ -145,6 +160,8 @@ def _ledger(frame: Frame) -> Ledger:
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
     ledger.show_limit()
+    if past is not None and past.ledger is not None:
+        ledger.restore(past.ledger)
     return ledger
 
 

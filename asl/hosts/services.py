@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from asl.core.values import Json
@@ -15,6 +16,7 @@ from asl.states.host import Child, Raised, Target
 if TYPE_CHECKING:
     from asyncio import Task
 
+    from asl.engine.checkpoints import Storage
     from asl.engine.execution import Price
     from asl.engine.result import Result
     from asl.hosts.children import Begun
@@ -49,6 +51,9 @@ class Services:
 
     approvals: Agent | None = None
     """Answers for people, or leaves it for later."""
+
+    storages: Mapping[str, Storage] = MappingProxyType({})
+    """Where checkpoints can be put beside the execution itself, by name."""
 
     notify: Notify | None = None
     """Tells people what they are asked."""

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from asl.states.approval import APPROVAL
 from asl.states.base import StateType
+from asl.states.checkpoint import CHECKPOINT
 from asl.states.choice import CHOICE
 from asl.states.fail import FAIL
 from asl.states.include import INCLUDE
@@ -33,10 +34,11 @@ STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
             INCLUDE,
             APPROVAL,
             WORKFLOW,
+            CHECKPOINT,
         )
     }
 )
 """The state types that this version executes."""
 
-KNOWN_TYPES = (*STATE_TYPES, "Debate", "Checkpoint")
+KNOWN_TYPES = (*STATE_TYPES, "Debate")
 """The state types of the language; those without a row are checked but not executed."""

@@ -32,6 +32,7 @@ __all__ = [
     "Reported",
     "Request",
     "Run",
+    "Saving",
     "Source",
     "Suspended",
     "Target",
@@ -228,6 +229,20 @@ class Child(NamedTuple):
     """Seconds that it may take, None for no limit but its own."""
 
 
+class Saving(NamedTuple):
+    """What a machine saves of itself, so that its execution can be resumed there."""
+
+    name: str | None
+    """None for an automatic checkpoint, which the host names."""
+    storage: str
+    lifetime: float
+    """Seconds for which it is kept; infinite for ever."""
+    next: str | None
+    """The state at which it is resumed, None where the machine ends."""
+    leave: Callable[[Json], Json]
+    """Takes the record; returns the data to go on with, and sets the variables."""
+
+
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
@@ -303,8 +318,12 @@ class Frame(ExpressionFrame, Protocol):
     step: Step
     data: Json
     visit: int
+    now: float
     item: Json
     index: int
+    unsaved: tuple[int, int, float]
+    """The visit at which automatic checkpoints were last thought of, the transitions since the
+    latest of them, and when that was."""
 
     def describe(self) -> dict[str, Json]:
         """Return what AWS tells of the machine's execution, apart from what it came to."""
@@ -418,6 +437,10 @@ class Host(Protocol):
 
         Raises the error that it failed with, Suspended while it waits for people.
         """
+        ...
+
+    async def save(self, at: Frame, saving: Saving) -> Json:
+        """Save the execution and return the data to go on with."""
         ...
 
     async def sleep_until(self, at: Frame, when: float) -> None:

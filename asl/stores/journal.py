@@ -7,12 +7,17 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asl.core.values import Json, compact
+from asl.engine.journal import WHOLE_PATH, written_whole
 from asl.stores.schema import LARGE
 from asl.stores.sqlite import BELOW
 
 if TYPE_CHECKING:
+    from asl.engine.checkpoints import Checkpoint
+    from asl.engine.journal import RecordReader
     from asl.engine.result import Result
+    from asl.program import Program
     from asl.states.decisions import Asked
+    from asl.states.host import Record
     from asl.stores.sqlite import SqliteStore
 
 __all__ = ["FAIL_POINTS", "SqliteJournal"]
@@ -70,6 +75,11 @@ class SqliteJournal:
         self.spending: Json = None
         self.may_have_started = True
         """Whether there may be executions that this one has started."""
+        self.saved: list[tuple[str, str]] = []
+        self.paused = False
+        self.programs: Callable[[str], Program] | None = None
+        """Gives the program of a document by its hash."""
+        self._standing: tuple[Json, str] | None = None
 
     @property
     def reached(self) -> Callable[[str], object]:
@@ -84,8 +94,12 @@ class SqliteJournal:
             self.positions[path] = unpacked(body)
         for key, body in rows("SELECT key, body FROM answer WHERE execution = ?", number):
             self.answers[key] = unpacked(body)
-        for (body,) in rows("SELECT usage FROM execution WHERE number = ?", number):
+        found = "SELECT usage, status FROM execution WHERE number = ?"
+        for body, status in rows(found, number):
             self.spending = None if body is None else unpacked(body)
+            self.paused = status == "PAUSED"
+        checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"
+        self.saved = [(id, name) for id, name in rows(checkpoints, number)]
         for asked in store.requests("execution = ?", number):
             self.requests[asked.key] = asked
         counts = "SELECT path, count(*) FROM record WHERE execution = ? GROUP BY path"
@@ -100,18 +114,65 @@ class SqliteJournal:
         for path, body in self.store.rows(query, self.number, self.found):
             yield path, [self._whole(slot) for slot in self.store.unpacked(body)]
 
-    def put_position(self, path: str, position: Json) -> None:
-        """Keep where a machine stands; its earlier answers, and all below it, are past."""
+    @property
+    def visits(self) -> int:
+        """How many states the top machine has entered."""
+        query = (
+            "SELECT body FROM record WHERE execution = ? AND path = '' ORDER BY number DESC LIMIT 1"
+        )
+        for (body,) in self.store.rows(query, self.number):
+            return int(self.store.unpacked(body)[2]) + 1
+        return 0
+
+    def program(self, document: str) -> Program:
+        """Return the program of a document that the execution has had, by its hash."""
+        assert self.programs is not None
+        return self.programs(document)
+
+    def records_of(self, reader: RecordReader) -> Iterator[Record]:
+        """Yield the records that were there at first; *reader* makes them of what is written."""
+        records = list(self.history())
+        for path, body in records:
+            if path == WHOLE_PATH and "replaced" in body[-1]["json"]:
+                reader.begin(body[-1]["json"]["replaced"])
+                break
+        for path, body in records:
+            yield reader.read(path, body)
+
+    def drop_answer(self, key: str) -> None:
+        """Forget an answer."""
+        query = "DELETE FROM answer WHERE execution = ? AND key = ?"
+        self.store.write(query, self.number, key)
+
+    def close_requests(self) -> None:
+        """Let nobody decide any more on what is open."""
+        closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
+        self.store.write(closed, self.number)
+
+    def drop_closed_requests(self) -> None:
+        """Forget the requests that nobody has decided on: people are asked again."""
+        closed = "DELETE FROM request WHERE execution = ? AND status = 'closed'"
+        self.store.write(closed, self.number)
+
+    def put_position(self, path: str, position: Json, kept: str | None = None) -> None:
+        """Keep where a machine stands; its earlier answers, and all below it, are past.
+
+        Of the machines that it has forked, those whose paths begin with *kept* stay.
+        """
         store, number = self.store, self.number
         below, beyond = f"{path}/", f"{path}0"  # "0" is the character after "/"
         for table, column in (("answer", "key"), ("position", "path")):
-            store.write(
-                f"DELETE FROM {table} WHERE execution = ? AND {column} >= ? AND {column} < ?",
-                number,
-                below,
-                beyond,
-            )
+            past = f"DELETE FROM {table} WHERE execution = ? AND {column} >= ? AND {column} < ?"
+            if kept is None:
+                store.write(past, number, below, beyond)
+            else:
+                spared = f" AND substr({column}, 1, ?) <> ?"
+                store.write(past + spared, number, below, beyond, len(kept), kept)
         store.write(POSITION, number, path, store.packed(compact(position)))
+
+    def stand(self, position: Json, kept: str) -> None:
+        """Say where the top machine stands at the end, if the execution has not succeeded."""
+        self._standing = position, kept
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
@@ -141,6 +202,21 @@ class SqliteJournal:
         if type(slot) is dict and "large" in slot:
             return {"json": self.store.unpacked(b"#" + bytes.fromhex(slot["large"]))}
         return slot
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint; what another storage holds is not kept twice."""
+        kept = checkpoint.kept()
+        if checkpoint.storage != "default":
+            kept |= {"data": None, "variables": {}}
+        self.saved.append((checkpoint.id, checkpoint.name))
+        self.store.write(
+            "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?)",
+            self.number,
+            len(self.saved),
+            checkpoint.id,
+            checkpoint.name,
+            self.store.packed(compact(kept)),
+        )
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
@@ -184,10 +260,14 @@ class SqliteJournal:
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None
     ) -> None:
-        """Say what the execution came to; what only a recovery needs is past."""
+        """Say what the execution came to; after a success nothing can go on any more."""
         store, number = self.store, self.number
-        for table in ("position", "answer"):
-            store.write(f"DELETE FROM {table} WHERE execution = ?", number)
+        if status == "SUCCEEDED":
+            for table in ("position", "answer"):
+                store.write(f"DELETE FROM {table} WHERE execution = ?", number)
+        elif self._standing is not None:
+            position, kept = self._standing
+            self.put_position("", position, kept)
         store.write(
             "UPDATE execution SET status = ?, ended = ?, wake = NULL, output = ?, error = ?, "
             "cause = ? WHERE number = ?",
@@ -198,13 +278,35 @@ class SqliteJournal:
             cause,
             number,
         )
-        closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
-        store.write(closed, number)
+        self.close_requests()
         if self.may_have_started:
             store.write(ABORTED, number, ended)
             for statement in PAST:
                 store.write(statement, number)
         self.reached("end.put")
+
+    def put_life(
+        self,
+        now: float,
+        redrives: int,
+        event: str,
+        details: dict[str, Json],
+        ending: tuple[float, str, dict[str, Json]] | None,
+        document: str,
+    ) -> None:
+        """Let an execution begin anew after its *ending*; None where its process has died."""
+        write, number = self.store.write, self.number
+        if ending is not None:
+            self.put_record(WHOLE_PATH, written_whole(*ending))
+        self.put_record(WHOLE_PATH, written_whole(now, event, details))
+        write(
+            "UPDATE execution SET status = 'RUNNING', ended = NULL, wake = NULL, output = NULL, "
+            "error = NULL, cause = NULL, redrives = ?, redriven = ?, document = ? WHERE number = ?",
+            redrives,
+            now,
+            document,
+            number,
+        )
 
     async def commit(self, in_event_loop: bool) -> None:
         """Return when all that was put is durable."""

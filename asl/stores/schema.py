@@ -98,6 +98,19 @@ UPGRADES = (
     ALTER TABLE execution ADD COLUMN parent INTEGER REFERENCES execution (number);
     CREATE INDEX execution_parent ON execution (parent) WHERE parent IS NOT NULL;
     """,
+    """
+    ALTER TABLE execution ADD COLUMN redriven REAL;
+
+    DROP TABLE checkpoint;
+    CREATE TABLE checkpoint (
+        execution INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (execution, number)
+    ) WITHOUT ROWID;
+    """,
 )
 """The statements that lead from each version to the next; version 0 is an empty file."""
 

@@ -24,6 +24,7 @@ from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
+    from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
 __all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
@@ -65,6 +66,8 @@ class Stored:
     redrives: int
     parent: int | None
     """The number of the execution that has started it."""
+    redriven: float | None
+    """When it last went on after its end."""
 
 
 _STORED = ", ".join(Stored.__slots__)
@@ -288,6 +291,13 @@ class SqliteStore:
             asked.received = self.unpacked(received)
             found.append(asked)
         return found
+
+    def checkpoints(self, condition: str, *values: Any) -> list[Checkpoint]:
+        """Return the checkpoints that meet a condition, in the order they were saved."""
+        from asl.engine.checkpoints import Checkpoint
+
+        query = f"SELECT body FROM checkpoint WHERE {condition} ORDER BY execution, number"
+        return [Checkpoint.read(self.unpacked(body)) for (body,) in self.rows(query, *values)]
 
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50

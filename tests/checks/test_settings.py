@@ -120,7 +120,6 @@ def test_blocks_can_be_ignored_knowingly() -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        machine(Type="Checkpoint", Name="n"),
         {"Module": True, "Exports": ["S"], "States": {"S": {"Type": "Pass", "End": True}}},
     ],
 )

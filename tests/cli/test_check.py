@@ -97,7 +97,10 @@ def test_machine_formats_are_whole_without_findings(format_: str, asl: Asl) -> N
 
 def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None:
     """A right document that this version cannot run has no errors."""
-    document = {"StartAt": "A", "States": {"A": {"Type": "Checkpoint", "Name": "n", "End": True}}}
+    document = {
+        "StartAt": "A",
+        "States": {"A": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}},
+    }
     (folder / "later.json").write_text(json.dumps(document))
     done = asl("check", "later.json")
     assert done.exit_code == 0

@@ -112,10 +112,12 @@ def test_serve_answers_line_by_line() -> None:
                 {"status": "SUCCEEDED"},
                 document={
                     "StartAt": "A",
-                    "States": {"A": {"Type": "Checkpoint", "Name": "c", "End": True}},
+                    "States": {
+                        "A": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}
+                    },
                 },
             ),
-            "Checkpoint",
+            "Debate",
         ),
     ],
 )

@@ -62,8 +62,8 @@ def test_an_answer_lets_it_go_on(store: Store) -> None:
     assert (result.status, result.output) == ("SUCCEEDED", "reject")
     kept = store.result("a")
     assert [event.type for event in kept.events] == [
-        "ExecutionStarted", "ApprovalStateEntered", "ApprovalRequested", "ApprovalDecided",
-        "ApprovalStateExited", "ExecutionSucceeded",
+        "ExecutionStarted", "ApprovalStateEntered", "ApprovalRequested", "ExecutionPaused",
+        "ExecutionResumed", "ApprovalDecided", "ApprovalStateExited", "ExecutionSucceeded",
     ]  # fmt: skip
 
 

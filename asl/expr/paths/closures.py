@@ -114,7 +114,7 @@ def _from_context(path: Path, use: Use) -> Evaluate:
     )
 
 
-CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map")
+CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map", "Checkpoint")
 
 
 def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:

@@ -19,6 +19,9 @@ Place = tuple[str, str]
 Step = tuple[float, float]
 """Where a machine is: the visit, and the effect of the visit."""
 
+PAUSES = ("ExecutionPaused", "ExecutionResumed")
+"""How often an execution is paused depends on when its processes die."""
+
 
 def steps(name: str, key: str, effect: int = 0) -> Iterator[tuple[Place, Step]]:
     """Yield where each machine is that a key names, the outermost first.
@@ -164,7 +167,7 @@ class Laws:
     # The end
 
     def outcome(self) -> dict[str, Any]:
-        """Return what the executions came to, all times left out."""
+        """Return what the executions came to, all times and pauses left out."""
         told: dict[str, Any] = {}
         with Store(self.store) as store:
             for number, name in self.names.items():
@@ -175,7 +178,7 @@ class Laws:
                     "error": result.error,
                     "usage": result.usage,
                     "visited": sorted(result.visited),
-                    "events": len(result.events),
+                    "events": sum(event.type not in PAUSES for event in result.events),
                     "records": self._records(store, number),
                 }
         return told
@@ -184,6 +187,8 @@ class Laws:
         """Return the records of each machine: kind, visit, state, and the event that is noted."""
         found: dict[str, list[Any]] = {}
         for path, (kind, _, visit, state, *rest) in self._told(store, number):
+            if kind == "whole":
+                continue
             event = rest[0] if kind == "noted" else None
             found.setdefault(path, []).append([kind, visit, state, event])
         return found

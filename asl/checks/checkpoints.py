@@ -1,0 +1,59 @@
+"""Checkpoints beside one another, and automatic ones: V-CKPT-03, V-CKPT-04, V-CKPG-01."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.checks.workflow import Workflow, text
+from asl.core.diagnostics import Finding
+from asl.core.values import Json
+
+__all__ = ["check"]
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield checkpoints that cannot be resumed, that hide one another, or that are never due."""
+    first: dict[str, str] = {}
+    for scope in workflow.scopes:
+        for node in scope.nodes:
+            if node.value.get("Type") != "Checkpoint":
+                continue
+            if scope.outer is not None:
+                yield Finding(
+                    "V-CKPT-03",
+                    f"no execution can be resumed here, within {scope.holder!r}",
+                    node.pointer,
+                    "save before or after it, at the top level",
+                    at_key=True,
+                )
+            name = text(node.value, "Name")
+            if name is None or "{{" in name:
+                continue
+            if name in first:
+                yield Finding(
+                    "V-CKPT-04",
+                    f"there is another checkpoint named {name!r}",
+                    node.at("Name"),
+                    "give each its own, as the latest of a name is the one to be resumed",
+                    related=((first[name], "the other one is here"),),
+                )
+            first.setdefault(name, node.at("Name"))
+    written = workflow.value.get("Checkpointing")
+    if type(written) is dict:
+        yield from _automatic(written)
+
+
+def _automatic(written: Mapping[str, Json]) -> Iterator[Finding]:
+    every, lifetime = text(written, "Every"), text(written, "TTL")
+    if every is not None and every.rstrip("mshdw").strip("0") == "" and every[:1] == "0":
+        yield Finding(
+            "V-CKPG-01",
+            f"'Every' is never due with {every!r}",
+            "/Checkpointing/Every",
+            '"state" saves after every transition, "5" after every fifth, "10m" after ten minutes',
+        )
+    if lifetime is not None and lifetime.startswith("{%"):
+        yield Finding(
+            "V-CKPG-01",
+            "'TTL' has no state whose data an expression could read",
+            "/Checkpointing/TTL",
+            'write a duration such as "7d", or "never"',
+        )

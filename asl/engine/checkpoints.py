@@ -1,0 +1,232 @@
+"""Checkpoints: what is kept of an execution that was saved, and whether it can go on from there.
+
+An execution saves itself under names of its choice. What is kept is plain JSON; where it is put is
+the business of a *storage*, anything that takes a value by its id and gives it back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Protocol
+
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.expr.times import format_timestamp
+
+__all__ = [
+    "NO_STORAGES",
+    "Checkpoint",
+    "CheckpointExpired",
+    "CheckpointIncompatible",
+    "CheckpointNotFound",
+    "CheckpointRefused",
+    "Names",
+    "NotResumable",
+    "Storage",
+    "chosen",
+    "definition_hash",
+    "record_of",
+    "refuse_unfit",
+]
+
+AUTOMATIC = re.compile(r"auto-([0-9]{1,15})")
+
+
+class CheckpointRefused(AslError):
+    """An execution cannot be resumed from the checkpoint; `error` is the name of the reason."""
+
+    error: str
+
+
+class CheckpointNotFound(CheckpointRefused):
+    """There is no such checkpoint."""
+
+    error = "States.CheckpointNotFound"
+
+
+class CheckpointExpired(CheckpointRefused):
+    """The checkpoint is older than its `TTL` allows."""
+
+    error = "States.CheckpointExpired"
+
+
+class CheckpointIncompatible(CheckpointRefused):
+    """The document is another one now, or the checkpoint was saved inside of a Map or a branch."""
+
+    error = "States.CheckpointIncompatible"
+
+
+class NotResumable(CheckpointRefused):
+    """The execution is running, is paused or has succeeded: nothing is to be resumed."""
+
+    error = "States.Runtime"
+
+
+class Storage(Protocol):
+    """Where checkpoints are put, by their ids: a dictionary, for example."""
+
+    def __setitem__(self, id: str, checkpoint: Json, /) -> object: ...
+
+    def __getitem__(self, id: str, /) -> Json:
+        """Return what was put there; raises KeyError where nothing was."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A saved execution (companion, 3.2); times in epoch seconds."""
+
+    id: str
+    name: str
+    execution: str
+    """The id of the execution."""
+    workflow: str
+    """The id of the workflow."""
+    definition: str
+    """SHA-256 of the document's canonical JSON."""
+    created: float
+    expires: float | None
+    """None for never."""
+    storage: str
+    next: str | None
+    """The state at which it goes on; None where nothing is left to do."""
+    data: Json
+    """What that state receives."""
+    variables: Mapping[str, Json]
+    spent: Json
+    """What the execution had spent (`asl.engine.journal.written_spending`)."""
+    redrives: int = 0
+    path: tuple[str | int, ...] = ()
+    """Where in the execution it was saved: names of states and indices; empty at the top."""
+
+    @property
+    def record(self) -> dict[str, Json]:
+        """What the state that has saved it gives out."""
+        return record_of(self.id, self.name, self.created)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as a JSON object, by the names of the specification."""
+        (cost, tokens), *_ = self.spent
+        expires = None if self.expires is None else format_timestamp(self.expires)
+        return {
+            "id": self.id,
+            "name": self.name,
+            "executionId": self.execution,
+            "workflowId": self.workflow,
+            "definitionHash": self.definition,
+            "createdAt": format_timestamp(self.created),
+            "expiresAt": expires,
+            "storage": self.storage,
+            "resumeAt": self.next,
+            "data": self.data,
+            "variables": dict(self.variables),
+            "usage": {"cost": float(cost), "tokens": tokens},
+            "redriveCount": self.redrives,
+            "path": list(self.path),
+        }
+
+    def kept(self) -> Json:
+        """Return it as a JSON object from which `read` makes it again."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "variables": dict(self.variables), "path": list(self.path)}
+
+    @classmethod
+    def read(cls, kept: Json) -> Checkpoint:
+        """Return what `kept` was made of."""
+        return cls(**{**kept, "path": tuple(kept["path"])})
+
+
+def record_of(id: str, name: str, created: float) -> dict[str, Json]:
+    """Return what a state that saves a checkpoint gives out."""
+    made = format_timestamp(created)
+    return {"checkpoint": {"name": name, "id": id, "createdAt": made}}
+
+
+class Names:
+    """The names and ids of the checkpoints of one execution: no id is given twice."""
+
+    def __init__(self, ids: Iterable[tuple[str, str]] = ()) -> None:
+        self._ids: set[str] = set()
+        self._automatic = 0
+        for id, name in ids:
+            self.take(id, name)
+
+    def take(self, id: str, name: str) -> None:
+        """Know of a checkpoint that was saved."""
+        self._ids.add(id)
+        automatic = AUTOMATIC.fullmatch(name)
+        if automatic:
+            self._automatic = max(self._automatic, int(automatic[1]))
+
+    def new(self, execution: str, name: str | None) -> tuple[str, str]:
+        """Return id and name of a new checkpoint; *name* is None for an automatic one."""
+        if name is None:
+            name = f"auto-{self._automatic + 1}"
+        id, number = f"{execution}-{name}", 1
+        while id in self._ids:
+            number += 1
+            id = f"{execution}-{name}-{number}"
+        return id, name
+
+
+def definition_hash(document: Mapping[str, Json]) -> str:
+    """Return the SHA-256 of a document's canonical JSON: the order of members is free."""
+    import json
+
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def chosen(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
+    """Return the checkpoint of this id, or the latest of this name; raises CheckpointNotFound."""
+    known = list(checkpoints)
+    found = [each for each in known if each.id == name]
+    found = found or [each for each in known if each.name == name]
+    if not found:
+        raise CheckpointNotFound(f"there is no checkpoint {name!r}{_others(known, name)}")
+    return found[-1]
+
+
+def _others(known: list[Checkpoint], name: str) -> str:
+    from asl.core.diagnostics import did_you_mean
+
+    if not known:
+        return ": the execution has saved none"
+    hint = did_you_mean(name, dict.fromkeys(each.name for each in known))
+    return f" ({hint})" if hint else f": the latest one is {known[-1].name!r}"
+
+
+def refuse_unfit(
+    checkpoint: Checkpoint, now: float, definition: str, states: Iterable[str], force: bool
+) -> None:
+    """Refuse a checkpoint from which an execution cannot go on (companion, 3.3).
+
+    *definition* is the hash of the document with which it would, *states* are those of its top
+    machine. Raises CheckpointExpired or CheckpointIncompatible.
+    """
+    name = checkpoint.name
+    if checkpoint.expires is not None and now >= checkpoint.expires:
+        since = format_timestamp(checkpoint.expires)
+        raise CheckpointExpired(f"the checkpoint {name!r} has expired at {since}")
+    if checkpoint.path:
+        place = " / ".join(map(str, checkpoint.path))
+        raise CheckpointIncompatible(
+            f"the checkpoint {name!r} was saved within {place}: an execution can be resumed at its "
+            "top level only, as the siblings there are at other places"
+        )
+    if checkpoint.definition != definition and not force:
+        raise CheckpointIncompatible(
+            f"the document is another one than when {name!r} was saved: force it, if the state "
+            f"{checkpoint.next!r} means the same there"
+        )
+    if checkpoint.next is not None and checkpoint.next not in states:
+        raise CheckpointIncompatible(
+            f"the document has no state {checkpoint.next!r}, at which {name!r} would go on"
+        )
+
+
+NO_STORAGES: Mapping[str, Storage] = MappingProxyType({})

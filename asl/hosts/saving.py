@@ -1,0 +1,66 @@
+"""Saving an execution: what a checkpoint is made of, and where it is put."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
+from asl.engine.checkpoints import Checkpoint, Storage, record_of
+from asl.engine.journal import written_spending
+from asl.states.host import Raised
+
+if TYPE_CHECKING:
+    from asl.engine.frame import Frame
+    from asl.hosts.local import LocalHost
+    from asl.states.host import Saving
+
+__all__ = ["saved"]
+
+OWN = "default"
+"""The storage that every host has: with the execution itself."""
+
+
+def saved(host: LocalHost, at: Frame, saving: Saving) -> Checkpoint:
+    """Return a new checkpoint; it stands in its storage, unless that is the host's own."""
+    storage = None if saving.storage == OWN else _storage(host, saving.storage)
+    execution = at.execution
+    at.now = created = host.now()
+    id, name = host.names.new(execution.id, saving.name)
+    data = saving.leave(record_of(id, name, created))
+    checkpoint = Checkpoint(
+        id=id,
+        name=name,
+        execution=execution.id,
+        workflow=execution.workflow_id,
+        definition=execution.definition,
+        created=created,
+        expires=None if saving.lifetime == inf else created + saving.lifetime,
+        storage=saving.storage,
+        next=saving.next,
+        data=data,
+        variables=at.variables,
+        spent=written_spending(execution),
+        redrives=execution.redrives,
+        path=at.place,
+    )
+    if storage is not None:
+        try:
+            storage[id] = checkpoint.to_json()
+        except Exception as error:
+            # A storage is foreign code: anything it raises is its failure.
+            message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
+            raise Raised("States.TaskFailed", message) from error
+    host.names.take(id, name)
+    return checkpoint
+
+
+def _storage(host: LocalHost, name: str) -> Storage:
+    storages = host.serving().storages
+    try:
+        return storages[name]
+    except KeyError:
+        known = [OWN, *storages]
+        hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+        raise StateError("States.Runtime", f"no storage {name!r} is registered ({hint})") from None

@@ -1,0 +1,131 @@
+"""Checkpoint: saves the execution, so that it can be resumed there (6.11, 10, companion 3)."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, excerpt
+from asl.expr.frame import Evaluate, Frame
+from asl.expr.times import parse_duration
+from asl.program import Between, Finish, Step
+from asl.states.base import Compiler, Node, StateType
+from asl.states.host import Frame as StateFrame
+from asl.states.host import Saving
+
+__all__ = ["CHECKPOINT", "automatic"]
+
+STORAGE = "default"
+LIFETIME = "7d"
+MAX_NAME = 1000
+"""Characters of a name: it becomes a part of ids."""
+
+
+def compile_checkpoint(compiler: Compiler, step: Step) -> None:
+    """Compile a Checkpoint: what is saved is the machine as it leaves this state."""
+    effective_input, name = compiler.input(), compiler.text("Name")
+    storage, lifetime = compiler.scalar("Storage"), compiler.scalar("TTL")
+    finish = compiler.finish(_passed_through) or _replaced
+    assert name is not None
+
+    async def work(raw: Json, frame: StateFrame) -> Json:
+        data, before = effective_input(raw, frame), frame.variables
+        saving = Saving(
+            _name(name(data, frame)),
+            _storage(storage, data, frame),
+            _lifetime(LIFETIME if lifetime is None else lifetime(data, frame)),
+            None if step.next is None else step.next.name,
+            _leaving(finish, raw, frame),
+        )
+        try:
+            return await frame.host.save(frame, saving)
+        except StateError:
+            frame.variables = before
+            raise
+
+    step.work = work
+
+
+def _passed_through(raw: Json, record: Json, frame: Frame) -> Json:
+    return raw
+
+
+def _replaced(raw: Json, record: Json, frame: Frame) -> Json:
+    return record
+
+
+def _leaving(finish: Finish, raw: Json, frame: Frame) -> Callable[[Json], Json]:
+    return lambda record: finish(raw, record, frame)
+
+
+def _name(found: Json) -> str:
+    if type(found) is not str or not 0 < len(found) <= MAX_NAME:
+        raise StateError(
+            "States.Runtime",
+            f"Name is a text of 1 to {MAX_NAME} characters, not {excerpt(found, 200)}",
+        )
+    return found
+
+
+def _storage(written: Evaluate | None, data: Json, frame: Frame) -> str:
+    found = STORAGE if written is None else written(data, frame)
+    if type(found) is not str:
+        message = f"Storage is the name of a storage, not {excerpt(found, 200)}"
+        raise StateError("States.Runtime", message)
+    return found
+
+
+def _lifetime(found: Json) -> float:
+    try:
+        if type(found) not in (str, int, float):
+            raise ExpressionFault(f"{excerpt(found, 200)} is not a duration", 0, "V-DUR-01")
+        return parse_duration(found, allow_never=True)
+    except ExpressionFault as fault:
+        raise StateError("States.Runtime", f"TTL: {fault}") from None
+
+
+# Automatic checkpoints
+
+
+def automatic(written: Mapping[str, Json]) -> Between | None:
+    """Compile `Checkpointing`: what saves the execution between two states, None for nothing."""
+    if written.get("Enabled") is False:
+        return None
+    storage = written.get("Storage", STORAGE)
+    lifetime = parse_duration(written.get("TTL", LIFETIME), allow_never=True)
+    is_due = _due(written.get("Every", "state"))
+
+    async def between(frame: StateFrame) -> None:
+        visit, transitions, latest = frame.unsaved
+        if visit == frame.visit:
+            return
+        if visit < 0:  # it stands at its first state, or was resumed there
+            frame.unsaved = frame.visit, 0, frame.now
+            return
+        if is_due(transitions + 1, frame.now - latest):
+            data = frame.data
+            saving = Saving(None, storage, lifetime, frame.step.name, lambda record: data)
+            await frame.host.save(frame, saving)
+            frame.unsaved = frame.visit, 0, frame.now
+        else:
+            frame.unsaved = frame.visit, transitions + 1, latest
+
+    return between
+
+
+def _due(every: str) -> Callable[[int, float], bool]:
+    """Return whether so many transitions and seconds after the latest one the next is due."""
+    if every == "state":
+        return lambda transitions, seconds: True
+    if every.isdecimal():
+        most = int(every)
+        return lambda transitions, seconds: transitions >= most
+    least = parse_duration(every)
+    return lambda transitions, seconds: seconds >= least
+
+
+def check_checkpoint(node: Node) -> Iterator[Finding]:
+    """Nothing beyond the schema; what checkpoints have to do with each other is checked apart."""
+    return iter(())
+
+
+CHECKPOINT = StateType("Checkpoint", compile_checkpoint, check_checkpoint)

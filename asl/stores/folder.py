@@ -1,0 +1,55 @@
+"""Checkpoints as files: one of JSON for each, in a folder."""
+
+from __future__ import annotations
+
+import os
+
+from asl.core.values import Json, compact
+
+__all__ = ["Folder", "state_folder"]
+
+MAX_NAME = 200
+"""Characters of a file's name, beyond which it is shortened."""
+
+
+def state_folder() -> str:
+    """Return the folder where the user's programs keep what is no document of theirs."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "asl")
+
+
+class Folder:
+    """A storage of checkpoints (`asl.engine.checkpoints.Storage`), made at the first one."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def __setitem__(self, id: str, checkpoint: Json) -> None:
+        """Write a checkpoint; a file of this name is replaced as a whole or not at all."""
+        os.makedirs(self.path, exist_ok=True)
+        file = self._file(id)
+        unfinished = f"{file}.{os.getpid()}.part"
+        with open(unfinished, "wb") as stream:
+            stream.write(compact(checkpoint).encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(unfinished, file)
+
+    def __getitem__(self, id: str) -> Json:
+        """Read a checkpoint; raises KeyError where there is none."""
+        import json
+
+        try:
+            with open(self._file(id), "rb") as stream:
+                return json.load(stream)
+        except FileNotFoundError:
+            raise KeyError(id) from None
+
+    def _file(self, id: str) -> str:
+        from hashlib import sha256
+        from urllib.parse import quote
+
+        name = quote(id, safe=" ")
+        if len(name) > MAX_NAME:
+            name = f"{name[:MAX_NAME]}-{sha256(id.encode()).hexdigest()[:16]}"
+        return os.path.join(self.path, f"{name}.json")
