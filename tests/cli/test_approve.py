@@ -183,3 +183,24 @@ def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
     asl("resume", "it", "--notify", f"jsonl:{log}", code=4)
     (line,) = log.read_text().splitlines()
     assert json.loads(line)["kind"] == "request"
+
+
+def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path: Path) -> None:
+    """It is answered and gone on with by the name of either."""
+    child = tmp_path / "review.asl.json"
+    child.write_text(json.dumps(ASK))
+    parent = {"Type": "Workflow", "WorkflowId": "review", "End": True}
+    asl.document.write_text(json.dumps({"StartAt": "W", "States": {"W": parent}}))
+    words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title":"x"}')
+    asl(*words, "--workflow", f"review={child}", code=4)
+    assert "asl approve it" in asl("resume", "it", code=4).stderr
+    shown = asl("show", "it").stdout
+    (line,) = [each for each in shown.splitlines() if each.startswith("runs ")]
+    _, name, status, workflow = line.split()
+    assert (status, workflow) == ("PAUSED", "review")
+    assert name not in asl("ls").stdout
+    (request,) = map(json.loads, asl("inbox", "--json").stdout.splitlines())
+    assert f":{name}:/" in request["requestId"]
+    asl("approve", "it", "--request", request["requestId"], "--as", "ann")
+    assert json.loads(asl("resume", name).stdout)["review"]["approver"] == "ann"
+    assert "review" in asl("show", name).stdout
