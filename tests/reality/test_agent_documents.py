@@ -431,7 +431,7 @@ TABLE: dict[str, Refused | list[Run]] = {
     "spec-10-composition.b08": [
         Run({}, {}, "Extract Transform Load", ["load"], templates=ETL),
     ],
-    "spec-10-composition.b09": refused("EXEC-01", "V-TPL-03"),
+    "spec-10-composition.b09": refused("V-TPL-03"),
     "spec-10-composition.b14": [
         Run(
             {"config": {"notifyEmails": ["a@b.c"]}, "text": "fine"},
