@@ -82,6 +82,8 @@ class Step:
     limits: Callable[[Json, Any], Any] | None = None
     """The limits of a Task's call (`asl.states.host.Options`), by its raw input; history evaluates
     it again."""
+    details: Evaluate | None = None
+    """What the event with which a call begins says besides, by the raw input."""
     length: Evaluate | None = None
     """How many items a Map begins with, by its raw input; history evaluates it again."""
     work: Work | None = None

@@ -70,7 +70,7 @@ def _of_state(node: Node) -> Iterator[Finding]:
     for field in node.value:
         name = field.removesuffix(".$")
         if name in STATE_BLOCKS and _has_effect(name, node):
-            yield from _of_block(field, node.value[field], node.at(field))
+            yield from _of_block(name, node.value[field], node.at(field))
     if kind == "Map":
         yield from _of_map(node)
 

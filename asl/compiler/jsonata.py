@@ -65,8 +65,10 @@ class JsonataCompiler(StateCompiler):
     def scalar(self, field: str) -> Evaluate | None:
         return self.template(field)
 
-    def finish(self, absent: Place | None = None) -> Finish | None:
-        return self._finish("result", absent) if self.effect else self.leave()
+    def finish(
+        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+    ) -> Finish | None:
+        return self._finish("result", absent, inserts) if self.effect else self.leave()
 
     def leave(self) -> Finish | None:
         return self._finish(None)
@@ -82,13 +84,18 @@ class JsonataCompiler(StateCompiler):
             self.steps[self.state["Next"]],
         )
 
-    def _finish(self, member: str | None, absent: Place | None = None) -> Finish | None:
+    def _finish(
+        self,
+        member: str | None,
+        absent: Place | None = None,
+        inserts: tuple[Finish, ...] = (),
+    ) -> Finish | None:
         """Compile `Assign` and `Output`; *member* is the name of the result in `$states`.
 
         *absent* places the result where there is no `Output`.
         """
         assign, output = self.limited(self._query("Assign")), self._query("Output")
-        if assign is None and output is None:
+        if assign is None and output is None and not inserts:
             return absent
 
         def finish(raw: Json, result: Json, frame: Frame) -> Json:
@@ -99,6 +106,8 @@ class JsonataCompiler(StateCompiler):
                 outcome = output(states, frame)
             else:
                 outcome = result if absent is None else absent(raw, result, frame)
+            for insert in inserts:
+                outcome = insert(outcome, result, frame)
             if assign is not None:
                 # All expressions of a state see the values from before it (Specification 3.7).
                 frame.variables = assigned(frame.variables, assign(states, frame))

@@ -132,12 +132,15 @@ class JsonPathCompiler(StateCompiler):
 
     # Output
 
-    def finish(self, absent: Place | None = None) -> Finish | None:
+    def finish(
+        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+    ) -> Finish | None:
         return _finish(
             self.template("ResultSelector"),
             _result_path(self.state) if "ResultPath" in self.state else absent,
             self._assign(),
             self._filter(self.state, "OutputPath"),
+            inserts,
         )
 
     def leave(self) -> Finish | None:
@@ -186,15 +189,17 @@ def _finish(
     place: Place | None,
     assign: Evaluate | None,
     output: Evaluate | None,
+    inserts: tuple[Finish, ...] = (),
 ) -> Finish | None:
     """Compose the way of a result to the output of only those steps that are there."""
-    if select is None and assign is None and output is None:
+    if select is None and assign is None and output is None and not inserts:
         return place
 
-    def finish(raw: Json, result: Json, frame: Frame) -> Json:
-        if select is not None:
-            result = select(result, frame)
+    def finish(raw: Json, answer: Json, frame: Frame) -> Json:
+        result = answer if select is None else select(answer, frame)
         outcome = result if place is None else place(raw, result, frame)
+        for insert in inserts:
+            outcome = insert(outcome, answer, frame)
         if output is not None:
             outcome = output(outcome, frame)
         if assign is not None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from asl.compiler.handlers import compile_matcher
 from asl.core.diagnostics import escape
-from asl.core.errors import too_large
+from asl.core.errors import StateError, too_large
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, Frame
@@ -151,8 +152,14 @@ class StateCompiler(ABC):
     def scalar(self, field: str) -> Evaluate | None:
         """Compile a field that may be computed, None where it is absent."""
 
+    def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
+        """Compile error names as `ErrorEquals` has them."""
+        return compile_matcher(names, self.profile)
+
     @abstractmethod
-    def finish(self, absent: Place | None = None) -> Finish | None:
+    def finish(
+        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+    ) -> Finish | None:
         """Compile the way of a result to the output, None for no change."""
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json
@@ -106,6 +106,21 @@ class Call:
         return model
 
     @property
+    def generation(self) -> Mapping[str, Json]:
+        """How the model is to answer: `temperature`, `top_p`, `max_tokens`, `stop_sequences`."""
+        return self._block("generation") or {}
+
+    @property
+    def reasoning(self) -> Mapping[str, Json]:
+        """What the document wants of the trace: its `Reasoning` block, empty without one."""
+        return self._block("reasoning") or {}
+
+    @property
+    def metadata(self) -> Json:
+        """What the state's `Metadata` came to, None without it."""
+        return self._block("metadata")
+
+    @property
     def quality(self) -> str | None:
         """`reduced` where the budget asks for less, else None."""
         quality: str | None = self._block("quality")
@@ -129,8 +144,12 @@ class Call:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of one visit to a state, and for no other visit."""
-        return f"{self.at.execution_id}:{self.at.visit_key}"
+        """The same for every attempt of one visit to a state, and for no other visit.
+
+        Where the document says `Idempotent`, it is the key that it gives.
+        """
+        key: str | None = self._block("idempotency_key")
+        return f"{self.at.execution_id}:{self.at.visit_key}" if key is None else key
 
     @property
     def attempt(self) -> int:

@@ -254,15 +254,22 @@ class Expander:
                 payload = step.payload(data, at)
                 options = None if step.limits is None else step.limits(data, at)
                 self.handed_over.add(id(frame))
-                yield from self._handed_over(time, frame, step, payload, options)
+                besides = {} if step.details is None else step.details(data, at)
+                yield from self._handed_over(time, frame, step, payload, options, besides)
         except StateError:
             return
 
     def _handed_over(
-        self, time: float, frame: Frame, step: Step, payload: Json, options: Options | None
+        self,
+        time: float,
+        frame: Frame,
+        step: Step,
+        payload: Json,
+        options: Options | None,
+        besides: dict[str, Json],
     ) -> Iterator[Event]:
         manner = self._manner(step)
-        details = {**manner.scheduled, manner.payload: payload}
+        details = {**manner.scheduled, manner.payload: payload, **besides}
         if self.aws and options is not None:
             limits = (options.timeout, options.heartbeat)
             names = ("timeoutInSeconds", "heartbeatInSeconds")

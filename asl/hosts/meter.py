@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
-from asl.core.values import Json
-from asl.engine.execution import reported
+from asl.core.values import Json, measure
+from asl.engine.execution import Price, reported
 from asl.engine.ledger import Ledger, Pause, Terms
+from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.states.host import Options, Question, Suspended, Target
 
@@ -38,7 +40,7 @@ class Meter:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         from asl.hosts.local import LocalHost
 
-        host, terms = self.host, await self._admitted(at, target)
+        host, terms = self.host, await self._admitted(at, target, payload, options)
         try:
             await self._begin(at, terms)
             if terms.instead is not None:
@@ -63,13 +65,16 @@ class Meter:
         self.host.used(at, used)
         self.ledger.settle(terms, target.state, used)
 
-    async def _admitted(self, at: Any, target: Target) -> Terms:
+    async def _admitted(
+        self, at: Any, target: Target, payload: Json, options: Options | None
+    ) -> Terms:
         """Return the terms of a call as soon as it may be made."""
+        sizes = {} if options is None else _sizes(payload, options, at.execution.prices)
         if self.waiting and id(at) not in self.ledger.calling:
             await self._turn(first=False)
         try:
             while True:
-                terms = self.ledger.admit(at, target.name, {})
+                terms = self.ledger.admit(at, target.name, sizes)
                 if isinstance(terms, Terms):
                     return terms
                 if terms is None:
@@ -163,3 +168,16 @@ def _revised(options: Options | None, terms: Terms) -> Options | None:
     if terms.reduced:
         made.blocks["quality"] = "reduced"
     return made
+
+
+def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> dict[str, Decimal]:
+    """Return what a call will use at most, where its state says how long the answer may be."""
+    most = options.blocks.get("generation", {}).get("max_tokens")
+    if most is None:
+        return {}
+    given, made = Decimal(-(-measure(payload, 2**62) // BYTES_PER_TOKEN)), Decimal(most)
+    sizes = {"MaxTokens": given + made, "MaxInputTokens": given, "MaxOutputTokens": made}
+    price = prices.get(options.blocks.get("model", ""))
+    if price is not None:
+        sizes["MaxCost"] = price.input * given + price.output * made
+    return sizes

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from asl.core.diagnostics import Finding, escape
+from asl.core.errors import StateError
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
@@ -96,6 +97,10 @@ class Compiler(Protocol):
         """Compile a path of any kind or an intrinsic call that stands in *field*."""
         ...
 
+    def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
+        """Compile error names as `ErrorEquals` has them."""
+        ...
+
     def condition(self) -> Predicate:
         """Compile what decides whether a choice rule holds; ask `within` the rule."""
         ...
@@ -111,10 +116,13 @@ class Compiler(Protocol):
         """Compile a field that is written, dynamic (`field.$`) or an expression; None if absent."""
         ...
 
-    def finish(self, absent: Place | None = None) -> Finish | None:
+    def finish(
+        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+    ) -> Finish | None:
         """Compile the way of a result to the output and the variables; None for no change.
 
-        *absent* places the result where the state says nothing of it.
+        *absent* places the result where the state says nothing of it. *inserts* change the output
+        in between: `(output, raw result, frame) -> output`.
         """
         ...
 

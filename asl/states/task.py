@@ -8,7 +8,7 @@ from asl.core.values import Json, is_integer, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks import wraps_of
+from asl.states.blocks import details_of, inserts_of, wraps_of
 from asl.states.blocks.base import compile_call
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.numbers import MAX_SECONDS, number
@@ -47,7 +47,8 @@ def compile_task(compiler: Compiler, step: Step) -> None:
         step.work = compile_call(compiler, target, payload, limits, iter(wraps))
     else:
         step.work = _work(target, payload, limits)
-    step.finish = compiler.finish()
+    step.finish = compiler.finish(inserts=inserts_of(compiler))
+    step.details = details_of(compiler)
 
 
 def _target(compiler: Compiler) -> Target:

@@ -115,7 +115,7 @@ def decided(
 
 
 CONTENT = {
-    "ContentGenerator": {"title": "T", "content": "C"},
+    "ContentGenerator": {"title": "T", "content": "C", "reasoning": {"steps": []}},
     "ContentModerator": {"flagged": True, "blocked": False, "flags": ["f"]},
     "harmful_content": False,
     "Publisher": {"published": True},
@@ -249,7 +249,11 @@ TABLE: dict[str, Refused | list[Run]] = {
         {
             "QueryParser": {"type": "factual"},
             "FactChecker": {"summary": "s"},
-            "Verifier": {"confidence": 0.5, "concerns": ["c"]},
+            "Verifier": {
+                "confidence": 0.5,
+                "concerns": ["c"],
+                "reasoning": {"steps": [{"step": 1}], "conclusion": "c"},
+            },
             "Synthesizer": {"text": "a"},
         },
         {"HumanReview": "accept"},
@@ -348,9 +352,6 @@ TABLE: dict[str, Refused | list[Run]] = {
             "scattering",
             blocks=True,
             prices=OPUS,
-        ),
-        Run(
-            {"query": "why?"}, {}, "CheckInput", {"error": "States.IntrinsicFailure"}, blocks=True
         ),
     ],
     "spec-08-error-handling.b17": [

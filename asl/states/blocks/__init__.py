@@ -4,18 +4,44 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from asl.core.values import Json
+from asl.expr.frame import Evaluate, Frame
+from asl.program import Finish
+from asl.states.base import Compiler
 from asl.states.blocks.base import Block, Wrap
 from asl.states.blocks.budget import BUDGET
 from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
+from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
+from asl.states.blocks.metadata import METADATA, tell_metadata
+from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
+from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
 
-__all__ = ["BLOCKS", "wraps_of"]
+__all__ = ["BLOCKS", "details_of", "inserts_of", "wraps_of"]
 
-BLOCKS: Mapping[str, Block] = MappingProxyType({each.name: each for each in (BUDGET, GUARDRAILS)})
+BLOCKS: Mapping[str, Block] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            BUDGET,
+            GUARDRAILS,
+            REASONING,
+            MODEL,
+            GENERATION,
+            METADATA,
+            IDEMPOTENT,
+            IDEMPOTENCY_KEY,
+        )
+    }
+)
 """The blocks that this version executes."""
 
-_WRAPS: tuple[tuple[str, Wrap], ...] = (
-    ("Guardrails", guard_output),
-    ("Guardrails", guard_input),
+_WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
+    (("Model",), choose_model),
+    (("Generation",), tell_generation),
+    (("Metadata",), tell_metadata),
+    (("Idempotent", "IdempotencyKey"), tell_key),
+    (("Reasoning",), demand_reasoning),
+    (("Guardrails",), guard_output),
+    (("Guardrails",), guard_input),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""
 
@@ -23,6 +49,29 @@ _WRAPS: tuple[tuple[str, Wrap], ...] = (
 def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
     """Yield what the blocks of a Task do around its call, from the call outwards."""
     if "Agent" in state:
-        for field, wrap in _WRAPS:
-            if field in state:
+        for fields, wrap in _WRAPS:
+            if any(field in state or f"{field}.$" in state for field in fields):
                 yield wrap
+
+
+def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:
+    """Compile what the blocks of a Task put into its output."""
+    if "Agent" not in compiler.state or "Reasoning" not in compiler.state:
+        return ()
+    stores = store_reasoning(compiler)
+    return () if stores is None else (stores,)
+
+
+def details_of(compiler: Compiler) -> Evaluate | None:
+    """Compile what the blocks of a Task add to the event of its call."""
+    if "Agent" not in compiler.state:
+        return None
+    metadata = compiler.template("Metadata")
+    if metadata is None:
+        return None
+    effective, besides = compiler.input(), metadata
+
+    def details(raw: Json, frame: Frame) -> Json:
+        return {"metadata": besides(effective(raw, frame), frame)}
+
+    return details

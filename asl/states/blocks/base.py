@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
+from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.host import Frame, Options, Target
 
-__all__ = ["Attempt", "Block", "Limits", "Perform", "Wrap", "compile_call"]
+__all__ = ["Attempt", "Block", "Limits", "Perform", "Wrap", "compile_call", "given"]
 
 
 @dataclass(slots=True)
@@ -70,6 +71,14 @@ class Block:
     """The same for the block of the document."""
     lacks: tuple[str, ...] = ()
     """The ways to fields that are checked but not executed: `Input/Rules.$`."""
+
+
+def given(
+    block: Compiler, fields: tuple[str, ...]
+) -> Callable[[Json, ExpressionFrame], dict[str, Json]]:
+    """Compile those of the fields that are there, written or computed."""
+    found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
+    return lambda data, frame: {field: value(data, frame) for field, value in found}
 
 
 def compile_call(

@@ -16,7 +16,7 @@ from asl.core.values import Json, compact, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Block
+from asl.states.blocks.base import Block, given
 
 __all__ = [
     "BUDGET",
@@ -106,12 +106,13 @@ def amount(value: Json) -> Decimal | None:
 def compile_state(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a state."""
     effective, block = compiler.input(), compiler.within("Budget")
-    most, given = _amounts(block), _given(block, ("OnExceed", "Priority", "Category", "Tags"))
+    most = _amounts(block)
+    fields = given(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
     def limits(raw: Json, frame: Frame) -> Limits:
         data = effective(raw, frame)
-        found = given(data, frame)
+        found = fields(data, frame)
         category = found.get("Category")
         return Limits(
             compiler.name,
@@ -130,13 +131,13 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a workflow; its expressions see the execution input."""
     block = compiler.within("Budget")
     most = _amounts(block)
-    given = _given(block, ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy"))
+    fields = given(block, ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy"))
     fallbacks = _fallbacks(block)
     alerts = [_alert(block.within("Alerts", i)) for i in range(len(block.state.get("Alerts", ())))]
     alerts.sort(key=lambda alert: alert.percent)
 
     def limits(data: Json, frame: Frame) -> Limits:
-        found = given(data, frame)
+        found = fields(data, frame)
         track_by = found.get("TrackBy")
         return Limits(
             "",
@@ -153,12 +154,6 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
     return limits
 
 
-def _given(block: Compiler, fields: tuple[str, ...]) -> Callable[[Json, Frame], Mapping[str, Json]]:
-    """Compile the fields that are there."""
-    found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
-    return lambda data, frame: {field: value(data, frame) for field, value in found}
-
-
 def _listed(value: Json) -> list[Json]:
     return value if type(value) is list else [value]
 
@@ -169,10 +164,10 @@ def _string(value: Json) -> str:
 
 def _amounts(block: Compiler) -> Callable[[Json, Frame], Mapping[str, Decimal]]:
     """Compile the limits that are there."""
-    given = _given(block, LIMITS)
+    fields = given(block, LIMITS)
     return lambda data, frame: {
         field: (_money if field == "MaxCost" else _tokens)(value, field)
-        for field, value in given(data, frame).items()
+        for field, value in fields(data, frame).items()
     }
 
 
@@ -207,10 +202,10 @@ def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]
     whole = block.within("Fallback")
     entries = [whole.within("Cascade", i) for i in range(len(whole.state.get("Cascade", ())))]
     fields = ("When", "UseModel", "Agent", "Action", "Notify")
-    made = [_given(entry, fields) for entry in (*entries, whole)]
+    made = [given(entry, fields) for entry in (*entries, whole)]
 
     def fallbacks(data: Json, frame: Frame) -> tuple[Fallback, ...]:
-        written = [given(data, frame) for given in made]
+        written = [entry(data, frame) for entry in made]
         found = [_fallback(each) for each in written if _USES & each.keys()]
         return tuple(sorted(found, key=lambda entry: -entry.percent))
 

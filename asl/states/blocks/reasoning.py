@@ -1,0 +1,93 @@
+"""Reasoning: the trace of thoughts that an agent returns with its result (Specification 8.1)."""
+
+from collections.abc import Iterator, Mapping
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, is_integer
+from asl.expr.frame import Frame
+from asl.expr.paths import parse_reference_path
+from asl.expr.references import place
+from asl.program import Finish
+from asl.states.base import Compiler, Node
+from asl.states.blocks.base import Attempt, Block, Perform, given
+
+__all__ = ["REASONING", "demand_reasoning", "store_reasoning"]
+
+FIELDS = ("Required", "Format", "MinSteps", "MaxSteps")
+
+
+def demand_reasoning(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what tells the agent of the trace, and looks at the one that comes back."""
+    wanted, state = given(compiler.within("Reasoning"), FIELDS), compiler.name
+
+    async def perform(attempt: Attempt) -> Json:
+        block = wanted(attempt.data, attempt.frame)
+        attempt.tell("reasoning", block)
+        result = await inner(attempt)
+        fault = _fault(block, _steps(result))
+        if fault is not None and block.get("Required") is True:
+            raise StateError("Agent.InvalidOutput", f"state '{state}': Reasoning: {fault}")
+        if fault is not None:
+            attempt.frame.note("ReasoningWarning", {"reason": fault})
+        return result
+
+    return perform
+
+
+def _steps(result: Json) -> list[Json] | None:
+    trace = result.get("reasoning") if type(result) is dict else None
+    steps = trace.get("steps") if type(trace) is dict else None
+    return steps if type(steps) is list else None
+
+
+def _fault(block: Mapping[str, Json], steps: list[Json] | None) -> str | None:
+    """Say what is wrong with a trace, None for nothing."""
+    if steps is None:
+        missing = "the result has no trace: 'reasoning' with a list of 'steps'"
+        return missing if block.get("Required") is True else None
+    least, most = block.get("MinSteps"), block.get("MaxSteps")
+    if least is not None and len(steps) < least:
+        return f"{len(steps)} steps are fewer than {least}"
+    if most is not None and len(steps) > most:
+        return f"{len(steps)} steps are more than {most}"
+    return None
+
+
+def store_reasoning(compiler: Compiler) -> Finish | None:
+    """Compile what puts the trace into the output: `(output, raw result, frame) -> output`."""
+    target = compiler.within("Reasoning").state.get("Store")
+    if target is None:
+        return None
+    steps = parse_reference_path(target).segments
+
+    def store(output: Json, result: Json, frame: Frame) -> Json:
+        trace = result.get("reasoning") if type(result) is dict else None
+        return output if trace is None else place(output, steps, trace)
+
+    return store
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    block = node.value["Reasoning"]
+    least, most = block.get("MinSteps"), block.get("MaxSteps")
+    if is_integer(least) and is_integer(most) and least > most:
+        message = f"MinSteps {least} is above MaxSteps {most}"
+        yield Finding("V-RSN-01", message, node.at("Reasoning", "MinSteps"))
+    target = block.get("Store")
+    if type(target) is str and not node.open(target):
+        yield from _check_store(target, node.at("Reasoning", "Store"))
+
+
+def _check_store(target: str, pointer: str) -> Iterator[Finding]:
+    try:
+        path = parse_reference_path(target)
+    except ExpressionFault as fault:
+        yield Finding("V-RSN-02", fault.message, pointer, fault.hint)
+        return
+    if path.root != "$" or not path.segments:
+        message = f"the trace goes to a member of the output, not to {target!r}"
+        yield Finding("V-RSN-02", message, pointer, "a path such as $.trace")
+
+
+REASONING = Block("Reasoning", _check, lacks=("Store.$",))
