@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.engine.checkpoints import Checkpoint
+    from asl.engine.execution import Execution
+    from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
@@ -404,9 +406,7 @@ class Store:
 
         ending = None
         if known.ended is not None:
-            both = {"error": known.error, "cause": known.cause}
-            told = {key: value for key, value in both.items() if value is not None}
-            ending = known.ended, ENDINGS[known.status], told
+            ending = known.ended, ENDINGS[known.status], self._ending(known)
         if document != known.document:
             details = {**details, "document": document, "replaced": known.document}
         journal.put_life(now, known.redrives + 1, event, details, ending, document)
@@ -428,12 +428,10 @@ class Store:
 
     def _journal(self, known: Stored) -> SqliteJournal:
         """Return the journal of an execution, with what is in it."""
-        from dataclasses import replace
-
         from asl.stores.journal import SqliteJournal
 
         journal = SqliteJournal(self.file, known.number, b"")
-        journal.programs = lambda document: self._program(replace(known, document=document))
+        journal.programs = self._program_of(known)
         journal.load()
         return journal
 
@@ -683,6 +681,45 @@ class Store:
         """Return the name of the execution that has led to this one; of a top one its own."""
         return self.file.top(self.get(name).name)
 
+    def events(self, name: str, *, wait: Callable[[], object] | None = None) -> Iterator[Event]:
+        """Yield the history of an execution as far as it is written.
+
+        With *wait* it is followed to its end, also while another process is at work on it: *wait*
+        is called whenever there is nothing new.
+        """
+        from asl.engine.history import ENDINGS, Expander
+        from asl.engine.journal import RecordReader
+        from asl.stores.journal import SqliteJournal
+
+        stored = self.get(name)
+        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        execution = self._execution(stored, self._program(stored))
+        reader = RecordReader(execution, (), self._program_of(stored))
+        expander, read = Expander(execution), 0
+        journal.begin(reader)
+        yield expander.start()
+        while True:
+            stored = self.get(name)  # what was written before its end is read after this
+            records = list(journal.history(read))
+            for path, body in records:
+                yield from expander.feed(reader.read(path, body))
+            read += len(records)
+            if stored.status in ENDINGS:
+                ended = stored.started if stored.ended is None else stored.ended
+                yield expander.end(stored.status, ended, self._ending(stored))
+                return
+            if wait is None:
+                return
+            if not records:
+                wait()
+
+    def _ending(self, stored: Stored) -> dict[str, Json]:
+        """Return the details of the last event of an execution."""
+        if stored.status == "SUCCEEDED":
+            return {"output": self._column(stored, "output")}
+        both = {"error": stored.error, "cause": stored.cause}
+        return {key: value for key, value in both.items() if value is not None}
+
     def result(self, name: str) -> Result:
         """Return what an execution has come to, its history so far included."""
         known = self.get(name)
@@ -696,6 +733,10 @@ class Store:
         query = f"SELECT {column} FROM execution WHERE number = ?"
         ((body,),) = self.file.rows(query, stored.number)
         return None if body is None else self.file.unpacked(body)
+
+    def program(self, name: str) -> Program:
+        """Return the program by which an execution goes on; raises ExecutionNotFound."""
+        return self._program(self.get(name))
 
     def _program(self, stored: Stored) -> Program:
         from dataclasses import replace
@@ -711,17 +752,17 @@ class Store:
         self._programs[key] = program
         return program
 
-    def _result(self, stored: Stored, program: Program) -> Result:
+    def _program_of(self, stored: Stored) -> Callable[[str], Program]:
+        """Return what gives the program of a document that an execution has had."""
         from dataclasses import replace
 
-        from asl.engine.execution import Execution
-        from asl.engine.journal import RecordReader, read_spending
-        from asl.engine.records import BROKEN
-        from asl.engine.result import Result
-        from asl.stores.journal import SqliteJournal
+        return lambda document: self._program(replace(stored, document=document))
 
-        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
-        journal.programs = lambda document: self._program(replace(stored, document=document))
+    def _execution(self, stored: Stored, program: Program) -> Execution:
+        """Return an execution as it is kept, to read its history."""
+        from asl.engine.execution import Execution
+        from asl.engine.journal import read_spending
+
         execution = Execution(
             program, self._input(stored), stored.name, stored.started, [], stored.express
         )
@@ -729,11 +770,24 @@ class Store:
         usage = self._column(stored, "usage")
         if usage is not None:
             read_spending(usage, execution)
-        records = list(journal.records_of(RecordReader(execution, (), journal.program)))
+        return execution
+
+    def _result(self, stored: Stored, program: Program) -> Result:
+        from asl.engine.journal import RecordReader
+        from asl.engine.records import BROKEN
+        from asl.engine.result import Result
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        execution = self._execution(stored, program)
+        reader = RecordReader(execution, (), self._program_of(stored))
+        records = list(journal.records_of(reader))
         failure = None
-        if stored.status not in ("SUCCEEDED", "RUNNING", "PAUSED"):
+        if stored.status in UNSUCCESSFUL:
+            failure = StateError(stored.error, stored.cause)
+        if stored.status == "FAILED":
             broken = (each[5] for each in reversed(records) if each[0] == BROKEN)
-            failure = next(broken, None) or StateError(stored.error, stored.cause)
+            failure = next(broken, failure)
         flat = [item for record in records for item in record]
         ended = self.clock.now() if stored.ended is None else stored.ended
         output = self._column(stored, "output")

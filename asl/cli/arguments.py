@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -16,13 +17,16 @@ from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.agents.file import Bindings
+    from asl.bindings import Bindings as RunBindings
     from asl.core.document import Document
+    from asl.program import Program
 
 __all__ = [
     "AS_IT_IS",
-    "NOTIFY",
     "PROFILE",
+    "Given",
     "Origin",
+    "binding_options",
     "bindings",
     "mocks",
     "named",
@@ -44,13 +48,91 @@ PROFILE = click.option(
     help="How to read the language.",
 )
 
-NOTIFY = click.option(
-    "--notify",
-    "channels",
-    metavar="CHANNEL",
-    multiple=True,
-    help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
-)
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Who answers for the names of a document, as the command line says it."""
+
+    agent_files: tuple[str, ...]
+    agent_pairs: tuple[str, ...]
+    bucket_pairs: tuple[str, ...]
+    mock_cases: tuple[str, ...]
+    workflow_pairs: tuple[str, ...]
+    channels: tuple[str, ...]
+
+    def bindings(self, document: "Program") -> "RunBindings":
+        """Return what `Store.resume` takes, for an execution that a store has kept."""
+        bound = bindings(self.agent_files, self.agent_pairs)
+        return {
+            "agents": bound.agents,
+            "resources": bound.resources,
+            "mocks": {**bound.mocks, **mocks(self.mock_cases, document)},
+            "buckets": named_folders(self.bucket_pairs),
+            "workflows": workflows(self.workflow_pairs, AS_IT_IS) or None,
+            "notify": self.channels or None,
+        }
+
+
+def binding_options(command: Command) -> Command:
+    """Add the options that say who answers for the names of a document, as the argument `given`."""
+
+    @click.option(
+        "--agents",
+        "agent_files",
+        metavar="FILE",
+        multiple=True,
+        help="Agents file: who answers for the names in the document.",
+    )
+    @click.option(
+        "--agent",
+        "agent_pairs",
+        metavar="NAME=MODULE:FUNCTION",
+        multiple=True,
+        help="Bind one agent to a Python function.",
+    )
+    @click.option(
+        "--bucket",
+        "bucket_pairs",
+        metavar="NAME=FOLDER",
+        multiple=True,
+        help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
+    )
+    @click.option(
+        "--mock",
+        "mock_cases",
+        metavar="FILE#CASE",
+        multiple=True,
+        help="Answer Tasks from a test case of a mock file of Step Functions Local.",
+    )
+    @click.option(
+        "--workflow",
+        "workflow_pairs",
+        metavar="NAME=FILE",
+        multiple=True,
+        help="A workflow that the document may start, by name or ARN.",
+    )
+    @click.option(
+        "--notify",
+        "channels",
+        metavar="CHANNEL",
+        multiple=True,
+        help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
+    )
+    @wraps(command)
+    def with_bindings(
+        *args: Any,
+        agent_files: tuple[str, ...],
+        agent_pairs: tuple[str, ...],
+        bucket_pairs: tuple[str, ...],
+        mock_cases: tuple[str, ...],
+        workflow_pairs: tuple[str, ...],
+        channels: tuple[str, ...],
+        **options: Any,
+    ) -> Any:
+        given = Given(agent_files, agent_pairs, bucket_pairs, mock_cases, workflow_pairs, channels)
+        return command(*args, given=given, **options)
+
+    return with_bindings
 
 
 class Origin(TypedDict):
@@ -215,7 +297,7 @@ def named_folders(pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def mocks(specs: Iterable[str], document: "Document") -> dict[str, Any]:
+def mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
     """Read the mocks that `FILE#Case` and `FILE#Machine/Case` say; the last one wins."""
     import asl
 

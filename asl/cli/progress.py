@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-__all__ = ["Activity", "Progress"]
+__all__ = ["Activity", "Progress", "duration", "looked_up", "wake"]
 
 PATIENCE = 0.3
 """Seconds that a run may take without anything being shown."""
@@ -50,8 +50,8 @@ class Activity:
             return f"{self.done}/{self.total} items" if self.total else f"{self.done} items"
         if self.until is not None:
             what = self.note or "waits"
-            return f"{what}, {_duration(max(0.0, self.until - now))} left"
-        return self.note or _duration(now - self.since)
+            return f"{what}, {duration(max(0.0, self.until - now))} left"
+        return self.note or duration(now - self.since)
 
 
 class Progress:
@@ -124,11 +124,11 @@ class Progress:
         activity = Activity(event.path, kind, event.timestamp)
         if kind in ("Wait", "Map"):
             state = definition(self.document.value, event.path)
-            data = _looked_up(state.get("InputPath", "$"), event.details["input"])
+            data = looked_up(state.get("InputPath", "$"), event.details["input"])
             if kind == "Wait":
-                activity.until = _wake(state, data, event.timestamp)
+                activity.until = wake(state, data, event.timestamp)
             else:
-                items = _looked_up(state.get("ItemsPath", "$"), data)
+                items = looked_up(state.get("ItemsPath", "$"), data)
                 activity.total = len(items) if type(items) is list else None
         return activity
 
@@ -174,7 +174,7 @@ class Progress:
             yield name_of(activity.path), activity.type, activity.says(now)
 
 
-def _looked_up(text: Json, data: Json) -> Json:
+def looked_up(text: Json, data: Json) -> Json:
     """Follow a path that reads the data alone; None for any other, and where nothing is."""
     if type(text) is not str:
         return None
@@ -187,16 +187,16 @@ def _looked_up(text: Json, data: Json) -> Json:
         return None
 
 
-def _wake(state: Json, data: Json, now: float) -> float | None:
+def wake(state: Json, data: Json, now: float) -> float | None:
     """Return when a Wait ends, None if that cannot be told from its input."""
-    seconds = state.get("Seconds", _looked_up(state.get("SecondsPath"), data))
+    seconds = state.get("Seconds", looked_up(state.get("SecondsPath"), data))
     if is_number(seconds):
         return now + float(seconds)
-    moment = state.get("Timestamp", _looked_up(state.get("TimestampPath"), data))
+    moment = state.get("Timestamp", looked_up(state.get("TimestampPath"), data))
     return epoch(moment) if is_timestamp(moment) else None
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Write seconds for people: `4 s`, `2 min 05 s`, `3 h 20 min`, `12 d 3 h`."""
     whole = round(seconds)
     if whole < 60:

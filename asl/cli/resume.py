@@ -5,10 +5,9 @@ from contextlib import redirect_stdout
 
 import click
 
-from asl.cli import streams
-from asl.cli.arguments import AS_IT_IS, NOTIFY, bindings, workflows
-from asl.cli.exits import Exit, of_status
-from asl.cli.stores import STORE, found, opened, say_paused
+from asl.cli.arguments import AS_IT_IS, Given, binding_options, read_document
+from asl.cli.exits import Exit
+from asl.cli.stores import STORE, came_to, found, opened
 
 __all__ = ["command"]
 
@@ -17,53 +16,36 @@ __all__ = ["command"]
 @click.argument("execution", metavar="EXECUTION")
 @STORE
 @click.option(
-    "--agents",
-    "agent_files",
-    metavar="FILE",
-    multiple=True,
-    help="Agents file: who answers for the names in the document.",
+    "--from", "checkpoint", metavar="NAME", help="Go on from this checkpoint, by name or id."
 )
-@click.option(
-    "--agent",
-    "agent_pairs",
-    metavar="NAME=MODULE:FUNCTION",
-    multiple=True,
-    help="Bind one agent to a Python function.",
-)
-@click.option(
-    "--workflow",
-    "workflow_pairs",
-    metavar="NAME=FILE",
-    multiple=True,
-    help="A workflow that the document may start, by name or ARN.",
-)
-@NOTIFY
+@click.option("--document", metavar="FILE", help="Go on from it by another document (--force).")
+@click.option("--force", is_flag=True, help="Take a checkpoint of another document.")
+@binding_options
 def command(
     execution: str,
     store_file: str | None,
-    agent_files: tuple[str, ...],
-    agent_pairs: tuple[str, ...],
-    workflow_pairs: tuple[str, ...],
-    channels: tuple[str, ...],
+    checkpoint: str | None,
+    document: str | None,
+    force: bool,
+    given: Given,
 ) -> Exit:
-    """Go on with an execution that was decided on, is due or was left behind; print its output."""
-    bound = bindings(agent_files, agent_pairs)
-    startable = workflows(workflow_pairs, AS_IT_IS)
+    """Go on with an execution that was decided on, is due or was left behind; print its output.
+
+    With --from it goes on from what it has saved, after a failure too.
+
+    \b
+        asl resume order-17 --agents agents.yaml
+        asl resume order-17 --from charged
+    """
+    other = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
         name = found(store, execution).name
         with redirect_stdout(sys.stderr):  # what agents print is not the result
             result = store.resume(
                 name,
-                agents=bound.agents,
-                resources=bound.resources,
-                workflows=startable or None,
-                notify=channels or None,
+                from_checkpoint=checkpoint,
+                document=other,
+                force=force,
+                **given.bindings(store.program(name)),
             )
-    if result.ok:
-        streams.result(streams.as_text(result.output))
-    elif result.status == "PAUSED":
-        say_paused(result)
-    else:
-        why = ": ".join(each for each in (result.error, result.cause) if each)
-        streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
-    return of_status(result.status)
+        return came_to(result)

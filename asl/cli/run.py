@@ -9,9 +9,10 @@ import click
 
 from asl.cli import streams
 from asl.cli.arguments import (
-    NOTIFY,
     PROFILE,
+    Given,
     Origin,
+    binding_options,
     bindings,
     mocks,
     named_folders,
@@ -46,48 +47,13 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.argument("document", metavar="DOC")
 @click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
 @click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
-@click.option(
-    "--agents",
-    "agent_files",
-    metavar="FILE",
-    multiple=True,
-    help="Agents file: who answers for the names in the document.",
-)
-@click.option(
-    "--agent",
-    "agent_pairs",
-    metavar="NAME=MODULE:FUNCTION",
-    multiple=True,
-    help="Bind one agent to a Python function.",
-)
-@click.option(
-    "--bucket",
-    "bucket_pairs",
-    metavar="NAME=FOLDER",
-    multiple=True,
-    help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
-)
-@click.option(
-    "--mock",
-    "mock_cases",
-    metavar="FILE#CASE",
-    multiple=True,
-    help="Answer Tasks from a test case of a mock file of Step Functions Local.",
-)
-@click.option(
-    "--workflow",
-    "workflow_pairs",
-    metavar="NAME=FILE",
-    multiple=True,
-    help="A workflow that the document may start, by name or ARN.",
-)
+@binding_options
 @PROFILE
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
 @click.option("--store", "store_file", metavar="FILE", help="Keep the execution in this store.")
 @click.option("--name", help="Name of the execution; random if absent.")
-@NOTIFY
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option(
     "--ignore-blocks", is_flag=True, help="Run without the agent blocks that are not executed."
@@ -106,18 +72,13 @@ def command(
     document: str,
     input_: str | None,
     input_file: str | None,
-    agent_files: tuple[str, ...],
-    agent_pairs: tuple[str, ...],
-    bucket_pairs: tuple[str, ...],
-    mock_cases: tuple[str, ...],
-    workflow_pairs: tuple[str, ...],
+    given: Given,
     profile: str,
     origin: Origin,
     virtual_time: bool,
     clock: str | None,
     store_file: str | None,
     name: str | None,
-    channels: tuple[str, ...],
     strict: bool,
     ignore_blocks: bool,
     as_json: bool,
@@ -143,9 +104,9 @@ def command(
         raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
-    bound = bindings(agent_files, agent_pairs)
-    bound.mocks.update(mocks(mock_cases, loaded))
-    startable = workflows(workflow_pairs, origin)
+    bound = bindings(given.agent_files, given.agent_pairs)
+    bound.mocks.update(mocks(given.mock_cases, loaded))
+    startable = workflows(given.workflow_pairs, origin)
     program = _compiled(loaded, bound, startable, profile, strict, ignore_blocks, quiet)
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
@@ -160,10 +121,10 @@ def command(
             bound,
             listeners,
             record,
-            buckets=named_folders(bucket_pairs),
+            buckets=named_folders(given.bucket_pairs),
             workflows=startable or None,
             name=name,
-            notify=channels or None,
+            notify=given.channels or None,
             **options,
         )
         if history is not None:

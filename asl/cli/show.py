@@ -6,9 +6,10 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.places import name_of
+from asl.cli.places import Path, definition, name_of
+from asl.cli.progress import duration, looked_up, wake
 from asl.cli.stores import STORE, found, opened
-from asl.core.values import excerpt
+from asl.core.values import Json, excerpt
 from asl.engine.history import Event
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
@@ -20,6 +21,8 @@ __all__ = ["command"]
 
 SHOWN = 200
 """Characters of a value that are shown."""
+SAVED = 10
+"""Places and checkpoints that are shown."""
 
 
 @click.command("show")
@@ -51,6 +54,10 @@ def _summary(result: Result, below: "list[Stored]") -> str:
         f"workflow  {result.execution.workflow}",
         f"started   {started}",
     ]
+    again = result.execution.redriven
+    if again is not None:
+        count = result.execution.redrives
+        lines.append(f"redriven  {count} times, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
         lines.append(f"output    {_clipped(result.output)}")
     elif result.error or result.cause:
@@ -58,20 +65,74 @@ def _summary(result: Result, below: "list[Stored]") -> str:
         lines.append(f"error     {why}")
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
+    events = result.events
+    if result.status != "SUCCEEDED":
+        lines += [
+            f"stands at {name_of(each.path)}{_since(each, result)}" for each in _standing(events)
+        ]
+    lines += [f"waits for {_request(each)}" for each in result.pending]
+    for saved in result.checkpoints[-SAVED:]:
+        lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage
     if spent["tokens"] or spent["cost"]:
         lines.append(f"spent     {spent['tokens']} tokens, {spent['cost']:g}")
-    return "\n".join([*lines, "", *_history(result.events)])
+    return "\n".join([*lines, "", *_history(events)])
+
+
+def _standing(events: list[Event]) -> list[Event]:
+    """Return with which events the states were entered that have not been left."""
+    inside: dict[Path, Event] = {}
+    for event in events:
+        machine = event.path[:-1]
+        if event.type.endswith("StateEntered"):
+            inside[machine] = event
+        elif event.type.endswith("StateExited"):
+            inside.pop(machine, None)
+            below = len(event.path)
+            for each in [each for each in inside if each[:below] == event.path]:
+                del inside[each]
+        elif event.type.startswith("MapIteration") and not event.type.endswith("Started"):
+            inside.pop(event.path, None)
+        elif event.type == "ExecutionResumed" and "checkpoint" in event.details:
+            inside.clear()
+    around = {each[:length] for each in inside for length in range(len(each))}
+    found = [event for event in inside.values() if event.path not in around]
+    return sorted(found, key=lambda event: event.id)[:SAVED]
+
+
+def _since(entered: Event, result: Result) -> str:
+    """Say for how long it has stood there, and until when it waits."""
+    if result.status not in ("RUNNING", "PAUSED"):
+        return ""
+    since = f"  for {duration(result.ended - entered.timestamp)}"
+    if not entered.type.startswith("Wait"):
+        return since
+    state = definition(result.execution.program.document, entered.path)
+    data = looked_up(state.get("InputPath", "$"), entered.details["input"])
+    until = wake(state, data, entered.timestamp)
+    return since if until is None else f"{since}, until {format_timestamp(until)}"
+
+
+def _request(request: dict[str, Json]) -> str:
+    until = f", until {request['expiresAt']}" if "expiresAt" in request else ""
+    return f"{request['promptText']} ({' | '.join(request['options'])}){until}"
 
 
 def _history(events: list[Event]) -> list[str]:
-    """Return a line for each event: when, where, what."""
+    """Return a line for each event: when, what, where; and how long a state has taken."""
     begin = events[0].timestamp
     width = max(len(event.type) for event in events)
-    return [
-        f"{event.timestamp - begin:>10.3f} s  {event.type:<{width}}  {name_of(event.path)}".rstrip()
-        for event in events
-    ]
+    entered: dict[Path, float] = {}
+    lines = []
+    for event in events:
+        when = f"{event.timestamp - begin:>10.3f} s"
+        took = ""
+        if event.type.endswith("StateEntered"):
+            entered[event.path] = event.timestamp
+        elif event.type.endswith("StateExited") and event.path in entered:
+            took = f"  ({event.timestamp - entered.pop(event.path):.3f} s)"
+        lines.append(f"{when}  {event.type:<{width}}  {name_of(event.path)}{took}".rstrip())
+    return lines
 
 
 def _clipped(value: object) -> str:

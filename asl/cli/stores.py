@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     from asl.executions import Store
     from asl.stores.sqlite import Stored
 
-__all__ = ["STORE", "default_store", "execution_of", "found", "opened", "say_paused"]
+__all__ = [
+    "STORE",
+    "came_to",
+    "default_store",
+    "execution_of",
+    "found",
+    "opened",
+    "say_paused",
+]
 
 STORE = click.option(
     "--store",
@@ -59,6 +68,20 @@ def execution_of(request: dict[str, Json]) -> str:
     """Return the name of the execution that made a request: its id ends with it."""
     name: str = request["requestId"].partition(":/")[0].rpartition(":")[2]
     return name
+
+
+def came_to(result: "Result") -> Exit:
+    """Print what an execution of a store came to; returns the exit code."""
+    from asl.cli import streams
+
+    if result.ok:
+        streams.result(streams.as_text(result.output))
+    elif result.status == "PAUSED":
+        say_paused(result)
+    else:
+        why = ": ".join(each for each in (result.error, result.cause) if each)
+        streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+    return of_status(result.status)
 
 
 def say_paused(result: "Result", stored: bool = True) -> None:

@@ -108,11 +108,29 @@ class SqliteJournal:
         for self.records, self.chain in rows(last, number):
             self.found = self.records
 
-    def history(self) -> Iterator[tuple[str, Json]]:
-        """Yield path and JSON of the records that were there at first, in order."""
-        query = "SELECT path, body FROM record WHERE execution = ? AND number <= ? ORDER BY number"
-        for path, body in self.store.rows(query, self.number, self.found):
-            yield path, [self._whole(slot) for slot in self.store.unpacked(body)]
+    def history(self, after: int = 0) -> Iterator[tuple[str, Json]]:
+        """Yield path and JSON of the records that were there at first, in order.
+
+        Those up to the number *after* are left out.
+        """
+        query = (
+            "SELECT path, body FROM record WHERE execution = ? AND number > ? AND number <= ? "
+            "ORDER BY number"
+        )
+        for path, body in self.store.rows(query, self.number, after, self.found):
+            yield path, self._record(body)
+
+    def _record(self, body: bytes) -> Json:
+        return [self._whole(slot) for slot in self.store.unpacked(body)]
+
+    def begin(self, reader: RecordReader) -> None:
+        """Let *reader* read by the document with which the execution began."""
+        query = "SELECT body FROM record WHERE execution = ? AND path = ? ORDER BY number"
+        for (body,) in self.store.rows(query, self.number, WHOLE_PATH):
+            details = self._record(body)[-1]["json"]
+            if "replaced" in details:
+                reader.begin(details["replaced"])
+                return
 
     @property
     def visits(self) -> int:
@@ -131,12 +149,8 @@ class SqliteJournal:
 
     def records_of(self, reader: RecordReader) -> Iterator[Record]:
         """Yield the records that were there at first; *reader* makes them of what is written."""
-        records = list(self.history())
-        for path, body in records:
-            if path == WHOLE_PATH and "replaced" in body[-1]["json"]:
-                reader.begin(body[-1]["json"]["replaced"])
-                break
-        for path, body in records:
+        self.begin(reader)
+        for path, body in self.history():
             yield reader.read(path, body)
 
     def drop_answer(self, key: str) -> None:

@@ -56,7 +56,7 @@ def test_input_comes_from_where_it_is_said(
         (("pass.asl.json", "--agent", "Greeter=nowhere_at_all:f"), "cannot import"),
         (("pass.asl.json", "--agent", "Greeter=greetings:gret"), "did you mean 'greet'?"),
         (("pass.asl.json", "--agents", "agnets.yaml"), "did you mean 'agents.yaml'?"),
-        (("pass.asl.json", "--agents", "broken.yaml"), "broken.yaml:1:5: A: unknown key 'retrun'"),
+        (("pass.asl.json", "--agents", "broken.yaml"), "broken.yaml:1:5: error AGENTS-02"),
         (("pass.asl.json", "--agents", "torn.yaml"), "torn.yaml:2:1: error READ-01"),
         (("pass.asl.json", "--record", "no/such/folder.json"), "cannot write"),
         (("pass.asl.json", "--verbos"), "No such option"),

@@ -1,0 +1,45 @@
+"""`asl logs`: what happens in an execution, as it happens."""
+
+import time
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.cli.places import name_of
+from asl.cli.stores import STORE, found, opened
+from asl.core.values import excerpt
+from asl.engine.history import Event
+from asl.expr.times import format_timestamp
+
+__all__ = ["command"]
+
+PAUSE = 0.2
+"""Seconds between two looks at the store."""
+SHOWN = 300
+"""Characters of the details of an event that are shown."""
+
+
+@click.command("logs")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option("-f", "--follow", is_flag=True, help="Go on until the execution ends.")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def command(execution: str, store_file: str | None, follow: bool, as_json: bool) -> Exit:
+    """Print the history of an execution, a line for each event.
+
+    With -f also of one that another process is at work on, until it ends.
+    """
+    with opened(store_file) as store:
+        name = found(store, execution).name
+        wait = (lambda: time.sleep(PAUSE)) if follow else None
+        for event in store.events(name, wait=wait):
+            streams.result(streams.as_text(event.to_json()) if as_json else _line(event))
+    return Exit.OK
+
+
+def _line(event: Event) -> str:
+    details = {key: value for key, value in event.details.items() if key != "name"}
+    shown = excerpt(details, SHOWN) if details else ""
+    place = f"  {name_of(event.path)}" if event.path else ""
+    return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()

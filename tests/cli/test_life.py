@@ -1,0 +1,137 @@
+"""The commands for the life of an execution: checkpoints, redrives, logs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import asl as front_door
+
+from .conftest import Asl
+
+SAVING = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Task", "Agent": "Costly", "ResultPath": "$.a", "Next": "Save"},
+        "Save": {"Type": "Checkpoint", "Name": "after-a", "Next": "B"},
+        "B": {"Type": "Task", "Agent": "Flaky", "ResultPath": "$.b", "End": True},
+    },
+}
+ASKING = {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "Go?", "End": True}}}
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that fails, agents with and without luck, and a store of the user."""
+    (folder / "saving.asl.json").write_text(json.dumps(SAVING))
+    (folder / "asking.asl.json").write_text(json.dumps(ASKING))
+    (folder / "bad.yaml").write_text("Costly: {return: 1}\nFlaky: {raise: {Error: Boom}}\n")
+    (folder / "good.yaml").write_text("Costly: {return: 2}\nFlaky: {return: 3}\n")
+    monkeypatch.setenv("ASL_STORE", str(folder / "mine.db"))
+
+
+def failed(asl: Asl, name: str = "it") -> None:
+    done = asl(
+        "run", "saving.asl.json", "--store", "mine.db", "--name", name, "--agents", "bad.yaml"
+    )
+    assert done.exit_code == 1
+
+
+def test_an_execution_is_resumed_from_a_checkpoint(asl: Asl, folder: Path) -> None:
+    """Listed, then resumed by its name."""
+    failed(asl)
+    assert "it  after-a  " in asl("checkpoints", "it").stdout
+    (line,) = asl("checkpoints", "--json").stdout.splitlines()
+    assert json.loads(line)["resumeAt"] == "B"
+    done = asl("resume", "it", "--from", "after-a", "--agents", "good.yaml")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"a": 1, "b": 3})
+
+
+def test_a_refused_checkpoint_says_why(asl: Asl, folder: Path) -> None:
+    """A wrong name has a hint, another document needs --force, --force needs --from."""
+    failed(asl)
+    done = asl("resume", "it", "--from", "after-b")
+    assert done.exit_code == 2
+    assert "did you mean 'after-a'?" in done.stderr
+    (folder / "other.asl.json").write_text(json.dumps({**SAVING, "Comment": "other"}))
+    words = ("resume", "it", "--from", "after-a", "--document", "other.asl.json")
+    assert "another one than when 'after-a' was saved" in asl(*words).stderr
+    assert asl(*words, "--force", "--agents", "good.yaml").exit_code == 0
+    assert asl("resume", "it", "--force").exit_code == 2
+
+
+def test_nothing_saved_is_said(asl: Asl, folder: Path) -> None:
+    """An empty list is no error."""
+    with front_door.open_store(folder / "mine.db"):
+        pass
+    assert "nothing has been saved" in asl("checkpoints").stderr
+
+
+def test_an_execution_is_redriven(asl: Asl, folder: Path) -> None:
+    """From where it failed, also by a corrected document; a success is not."""
+    failed(asl)
+    assert asl("redrive", "it", "--agents", "bad.yaml").exit_code == 1
+    states = {
+        **SAVING["States"],
+        "B": {"Type": "Pass", "Result": 4, "ResultPath": "$.b", "End": True},
+    }  # type: ignore[dict-item]
+    (folder / "mended.asl.json").write_text(json.dumps({**SAVING, "States": states}))
+    done = asl("redrive", "it", "--document", "mended.asl.json")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"a": 1, "b": 4})
+    done = asl("redrive", "it")
+    assert done.exit_code == 2
+    assert "Execution is SUCCEEDED and cannot be redriven" in done.stderr
+    assert "redriven  2 times" in asl("show", "it").stdout
+
+
+def test_it_is_shown_where_an_execution_stands(asl: Asl, folder: Path) -> None:
+    """And what it waits for, and how long its states have taken."""
+    failed(asl)
+    shown = asl("show", "it").stdout
+    assert "stands at B" in shown
+    assert "saved     after-a" in shown
+    assert re.search(r"TaskStateExited +A  \(\d\.\d{3} s\)", shown)
+    asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
+    shown = asl("show", "ask").stdout
+    assert "stands at Ask  for " in shown
+    assert "waits for Go? (approve | reject)" in shown
+
+
+def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
+    """A line for each event, or JSON."""
+    failed(asl)
+    lines = asl("logs", "it").stdout.splitlines()
+    assert [line.split()[1] for line in lines][-2:] == ["TaskFailed", "ExecutionFailed"]
+    last = json.loads(asl("logs", "it", "--json").stdout.splitlines()[-1])
+    assert (last["type"], last["details"]) == ("ExecutionFailed", {"error": "Boom"})
+
+
+def test_a_running_execution_is_followed(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another store does meanwhile is told, up to the end."""
+    asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
+
+    def meanwhile(seconds: float) -> None:
+        with front_door.open_store(folder / "mine.db") as store:
+            if pending := store.pending():
+                store.answer(pending[0]["requestId"], "approve")
+            else:
+                store.resume("ask")
+
+    monkeypatch.setattr("asl.cli.logs.time.sleep", meanwhile)
+    lines = asl("logs", "-f", "ask").stdout.splitlines()
+    assert [line.split()[1] for line in lines] == [
+        "ExecutionStarted", "ApprovalStateEntered", "ApprovalRequested", "ExecutionPaused",
+        "ExecutionResumed", "ApprovalDecided", "ApprovalStateExited", "ExecutionSucceeded",
+    ]  # fmt: skip
+
+
+def test_a_paused_run_exits_with_4(asl: Asl, folder: Path) -> None:
+    """So does resuming it without an answer."""
+    words = ("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
+    assert asl(*words).exit_code == 4
+    assert asl("resume", "ask").exit_code == 4
+    assert asl("stop", "ask").exit_code == 0
+    assert asl("redrive", "ask").exit_code == 4
