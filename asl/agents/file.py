@@ -6,8 +6,11 @@
       Editor: {url: "https://editor.example/check"}  # an HTTP endpoint
       Writer: {model: "openai:gpt-5", tools: [Search]}
       Critic: {return: {score: 9}}                   # a script
+      Reader: {server: files, tool: read_file}       # a tool of an MCP server
     tools:
       Search: {description: Searches the archive., agent: archive:search}
+    servers:
+      files: {command: [node, files.js]}
     resources:
       "arn:aws:lambda:*:function:Charge": billing:charge
     mocks:
@@ -25,8 +28,9 @@ from typing import Any
 
 from asl.agents.kind import Kind, Spec, schema_faults
 from asl.agents.kinds import KINDS
+from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
 from asl.agents.secrets import Discreet, found, looked_up
-from asl.agents.tool import Tool
+from asl.agents.tool import Tool, Toolbox
 from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
 from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, escape, place
@@ -37,7 +41,7 @@ from asl.core.values import Json, type_name
 __all__ = ["Bindings", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
 
 WITH_AGENTS = ("agents", "resources", "mocks")
-SECTIONS = (*WITH_AGENTS, "tools")
+SECTIONS = (*WITH_AGENTS, "tools", "servers")
 
 
 class InvalidAgents(InvalidDocument):
@@ -46,12 +50,13 @@ class InvalidAgents(InvalidDocument):
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What an agents file binds: the first three as `asl.run` takes them, and the tools."""
+    """What an agents file binds: the first three as `asl.run` takes them, then what these use."""
 
     agents: dict[str, Any] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
     mocks: dict[str, Any] = field(default_factory=dict)
     tools: dict[str, Any] = field(default_factory=dict)
+    servers: dict[str, Any] = field(default_factory=dict)
 
     def __or__(self, other: "Bindings") -> "Bindings":
         """Return the bindings of both; those of *other* win."""
@@ -108,7 +113,8 @@ class _File:
         self.faults: list[Finding] = []
         self.suggestions = Suggestions()
         self.tools: dict[str, Tool | None] = {}
-        """Those that are made; None while one is being made."""
+        """Those that are made; None for one that is being made, or cannot be."""
+        self.servers: dict[str, McpServer | None] = {}
         value = document.value
         self.parted = type(value) is dict and not value.keys().isdisjoint(SECTIONS)
 
@@ -142,6 +148,11 @@ class _File:
                     yield replace(finding, hint=meant or finding.hint)
         for name, spec in self.section("tools").items():
             yield from self._tool(self._pointer("tools", name), spec)
+        for name, spec in self.section("servers").items():
+            if type(spec) is dict:
+                pointer = self._pointer("servers", name)
+                wrong = (*check_server(spec, self), *_open_secrets(spec, SERVER_SECRETS))
+                yield from (replace(each, pointer=pointer + each.pointer) for each in wrong)
 
     def _tool(self, pointer: str, spec: Json) -> Iterator[Finding]:
         if type(spec) is dict and "agent" in spec:
@@ -164,7 +175,8 @@ class _File:
                 replace(each, pointer=pointer + each.pointer) for each in kind.check(spec, self)
             ]
         wrong += (
-            replace(each, pointer=pointer + each.pointer) for each in _open_secrets(spec, kind)
+            replace(each, pointer=pointer + each.pointer)
+            for each in _open_secrets(spec, kind.secrets)
         )
         if type(written) is str:
             wrong = [replace(each, pointer=pointer) for each in wrong]
@@ -173,9 +185,19 @@ class _File:
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
         """Yield what is wrong with the name of a tool that stands at *pointer*."""
         tools = self.section("tools")
-        if name not in tools:
+        server, slash, _ = name.rpartition("/")
+        if name not in tools and slash:
+            yield from self.server_faults(server, pointer)
+        elif name not in tools:
             message = f"the file has no tool {name!r}"
             yield Finding("AGENTS-08", message, pointer, did_you_mean(name, tools))
+
+    def server_faults(self, name: str, pointer: str) -> Iterator[Finding]:
+        """Yield what is wrong with the name of a server that stands at *pointer*."""
+        servers = self.section("servers")
+        if name not in servers:
+            message = f"the file has no server {name!r}"
+            yield Finding("AGENTS-08", message, pointer, did_you_mean(name, servers))
 
     # What comes of it
 
@@ -190,18 +212,38 @@ class _File:
             members = getattr(bound, section)
             for name, spec in members.items():
                 members[name] = self._built(self._pointer(section, name), spec)
-        for name in bound.tools:
-            try:
-                bound.tools[name] = self.tool(name)
-            except AslError as error:
-                if not self.faults:
-                    self.faults.append(
-                        Finding("AGENTS-04", str(error), self._pointer("tools", name))
-                    )
+        for section, made in (("tools", self.tool), ("servers", self.server)):
+            members = getattr(bound, section)
+            for name in members:
+                try:
+                    members[name] = made(name)
+                except AslError as error:
+                    if not self.faults:  # which have said why
+                        at = self._pointer(section, name)
+                        self.faults.append(Finding("AGENTS-04", str(error), at))
         return bound
 
-    def tool(self, name: str) -> Tool:
+    def server(self, name: str) -> McpServer:
+        """Return the MCP server of this name; raises AslError if it cannot be made."""
+        if name not in self.servers:
+            spec, secrets = self.section("servers")[name], set[str]()
+            pointer = self._pointer("servers", name)
+            self.servers[name] = None
+            try:
+                spec = self._filled(spec, SERVER_SECRETS, pointer, secrets)
+                self.servers[name] = build_server(spec, self, secrets)
+            except _NoSecret as fault:
+                self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
+        made = self.servers[name]
+        if made is None:
+            raise AslError(f"the server {name!r} cannot be made")
+        return made
+
+    def tool(self, name: str) -> Toolbox:
         """Return the tool of this name; raises AslError if it cannot be made."""
+        server, slash, own = name.rpartition("/")
+        if name not in self.section("tools") and slash:
+            return self.server(server) if own == "*" else self.server(server).tool(own)
         if name not in self.tools:
             self.tools[name] = None
             spec, pointer = self.section("tools")[name], self._pointer("tools", name)
@@ -221,12 +263,7 @@ class _File:
         assert isinstance(kind, Kind)
         secrets: set[str] = set()
         try:
-            spec = {
-                key: self._with_secrets(value, f"{pointer}/{key}", secrets)
-                if key in kind.secrets
-                else value
-                for key, value in spec.items()
-            }
+            spec = self._filled(spec, kind.secrets, pointer, secrets)
             agent = kind.build(spec, self)
         except _NoSecret as fault:
             self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
@@ -234,6 +271,15 @@ class _File:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))
         else:
             return Discreet(agent, secrets) if secrets else agent
+
+    def _filled(
+        self, spec: Spec, fields: tuple[str, ...], pointer: str, secrets: set[str]
+    ) -> dict[str, Json]:
+        """Return a spec with the secrets of its *fields* in place."""
+        return {
+            key: self._with_secrets(value, f"{pointer}/{key}", secrets) if key in fields else value
+            for key, value in spec.items()
+        }
 
     def _with_secrets(self, value: Json, pointer: str, secrets: set[str]) -> Json:
         if type(value) is dict:
@@ -282,10 +328,10 @@ def _kind(spec: Json) -> Kind | Finding:
     )
 
 
-def _open_secrets(spec: Spec, kind: Kind) -> Iterator[Finding]:
+def _open_secrets(spec: Spec, fields: tuple[str, ...]) -> Iterator[Finding]:
     """Yield secrets where they would be seen, and what only looks like one."""
     for pointer, match in found(spec):
-        allowed = pointer.split("/")[1] in kind.secrets
+        allowed = pointer.split("/")[1] in fields
         if allowed and match[1] is None:
             yield Finding(
                 "AGENTS-07",
@@ -294,7 +340,7 @@ def _open_secrets(spec: Spec, kind: Kind) -> Iterator[Finding]:
                 f"write ${{env:{match[2]}}}" if match[2].isidentifier() else None,
             )
         elif match[1] is not None and not allowed:
-            where = " or ".join(f"'{field}'" for field in kind.secrets)
+            where = " or ".join(f"'{field}'" for field in fields)
             yield Finding(
                 "AGENTS-05",
                 f"{match[0]!r} would be shown: no secret may stand here",

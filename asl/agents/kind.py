@@ -9,6 +9,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 
 if TYPE_CHECKING:
+    from asl.agents.mcp import McpServer
     from asl.agents.tool import Toolbox
 
 __all__ = ["Home", "Kind", "Spec", "schema_faults"]
@@ -25,6 +26,14 @@ class Home(Protocol):
 
     def tool(self, name: str) -> "Toolbox":
         """Return the tool of this name; raises AslError if it cannot be made."""
+        ...
+
+    def server(self, name: str) -> "McpServer":
+        """Return the MCP server of this name; raises AslError if it cannot be made."""
+        ...
+
+    def server_faults(self, name: str, pointer: str) -> Iterator[Finding]:
+        """Yield what is wrong with the name of a server that stands at *pointer*."""
         ...
 
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from asl.agents.function import FUNCTION
 from asl.agents.http import HTTP
 from asl.agents.kind import Kind
+from asl.agents.mcp import MCP
 from asl.agents.model import MODEL
 from asl.agents.process import PROCESS
 from asl.agents.scripted import SCRIPT, SCRIPTS
@@ -18,6 +19,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "command": PROCESS,
         "url": HTTP,
         "model": MODEL,
+        "server": MCP,
         **dict.fromkeys(SCRIPTS, SCRIPT),
     }
 )

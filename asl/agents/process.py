@@ -9,6 +9,7 @@ A program serves one call at a time and is kept for the next; calls at the same 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from asl.states.host import Raised
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter, Task, WriteTransport
 
-__all__ = ["PROCESS", "ProcessAgent", "check_folder"]
+__all__ = ["MAX_LINE", "PROCESS", "ProcessAgent", "Program", "check_folder"]
 
 MAX_LINE = 64 * 1024 * 1024
 STDERR_KEPT = 16_384
@@ -50,7 +51,7 @@ class ProcessAgent:
     ) -> None:
         self.command = list(command)
         self.folder = folder
-        self.environment = environment
+        self.environment = dict(environment or {})
         self.runs: WeakSet[_Programs] = WeakSet()
 
     def opened(self, held: Held) -> _Programs:
@@ -60,7 +61,7 @@ class ProcessAgent:
         return programs
 
     @property
-    def alive(self) -> set[_Program]:
+    def alive(self) -> set[Program]:
         """The processes there are now, of all runs together."""
         return {program for run in self.runs for program in run.alive}
 
@@ -77,8 +78,8 @@ class _Programs:
 
     def __init__(self, agent: ProcessAgent) -> None:
         self.agent = agent
-        self.idle: list[_Program] = []
-        self.alive: set[_Program] = set()
+        self.idle: list[Program] = []
+        self.alive: set[Program] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask one process; raises Raised with the name it gives, or `States.TaskFailed`."""
@@ -106,9 +107,9 @@ class _Programs:
         self.idle.append(program)
         return result
 
-    async def _start(self) -> _Program:
+    async def _start(self) -> Program:
         agent = self.agent
-        program = _Program(agent.command, agent.folder, agent.environment)
+        program = Program(agent.command, agent.folder, {**os.environ, **agent.environment})
         self.alive.add(program)
         try:
             await program.connect()
@@ -117,7 +118,7 @@ class _Programs:
             raise
         return program
 
-    def _end(self, program: _Program) -> None:
+    def _end(self, program: Program) -> None:
         self.alive.discard(program)
         program.end()
 
@@ -130,7 +131,7 @@ class _Programs:
             self._end(program)
 
 
-class _Program:
+class Program:
     """One running process, its pipes, and what it said on standard error last.
 
     The process starts and ends in one step each, which no cancellation cuts in two, and nobody
@@ -143,9 +144,8 @@ class _Program:
     hide: Callable[[str], str] = str
 
     def __init__(
-        self, command: list[str], folder: str | None, environment: Mapping[str, str] | None
+        self, command: list[str], folder: str | None, environment: Mapping[str, str]
     ) -> None:
-        import os
         from subprocess import PIPE, Popen
 
         try:
@@ -156,7 +156,7 @@ class _Program:
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=folder,
-                env=None if environment is None else {**os.environ, **environment},
+                env=environment,
                 start_new_session=True,  # so that its own children can be ended with it
             )
         except OSError as error:
@@ -255,8 +255,12 @@ class _Program:
         await self.listening
         self.end()
         text = f"the process ended with exit code {self.process.returncode} before it answered"
-        tail = self.hide(self.said.decode(errors="replace"))[-SHOWN:].strip()
-        return StateError("States.TaskFailed", f"{text}: {tail}" if tail else text)
+        return StateError("States.TaskFailed", f"{text}: {self.tail}" if self.tail else text)
+
+    @property
+    def tail(self) -> str:
+        """The end of what the program said on standard error."""
+        return self.hide(self.said.decode(errors="replace"))[-SHOWN:].strip()
 
     def _shown(self, line: bytes) -> str:
         text = self.hide(line[:STDERR_KEPT].decode(errors="replace"))
@@ -264,7 +268,6 @@ class _Program:
 
     def kill(self) -> None:
         """Kill the process, unless it has ended by itself, and all of its group."""
-        import os
         import signal
 
         if self.process.returncode is None:  # until then no other process has its number

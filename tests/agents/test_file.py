@@ -170,5 +170,7 @@ def test_the_example_in_the_module_is_right(tmp_path: Path) -> None:
         line[4:] for line in (module.__doc__ or "").splitlines() if line.startswith("    ")
     )
     bound: Any = load_bindings(written(tmp_path, text), build=False)
-    assert set(bound.agents) == {"Reviewer", "Translator", "Editor", "Writer", "Critic"}
+    assert set(bound.agents) == {
+        *("Reviewer", "Translator", "Editor", "Writer", "Reader", "Critic"),
+    }
     assert set(bound.mocks) == {"AskTheBoss"}
