@@ -285,10 +285,27 @@ class Store:
             return Begun(program, child.data, stored.started, own)
         if known.parent != journal.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
+        if known.status in UNSUCCESSFUL and self._redriven_since(known):
+            self._redriven(known, None)
+            self.file.flush()
+            known = self.get(child.name)
         program, data = self._program(known), self._input(known)
         if known.status in FINAL:
             return Begun(program, data, known.started, result=self._result(known, program))
-        return Begun(program, data, known.started, self._journal(known))
+        return Begun(
+            program,
+            data,
+            known.started,
+            self._journal(known),
+            redrives=known.redrives,
+            redriven=known.redriven,
+        )
+
+    def _redriven_since(self, known: Stored) -> bool:
+        """Whether the execution that has started this one was redriven after its end."""
+        query = "SELECT redriven FROM execution WHERE number = ?"
+        ((redriven,),) = self.file.rows(query, known.parent)
+        return redriven is not None and known.ended is not None and known.ended <= redriven
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.document != document:

@@ -20,6 +20,7 @@ __all__ = [
     "ARN",
     "Execution",
     "Price",
+    "Spent",
     "Usage",
     "Used",
     "add_to",
@@ -63,6 +64,16 @@ class Used(NamedTuple):
     model: str | None
     unpriced: bool
     """Whether there is usage of a model, but neither a cost nor a price."""
+
+
+NOTHING = (ZERO, 0)
+
+
+class Spent(NamedTuple):
+    """What an execution has spent, in all and by model."""
+
+    usage: Usage = Usage()
+    by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
 
 
 class Execution:
@@ -185,11 +196,27 @@ class Execution:
         spent = used.cost, used.tokens
         self._spend(state, *spent, {} if used.model is None else {used.model: spent})
 
-    def absorb(self, state: str, child: "Execution") -> None:
-        """Count what an execution that *state* has started has spent."""
-        spent = child.usage
-        if spent.tokens or spent.cost:
-            self._spend(state, spent.cost, spent.tokens, child.by_model)
+    def absorb(self, state: str, child: "Spent", before: "Spent | None" = None) -> Used:
+        """Count what an execution that *state* has started has spent since *before*, and return it.
+
+        *before* is what of it was counted already.
+        """
+        known = Spent() if before is None else before
+        cost = child.usage.cost - known.usage.cost
+        tokens = child.usage.tokens - known.usage.tokens
+        if tokens or cost:
+            models = {
+                model: (part - known.by_model.get(model, NOTHING)[0],
+                        count - known.by_model.get(model, NOTHING)[1])
+                for model, (part, count) in child.by_model.items()
+            }  # fmt: skip
+            self._spend(state, cost, tokens, models)
+        return Used(cost, tokens, 0, 0, None, False)
+
+    @property
+    def spent(self) -> "Spent":
+        """What it has spent so far."""
+        return Spent(self.usage, self.by_model)
 
     def _spend(
         self, state: str, cost: Decimal, tokens: int, models: Mapping[str, tuple[Decimal, int]]

@@ -242,8 +242,12 @@ class Frame:
 
     @property
     def child_name(self) -> str:
-        """The name of the execution that the attempt under way starts: no other has the same."""
-        return f"{self.execution.name}.{self.token[:12]}"
+        """The name of the execution that the attempt under way starts: no other has the same.
+
+        After a redrive it is still that one, which goes on.
+        """
+        execution = self.execution
+        return f"{execution.name}.{digest(execution.id, self.visit_key, self.retries)[:12]}"
 
     @property
     def usage(self) -> Usage:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.execution import Execution, Usage, Used
+from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
 from asl.engine.ledger import amounts
 from asl.engine.records import WHOLE
@@ -32,10 +32,12 @@ __all__ = [
     "RecordWriter",
     "read_error",
     "read_spending",
+    "read_spent",
     "read_usage",
     "read_used",
     "written_error",
     "written_spending",
+    "written_spent",
     "written_usage",
     "written_used",
     "written_whole",
@@ -186,6 +188,19 @@ def read_spending(written: Json, execution: Execution) -> None:
     execution.usage = read_usage(total)
     for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
         table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})
+
+
+def written_spent(spent: Spent) -> Json:
+    """Return what an execution has spent, in all and by model, as JSON."""
+    models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
+    return [written_usage(spent.usage), models]
+
+
+def read_spent(written: Json) -> Spent:
+    """Return it again."""
+    total, models = written
+    found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
+    return Spent(read_usage(total), found)
 
 
 # Records of the history

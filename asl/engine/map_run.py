@@ -7,7 +7,7 @@ records behind: what becomes of it, its parent is told and nobody else.
 from collections.abc import Iterator
 
 from asl.core.values import Json
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, Spent, Used
 from asl.engine.frame import Frame, digest
 from asl.program import Machine
 from asl.states.host import Entry, Record, Source
@@ -42,10 +42,10 @@ class ChildExecution(Execution):
         super().account(state, result)
         self.parent.account(state, result)
 
-    def absorb(self, state: str, child: Execution) -> None:
+    def absorb(self, state: str, child: Spent, before: Spent | None = None) -> Used:
         """Count what an execution that *state* has started has spent, here and in the whole."""
-        super().absorb(state, child)
-        self.parent.absorb(state, child)
+        super().absorb(state, child, before)
+        return self.parent.absorb(state, child, before)
 
 
 class MapRun:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.execution import Used, execution_id
+from asl.engine.execution import execution_id
 from asl.engine.result import Result
 from asl.hosts.run import execute
 from asl.program import Program
@@ -36,6 +36,9 @@ class Begun(NamedTuple):
     """Where it is kept, None for nowhere."""
     result: Result | None = None
     """What it has come to, None for one that has not ended."""
+    redrives: int = 0
+    redriven: float | None = None
+    """How often it went on after its end, and when it last did."""
 
 
 async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
@@ -59,9 +62,9 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
     at.now = host.now()
     if result.status == "PAUSED":
         if begun.journal is None:  # nobody will go on with it
-            at.execution.absorb(at.step.name, result.execution)
+            at.execution.absorb(at.step.name, result.execution.spent)
         host.wait_for(result)
-    _absorb(host, at, result)
+    _absorb(host, at, child, result)
     if result.ok:
         return result.output
     raise _failure(at.step.name, child, result)
@@ -98,17 +101,20 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         parent=host,
         requestor=at.requestor,
         started=begun.started,
+        redrives=begun.redrives,
+        redriven=begun.redriven,
         journal=begun.journal,
     )
     return await services.start(execution_id(workflow_id, child.name, False), work)
 
 
-def _absorb(host: LocalHost, at: Any, result: Result) -> None:
+def _absorb(host: LocalHost, at: Any, child: Child, result: Result) -> None:
     """Count what it has spent; raises as a call of an agent does where that exceeds a limit."""
-    at.execution.absorb(at.step.name, result.execution)
+    spent = result.execution.spent
+    used = at.execution.absorb(at.step.name, spent, host.counted(child))
+    if not result.ok:  # it may be redriven
+        host.count(child, spent)
     if host.meter is not None:
-        spent = result.execution.usage
-        used = Used(spent.cost, spent.tokens, 0, 0, None, False)
         host.used(at, used)
         host.meter.ledger.absorb(at, used)
 

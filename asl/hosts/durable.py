@@ -15,7 +15,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.agent import Agent
 from asl.engine.checkpoints import Checkpoint, Names
-from asl.engine.execution import Execution, Used
+from asl.engine.execution import Execution, Spent, Used
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.history import RESUMED
 from asl.engine.interpreter import interpret
@@ -26,10 +26,12 @@ from asl.engine.journal import (
     RecordWriter,
     read_error,
     read_spending,
+    read_spent,
     read_usage,
     read_used,
     written_error,
     written_spending,
+    written_spent,
     written_usage,
     written_used,
     written_whole,
@@ -76,6 +78,11 @@ UNHEARD = "!"
 
 class ForeignAnswer(AslError):
     """The journal holds the answer to another question: the document was changed, or is not it."""
+
+
+def _counted(child: Child) -> str:
+    """Return the key under which it is kept what of a child's spending is counted."""
+    return f"!child.{child.name.rpartition('.')[2]}"
 
 
 class _Log:
@@ -378,6 +385,15 @@ class DurableHost(LocalHost):
         keep = self.serving().keep
         assert keep is not None  # whoever keeps an execution keeps what it starts
         return keep(self.journal, child, find)
+
+    def counted(self, child: Child) -> Spent | None:
+        """Return what of a child's spending was counted before it was redriven."""
+        written = self.journal.answers.get(_counted(child))
+        return None if written is None else read_spent(written)
+
+    def count(self, child: Child, spent: Spent) -> None:
+        """Keep what of a child's spending is counted."""
+        self.journal.put_answer(_counted(child), written_spent(spent))
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""

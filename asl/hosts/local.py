@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from asl.engine.checkpoints import Checkpoint, Names
-    from asl.engine.execution import Used
+    from asl.engine.execution import Spent, Used
     from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
@@ -308,6 +308,13 @@ class LocalHost:
         from asl.hosts.children import Begun
 
         return Begun(find(), child.data)
+
+    def counted(self, child: Child) -> Spent | None:
+        """Return what of a child's spending was counted already: nothing."""
+        return None
+
+    def count(self, child: Child, spent: Spent) -> None:
+        """Remember what of a child's spending is counted; this host keeps nothing."""
 
     def bucket(self, name: str) -> Bucket:
         """Return the bucket that the user has mapped."""

@@ -49,12 +49,15 @@ ABORTED = (
     f"{BELOW} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
     "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
 )
+CLOSED = (
+    f"{BELOW} UPDATE request SET status = 'closed' WHERE execution IN below AND status = 'open'"
+)
+"""What the end of an execution means to those that it has started."""
 PAST = (
     f"{BELOW} DELETE FROM position WHERE execution IN below",
     f"{BELOW} DELETE FROM answer WHERE execution IN below",
-    f"{BELOW} UPDATE request SET status = 'closed' WHERE execution IN below AND status = 'open'",
 )
-"""What the end of an execution means to those that it has started."""
+"""What its success means to them."""
 RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
 
@@ -295,7 +298,7 @@ class SqliteJournal:
         self.close_requests()
         if self.may_have_started:
             store.write(ABORTED, number, ended)
-            for statement in PAST:
+            for statement in (CLOSED, *PAST) if status == "SUCCEEDED" else (CLOSED,):
                 store.write(statement, number)
         self.reached("end.put")
 

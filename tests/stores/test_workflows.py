@@ -235,3 +235,73 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> N
         assert child.status == "SUCCEEDED"
         assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
         assert [event.type for event in store.result("it").events].count("WorkflowStarted") == 1
+
+
+@pytest.mark.parametrize("timeout", [None, "1h"])
+def test_a_redrive_goes_on_in_the_child(tmp_path: Path, world: World, timeout: Any) -> None:
+    """What had succeeded in it is not done again, and it is not started a second time."""
+    limits = {} if timeout is None else {"Timeout": timeout}
+    clock, broken = asl.VirtualClock(), ["yes"]
+
+    def depot(data: Any, call: asl.Call) -> Any:
+        if broken:
+            raise asl.StateError("Depot.Closed", "on holiday")
+        return world.bank(data, call)
+
+    agents = {"Bank": world.bank, "Depot": depot}
+    workflows = {"orders": DECIDED}
+    with opened(tmp_path, world, clock, agents=agents, workflows=workflows) as store:
+        result = store.start(starting(**limits), {}, name="it")
+        assert (result.status, result.error) == ("FAILED", "Depot.Closed")
+        (child,) = store.started_by("it")
+        assert child.status == "FAILED"
+        broken.clear()
+        clock.elapsed += 60
+        result = store.redrive(child.name if timeout else "it")
+        assert result.status == "SUCCEEDED"
+        assert len(world.done) == len(set(world.done)) == 4
+        (child,) = store.started_by("it")
+        assert (child.status, child.redrives) == ("SUCCEEDED", 1)
+        assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
+        assert result.usage["tokens"] == 4
+        assert list(store.faults()) == []
+
+
+def test_a_redrive_goes_on_with_a_child_that_was_cut_off(tmp_path: Path, world: World) -> None:
+    """One that waited when a branch beside it failed asks again, and nothing before it is lost."""
+    document = {
+        "StartAt": "Both",
+        "States": {
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "One", "States": {"One": {
+                        "Type": "Workflow", "WorkflowId": "orders", "End": True}}},
+                    {"StartAt": "Nap", "States": {
+                        "Nap": {"Type": "Wait", "Seconds": 60, "Next": "Two"},
+                        "Two": {"Type": "Task", "Agent": "Flaky", "End": True}}},
+                ],
+                "End": True,
+            }
+        },
+    }  # fmt: skip
+    broken = ["yes"]
+
+    def flaky(data: Any) -> Any:
+        if broken:
+            raise asl.StateError("Flaky", "no")
+        return 1
+
+    agents = {**world.agents(), "Flaky": flaky}
+    with opened(tmp_path, world, agents=agents) as store:
+        assert store.start(document, {}, name="it").error == "Flaky"
+        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert store.pending() == []
+        broken.clear()
+        result = store.redrive("it")
+        assert result.status == "PAUSED"
+        (request,) = result.pending
+        store.answer(request["requestId"], "approve")
+        assert store.resume("it").status == "SUCCEEDED"
+        assert len(store.started_by("it")) == 1
+    assert len(world.done) == len(set(world.done)) == 2
