@@ -28,7 +28,7 @@ def command(execution: str, store_file: str | None, document: str | None, given:
     """
     corrected = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
-        name = found(store, execution).name
+        name = store.top(found(store, execution).name)
         with redirect_stdout(sys.stderr):  # what agents print is not the result
             result = store.redrive(name, document=corrected, **given.bindings(store.program(name)))
         return came_to(result)

@@ -5,6 +5,7 @@ from contextlib import redirect_stdout
 
 import click
 
+from asl.cli import streams
 from asl.cli.arguments import AS_IT_IS, Given, binding_options, read_document
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, came_to, found, opened
@@ -13,8 +14,9 @@ __all__ = ["command"]
 
 
 @click.command("resume")
-@click.argument("execution", metavar="EXECUTION")
+@click.argument("execution", metavar="EXECUTION", required=False)
 @STORE
+@click.option("--due", is_flag=True, help="Go on with all that have something to go on with.")
 @click.option(
     "--from", "checkpoint", metavar="NAME", help="Go on from this checkpoint, by name or id."
 )
@@ -22,8 +24,9 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Take a checkpoint of another document.")
 @binding_options
 def command(
-    execution: str,
+    execution: str | None,
     store_file: str | None,
+    due: bool,
     checkpoint: str | None,
     document: str | None,
     force: bool,
@@ -31,15 +34,23 @@ def command(
 ) -> Exit:
     """Go on with an execution that was decided on, is due or was left behind; print its output.
 
-    With --from it goes on from what it has saved, after a failure too.
+    With --from it goes on from what it has saved, after a failure too. With --due all executions go
+    on that were answered, or for which the time of an escalation or a timeout has come.
 
     \b
         asl resume order-17 --agents agents.yaml
         asl resume order-17 --from charged
+        asl resume --due
     """
+    if due is (execution is not None):
+        raise click.UsageError("name an execution, or say --due")
+    if due and (checkpoint is not None or document is not None or force):
+        raise click.UsageError("--due goes on where executions are: leave out --from")
+    if execution is None:
+        return _all_due(store_file, given)
     other = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
-        name = found(store, execution).name
+        name = store.top(found(store, execution).name)
         with redirect_stdout(sys.stderr):  # what agents print is not the result
             result = store.resume(
                 name,
@@ -49,3 +60,19 @@ def command(
                 **given.bindings(store.program(name)),
             )
         return came_to(result)
+
+
+def _all_due(store_file: str | None, given: Given) -> Exit:
+    """Go on with whatever has something to go on with; print what each came to."""
+    from asl.executions import ExecutionBusy
+
+    with opened(store_file) as store:
+        for name in store.due():
+            try:
+                with redirect_stdout(sys.stderr):
+                    result = store.resume(name, **given.bindings(store.program(name)))
+            except ExecutionBusy as busy:
+                streams.say(f"asl: {busy}", style="yellow")
+            else:
+                streams.result(f"{name}  {result.status}")
+    return Exit.OK

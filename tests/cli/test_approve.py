@@ -204,3 +204,20 @@ def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path
     asl("approve", "it", "--request", request["requestId"], "--as", "ann")
     assert json.loads(asl("resume", name).stdout)["review"]["approver"] == "ann"
     assert "review" in asl("show", name).stdout
+
+
+def test_all_that_is_due_goes_on(asl: Any) -> None:
+    """What was answered and what has expired; what waits goes on waiting."""
+    ask = {**ASK["States"]["Ask"], "Timeout": "1h", "Default": "No"}
+    del ask["End"]
+    expiring = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
+    with Store(asl.store, clock=VirtualClock()) as store:  # long ago
+        store.start(expiring, {"title": "x"}, name="expired")
+        store.start(ASK, {"title": "x"}, name="answered")
+        store.start(ASK, {"title": "x"}, name="waiting")
+    asl("approve", "answered")
+    told = asl("resume", "--due").stdout.splitlines()
+    assert sorted(told) == ["answered  SUCCEEDED", "expired  SUCCEEDED"]
+    assert asl("resume", "--due").stdout == ""
+    assert "--due" in asl("resume", code=2).stderr
+    assert "--due" in asl("resume", "waiting", "--due", code=2).stderr
