@@ -175,11 +175,13 @@ class Frame:
         visit, ordinal = self._performed
         return ordinal if visit == self.visit else 0
 
-    def next_effect(self) -> str:
-        """Count an effect of the visit and return its key."""
+    def next_effect(self, path: str | None = None) -> str:
+        """Count an effect of the visit and return its key; *path* is the machine's, if known."""
         visit, ordinal = self._performed
-        self._performed = self.visit, ordinal + 1 if visit == self.visit else 0
-        return self.key
+        ordinal = ordinal + 1 if visit == self.visit else 0
+        self._performed = self.visit, ordinal
+        path = self.path if path is None else path
+        return f"{path}/{escape(self.step.name)}@{self.visit}.{ordinal}"
 
     def seen_usage(self, usage: Usage | None) -> None:
         """Let expressions see what the execution had spent when a recorded answer came."""

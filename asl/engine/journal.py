@@ -6,7 +6,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 (design of durability: docs/notes/durability.md). Records of the history are written once each.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,13 +29,14 @@ __all__ = [
     "WHOLE_PATH",
     "Journal",
     "RecordReader",
-    "RecordWriter",
+    "read_beginning",
     "read_error",
     "read_spending",
     "read_spent",
     "read_usage",
     "read_used",
     "written_error",
+    "written_record",
     "written_spending",
     "written_spent",
     "written_usage",
@@ -78,10 +79,15 @@ class Journal(Protocol):
         """Return the program of a document that the execution has had, by its hash."""
         ...
 
-    def put_position(self, path: str, position: Json, kept: str | None = None) -> None:
+    def first_record(self, path: str) -> Json:
+        """Return the first record of a machine that was found at recovery, None for none."""
+        ...
+
+    def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
         """Keep where a machine stands, instead of its earlier position and its answers.
 
-        Of the machines that it has forked, those whose paths begin with *kept* stay.
+        Of the machines that it has forked, those whose paths begin with *kept* stay. Returns the
+        size of the position in bytes.
         """
         ...
 
@@ -116,8 +122,8 @@ class Journal(Protocol):
         """Keep what the execution came to, or that it waits for people."""
         ...
 
-    async def commit(self, in_event_loop: bool) -> None:
-        """Return when all that was put is durable."""
+    def commit(self, in_event_loop: bool) -> Awaitable[None]:
+        """Return what is done when all that was put is durable."""
         ...
 
     def commit_soon(self) -> None:
@@ -215,51 +221,60 @@ _NOBODY: Any = None
 """The host of a frame that only stands for a machine of the past."""
 
 
-class RecordWriter:
-    """Turns the records of one machine into JSON.
+def written_record(record: Record, last: Record | tuple[()] = ()) -> Json:
+    """Return `[kind, time, visit, state or null, ...]`.
 
-    A value that stood in this record or in the one before is written as a reference to there: a
-    state's input is the output of the last one.
+    A container that stood in this record already, or in the *last* one of its machine, is written
+    as a reference to there: a state's input is the output of the state before.
     """
+    kind, time, _, visit, step, *rest = record
+    before, here = iter(_BEFORE), iter(_HERE)
+    known = {id(value): next(before) for value in last[5:] if type(value) in _CONTAINERS}
+    written = [kind, time, visit, None if step is None else step.pointer]
+    for value in rest:
+        of = type(value)
+        if of in _SIMPLE:
+            written.append(value)
+        elif of in _CONTAINERS:
+            place = id(value)
+            written.append(known.get(place) or _contained(value))
+            known[place] = next(here)
+        else:
+            written.append(_marked(value))
+    return written
 
-    __slots__ = ("_last",)
 
-    def __init__(self) -> None:
-        self._last: list[Json] = []
-
-    def write(self, record: Record) -> Json:
-        """Return `[kind, time, visit, state or null, ...]`."""
-        kind, time, _, visit, step, *rest = record
-        seen: list[Json] = []
-        written = [_written(value, seen, self._last) for value in rest]
-        self._last = seen
-        return [kind, time, visit, None if step is None else step.pointer, *written]
+_SIMPLE = frozenset({type(None), bool, int, float, str})
+_CONTAINERS = frozenset({dict, list, Variables})
+_HERE: Sequence[Json] = [{"=": index} for index in range(8)]
+_BEFORE: Sequence[Json] = [{"<": index} for index in range(8)]
 
 
-def _written(value: Any, seen: list[Json], last: list[Json]) -> Json:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, dict | list):
-        for earlier, mark in ((seen, "="), (last, "<")):
-            for index, known in enumerate(earlier):
-                if known is value:
-                    seen.append(value)
-                    return {mark: index}
-        seen.append(value)
-        if isinstance(value, Variables):
-            return {"variables": [value, value.assigned]}
-        return {"json": value}
-    if value is ABSENT:
-        return {"absent": True}
+def _contained(value: Json) -> Json:
+    if type(value) is Variables:
+        return {"variables": [value, value.assigned]}
+    return {"json": value}
+
+
+def _marked(value: Any) -> Json:
+    """Return what is no JSON under the name of its kind."""
     if isinstance(value, Step):
         return {"step": value.pointer}
-    if isinstance(value, StateError):
-        return {"error": written_error(value)}
+    if value is ABSENT:
+        return {"absent": True}
     if isinstance(value, Usage):
         return {"usage": written_usage(value)}
+    if isinstance(value, StateError):
+        return {"error": written_error(value)}
     if isinstance(value, Options):
         return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
     raise TypeError(f"no record holds {type(value).__name__}")
+
+
+def read_beginning(first: Json) -> Json:
+    """Return when a machine began and what had been spent by then, from its first record."""
+    _, now, _, _, _, _, _, usage, *_ = first  # it is of a stretch
+    return now, usage["usage"]
 
 
 class RecordReader:

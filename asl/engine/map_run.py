@@ -93,7 +93,7 @@ class MapRun:
             execution = frame.execution
             for index, item in enumerate(source):
                 if frame.visit:  # the last child took so long that it was interpreted
-                    frame.visit, frame.step = 0, start
+                    frame.visit, frame.step, frame.log = 0, start, None
                 frame.index = execution.index = index
                 frame.data = execution.input = item.input if type(item) is Entry else item
                 frame.now = execution.started = at.now

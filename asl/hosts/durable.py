@@ -8,14 +8,14 @@ position; effects that have an answer give it instead of acting.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.agent import Agent
 from asl.engine.checkpoints import Checkpoint, Names
-from asl.engine.execution import Execution, Spent, Used
+from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.history import RESUMED
 from asl.engine.interpreter import interpret
@@ -23,13 +23,14 @@ from asl.engine.journal import (
     WHOLE_PATH,
     Journal,
     RecordReader,
-    RecordWriter,
+    read_beginning,
     read_error,
     read_spending,
     read_spent,
     read_usage,
     read_used,
     written_error,
+    written_record,
     written_spending,
     written_spent,
     written_usage,
@@ -66,12 +67,11 @@ FAIL_POINTS = (
     "position.put",
     "request.put",
     "child.done",
-    "fork.done",
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
 BEGAN = "!"
-"""Ends the key under which the beginning of a child is kept."""
+"""Ends the key under which the beginning of a machine is kept that has no history."""
 UNHEARD = "!"
 """Ends the key of a request under which it is kept which notices could not be sent."""
 
@@ -88,9 +88,7 @@ def _counted(child: Child) -> str:
 class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
-    __slots__ = (
-        "aside", "began", "path", "pure", "records", "stretch", "weight", "writer",
-    )  # fmt: skip
+    __slots__ = ("aside", "began", "last", "least", "path", "records", "stretch", "weight")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -99,15 +97,13 @@ class _Log:
         self.stretch = 0
         """The number of the record with which the present visit began."""
         self.weight = 0
-        """The size of the answers since the last position."""
+        """The size of the answers since the last position, with all that the children have kept."""
+        self.least = 0
+        """How much they must weigh before it is worth to see whether a position is smaller."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
-        self.writer = RecordWriter()
-        self.pure: dict[int, Json] | None = None
-        """What came of the children of the fork under way that have done nothing but compute.
-
-        None where the fork does not keep its children: those of a distributed Map are too many.
-        """
+        self.last: Record | tuple[()] = ()
+        """The last record that was written."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes` and `used`."""
 
@@ -124,6 +120,8 @@ class DurableHost(LocalHost):
     journal: Journal
     execution: Execution
     """The whole, which counts what the children of distributed Maps spend, too."""
+    kept = 0
+    """The size of all answers and positions of the execution so far."""
 
     def keep(self, journal: Journal, frame: EngineFrame) -> None:
         """Keep the execution of its top machine in *journal*, and go on from what is there."""
@@ -164,10 +162,19 @@ class DurableHost(LocalHost):
             log.records = position["records"]
             log.began = True
             frame.seen_usage(read_usage(position["usage"]))
-        elif not log.began:
-            began = self.journal.answers.pop(log.path + BEGAN, None)
+        elif log.began:  # of the top machine: before its first answer nothing was spent
+            frame.seen_usage(Usage())
+        else:
+            began = self.journal.answers.pop(log.path + BEGAN, None) or self._first(log.path)
             if began is not None:
-                frame.now, log.began = began, True
+                frame.now, usage = began
+                frame.seen_usage(read_usage(usage))
+                log.began = True
+
+    def _first(self, path: str) -> Json:
+        """Return what the history tells of the beginning of a machine: the time and the usage."""
+        first = self.journal.first_record(path)
+        return None if first is None else read_beginning(first)
 
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""
@@ -180,35 +187,26 @@ class DurableHost(LocalHost):
             value = await interpret(frame)
         except StateError as error:
             if self._cut(frame, log, failed=True):
-                self._put_outcome(frame, log, None, error)
+                self._put(frame, log, log.path, "child", None, error)
+                self.journal.reached("child.done")
             raise
         except BaseException as stop:
             if isinstance(stop, Expired | Exhausted) or type(stop).__name__ == "CancelledError":
                 self._cut(frame, log, failed=False)
             raise
-        self._put_outcome(frame, log, value, None)
-        return value
-
-    def _put_outcome(
-        self, frame: EngineFrame, log: _Log, value: Json, error: StateError | None
-    ) -> None:
-        """Keep what came of a child; of one that only computes it is kept with the fork."""
-        assert frame.parent is not None
-        above = self._log(frame.parent)
-        if log.began or error is not None:
-            above.weight += self._put(frame, log.path, "child", value, error)
+        if log.began:
+            self._put(frame, log, log.path, "child", value, None)
             self.journal.reached("child.done")
-        elif above.pure is not None:
-            above.pure[frame.index] = value
+        return value
 
     def _cut(self, frame: EngineFrame, log: _Log, *, failed: bool) -> bool:
         """Keep where a child stands that does not go on now; whether there is anything to keep."""
         if not (log.began or log.records):
             return False
         position, kept = self._standing(frame, log, failed)
-        self.journal.put_position(log.path, position, kept)
+        self.kept += self.journal.put_position(log.path, position, kept)
         self.journal.reached("position.put")
-        log.weight = 0
+        log.weight = log.least = 0
         return True
 
     def _standing(self, frame: EngineFrame, log: _Log, failed: bool) -> tuple[Json, str]:
@@ -243,7 +241,8 @@ class DurableHost(LocalHost):
                 self.paused = False
                 self.tell(self.top, RESUMED)
             self.history(record)
-            self.journal.put_record(log.path, log.writer.write(record))
+            self.journal.put_record(log.path, written_record(record, log.last))
+            log.last = record
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
@@ -252,73 +251,82 @@ class DurableHost(LocalHost):
 
     # Effects
 
-    async def _once(self, at: Any, kind: str, perform: Callable[[], Awaitable[Json]]) -> Json:
-        """Perform an effect, or give the answer that it had."""
-        key = at.next_effect()
+    async def _once(
+        self, at: Any, kind: str, perform: Callable[..., Awaitable[Json]], *given: Any
+    ) -> Json:
+        """Perform an effect of the machine *at*, or give the answer that it had."""
+        log = self._log(at)
+        key = at.next_effect(log.path)
         answer = self.journal.answers.pop(key, None)
         if answer is not None:
             return self._given(kind, key, answer, at)
-        log = await self._ready(at)
-        log.aside = {}
-        try:
-            value = await perform()
-        except StateError as error:
-            log.weight += self._put(at, key, kind, None, error)
-            raise
-        self.journal.reached("effect.done")
-        log.weight += self._put(at, key, kind, value, None)
-        return value
-
-    async def _ready(self, at: Any) -> _Log:
-        """Make durable what led to this effect."""
-        log = self._log(at)
-        at.seen_usage(None)
-        if log.weight and at.key.endswith(".0"):
-            size = measure(at.data, log.weight)
-            if size + measure(at.variables, log.weight) <= log.weight:
-                self._put_position(at, log)
-        if not log.began:
-            log.began = True
-            self.journal.put_answer(log.path + BEGAN, at.now)
+        self._prepare(at, log)
         await self.journal.commit(self.in_event_loop)
         self.journal.reached("effect.ready")
-        return log
+        log.aside = {}
+        try:
+            value = await perform(at, *given)
+        except StateError as error:
+            self._put(at, log, key, kind, None, error)
+            raise
+        self.journal.reached("effect.done")
+        self._put(at, log, key, kind, value, None)
+        return value
+
+    def _prepare(self, at: Any, log: _Log) -> None:
+        """Put what led to an effect."""
+        if log.weight > log.least and at.ordinal == 0:
+            size = measure(at.data, log.weight) + measure(at.variables, log.weight)
+            if size <= log.weight:
+                self._put_position(at, log)
+            else:
+                log.least = 2 * log.weight
+        if not log.began:
+            log.began = True
+            if at.execution is not self.execution:  # which leaves no history
+                self.journal.put_answer(log.path + BEGAN, [at.now, written_usage(at.usage)])
+        at.seen_usage(None)
 
     def _put_position(self, at: Any, log: _Log) -> None:
-        log.weight = 0
         position = at.position()
         position |= {"records": log.stretch, "usage": written_usage(at.usage)}
-        self.journal.put_position(log.path, position)
+        self.kept += self.journal.put_position(log.path, position)
+        log.weight = log.least = 0
         self.journal.reached("position.put")
 
-    def _put(self, at: Any, key: str, kind: str, value: Json, error: StateError | None) -> int:
+    def _put(
+        self, at: Any, log: _Log, key: str, kind: str, value: Json, error: StateError | None
+    ) -> None:
+        """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
         answer = [kind, at.now, value, None if error is None else written_error(error)]
-        usage, log = at.execution.usage, self._log(at)
+        usage = at.execution.usage
         aside, log.aside = log.aside, None
         if usage.tokens or usage.cost or aside:
             answer.append(written_usage(usage))
             self.journal.put_spending(written_spending(self.execution))
         if aside:
             answer.append(aside)
-        size = self.journal.put_answer(key, answer)
+        self._weigh(log, self.journal.put_answer(key, answer))
         self.journal.reached("answer.put")
         if self.in_event_loop:
             self.journal.commit_soon()
-        return size
+
+    def _weigh(self, log: _Log, size: int) -> None:
+        log.weight += size
+        self.kept += size
 
     def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
         """Return or raise what is in the journal."""
-        of, now, value, error, *usage = answer
+        of, now, value, error, *more = answer
         if of != kind:
             raise ForeignAnswer(
                 f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
             )
-        if usage:
-            at.seen_usage(read_usage(usage[0]))
-        if len(usage) > 1:
-            self._recalled(at, usage[1])
+        at.seen_usage(read_usage(more[0]) if more else Usage())
+        if len(more) > 1:
+            self._recalled(at, more[1])
         at.now = now
-        self._log(at).weight += measure(value, 2**62)
+        self._weigh(self._log(at), measure(value, 2**62))
         if error is not None:
             raise read_error(error)
         return value
@@ -354,17 +362,16 @@ class DurableHost(LocalHost):
         finally:
             journal.put_request(asked)
 
-    async def invoke(
+    def invoke(
         self,
         at: Frame,
         target: Target,
         payload: Json,
         options: Options | None = None,
         agent: Agent | None = None,
-    ) -> Json:
+    ) -> Coroutine[Any, Any, Json]:
         """Call an agent, once and for all."""
-        call = super().invoke
-        return await self._once(at, "call", lambda: call(at, target, payload, options, agent))
+        return self._once(at, "call", super().invoke, target, payload, options, agent)
 
     async def tick(self, at: Frame) -> None:
         """Keep where a machine stands that computes for long: from here on it is later."""
@@ -377,8 +384,7 @@ class DurableHost(LocalHost):
 
     async def start(self, at: Frame, child: Child) -> Json:
         """Run an execution of another workflow, which is kept beside this one."""
-        start = super().start
-        return await self._once(at, "workflow", lambda: start(at, child))
+        return await self._once(at, "workflow", super().start, child)
 
     def begin_child(self, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin it, or find it where an earlier process has begun it."""
@@ -397,14 +403,13 @@ class DurableHost(LocalHost):
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""
-        sleep = super().sleep_until
-        await self._once(at, "sleep", lambda: sleep(at, when))
+        await self._once(at, "sleep", super().sleep_until, when)
 
     async def save(self, at: Any, saving: Saving) -> Json:
         """Save the execution, once; the checkpoint is durable with what follows it."""
         made: list[Checkpoint] = []
 
-        async def perform() -> Json:
+        async def perform(at: Any) -> Json:
             made.append(self.saved(at, saving))
             return made[0].record
 
@@ -427,21 +432,22 @@ class DurableHost(LocalHost):
             known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
         if answer is not None:
             return await self._decided(at, known or asked, answer)
+        log = self._log(at)
         if known is None:
-            log = await self._ready(at)
+            self._prepare(at, log)
             journal.put_request(asked)
             journal.reached("request.put")
             await journal.commit(self.in_event_loop)
         else:  # no position is taken: somebody else may answer just now
-            log, asked = self._log(at), known
+            asked = known
         before = asked.received
         try:
             decision = await self.inquire(at, asked)
         except StateError as error:
-            log.weight += self._put(at, asked.key, asked.kind, None, error)
+            self._put(at, log, asked.key, asked.kind, None, error)
             raise
         else:
-            log.weight += self._put(at, asked.key, asked.kind, decision, None)
+            self._put(at, log, asked.key, asked.kind, decision, None)
             return decision
         finally:
             journal.put_request(asked, asked.received is not before)
@@ -467,34 +473,19 @@ class DurableHost(LocalHost):
         return decision
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
-        """Run the children of *fan*, those that have not ended yet.
+        """Run the children of *fan*, each from where it stood; what follows begins at the join."""
+        log, run, before = self._log(at), super().fork, self.kept
+        joined: Joined | None = None
 
-        Children that only compute may have read the time, and what follows continues at the time
-        of the join: both are kept with the fork, when it is over.
-        """
-        key = at.next_effect()
-        answer = self.journal.answers.pop(key, None)
-        if answer is not None:
-            return await self._joined(at, fan, key, answer)
-        log = await self._ready(at)
-        log.pure = {} if fan.ended is None else None
-        try:
-            joined = await super().fork(at, fan)
-        except StateError as error:
-            log.weight += self._put(at, key, "fork", None, error)
-            raise
-        self.journal.reached("fork.done")
-        pure = [] if log.pure is None else list(log.pure.items())
-        log.pure = None
-        log.weight += self._put(at, key, "fork", pure, None)
-        return joined
+        async def join(at: Frame) -> None:
+            nonlocal joined
+            log.aside = None  # what the fork has to tell, it tells again
+            joined = await run(at, fan)
 
-    async def _joined(self, at: Frame, fan: Fan, key: str, answer: Json) -> Joined:
-        """Join children that have all ended before."""
-        pure = self._given("fork", key, answer, at)
-        now = at.now
-        for index, value in pure:
-            self.journal.answers[f"{key}[{index}]"] = ["child", now, value, None]
-        joined = await super().fork(at, fan)
-        at.now = now
+        await self._once(at, "fork", join)
+        if joined is None:  # it was over before: all children have what they need to end again
+            now = at.now
+            joined = await run(at, fan)
+            at.now = now
+        log.weight += self.kept - before
         return joined

@@ -359,8 +359,8 @@ class Frame(ExpressionFrame, Protocol):
         """The key of the visit under way, the same for all of its effects."""
         ...
 
-    def next_effect(self) -> str:
-        """Count an effect of the visit and return its key."""
+    def next_effect(self, path: str | None = None) -> str:
+        """Count an effect of the visit and return its key; *path* is the machine's, if known."""
         ...
 
     @property

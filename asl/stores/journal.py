@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, compact
 from asl.engine.journal import WHOLE_PATH, written_whole
@@ -61,6 +61,16 @@ PAST = (
 RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
 
+class _Done(Awaitable[None]):
+    """What needs not be waited for."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
+
+
+_DONE = _Done()
+
+
 class SqliteJournal:
     """Writes one execution; reads what an earlier process has written."""
 
@@ -75,6 +85,8 @@ class SqliteJournal:
         self.answers: dict[str, Json] = {}
         self.requests: dict[str, Asked] = {}
         self.recorded: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        """The number of the first record of each machine."""
         self.spending: Json = None
         self.may_have_started = True
         """Whether there may be executions that this one has started."""
@@ -105,8 +117,9 @@ class SqliteJournal:
         self.saved = [(id, name) for id, name in rows(checkpoints, number)]
         for asked in store.requests("execution = ?", number):
             self.requests[asked.key] = asked
-        counts = "SELECT path, count(*) FROM record WHERE execution = ? GROUP BY path"
-        self.recorded = dict(rows(counts, number))
+        counts = "SELECT path, count(*), min(number) FROM record WHERE execution = ? GROUP BY path"
+        for path, count, first in rows(counts, number):
+            self.recorded[path], self._first[path] = count, first
         last = "SELECT number, hash FROM record WHERE execution = ? ORDER BY number DESC LIMIT 1"
         for self.records, self.chain in rows(last, number):
             self.found = self.records
@@ -171,10 +184,19 @@ class SqliteJournal:
         closed = "DELETE FROM request WHERE execution = ? AND status = 'closed'"
         self.store.write(closed, self.number)
 
-    def put_position(self, path: str, position: Json, kept: str | None = None) -> None:
+    def first_record(self, path: str) -> Json:
+        """Return the first record of a machine that was there at first, None for none."""
+        if path not in self._first:
+            return None
+        query = "SELECT body FROM record WHERE execution = ? AND number = ?"
+        ((body,),) = self.store.rows(query, self.number, self._first[path])
+        return self.store.unpacked(body)
+
+    def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
         """Keep where a machine stands; its earlier answers, and all below it, are past.
 
-        Of the machines that it has forked, those whose paths begin with *kept* stay.
+        Of the machines that it has forked, those whose paths begin with *kept* stay. Returns the
+        size of the position in bytes.
         """
         store, number = self.store, self.number
         below, beyond = f"{path}/", f"{path}0"  # "0" is the character after "/"
@@ -185,7 +207,9 @@ class SqliteJournal:
             else:
                 spared = f" AND substr({column}, 1, ?) <> ?"
                 store.write(past + spared, number, below, beyond, len(kept), kept)
-        store.write(POSITION, number, path, store.packed(compact(position)))
+        text = compact(position)
+        store.write(POSITION, number, path, store.packed(text))
+        return len(text)
 
     def stand(self, position: Json, kept: str) -> None:
         """Say where the top machine stands at the end, if the execution has not succeeded."""
@@ -205,7 +229,7 @@ class SqliteJournal:
         body = self.store.packed(text)
         self.records += 1
         self.chain = sha256(self.chain + path.encode() + b"\n" + body).digest()
-        self.store.write(RECORD, self.number, self.records, path, body, self.chain)
+        self.store.append(RECORD, self.number, self.records, path, body, self.chain)
 
     def _large(self, slot: Json) -> Json:
         """Refer to a large value instead of repeating it in every record."""
@@ -325,14 +349,14 @@ class SqliteJournal:
             number,
         )
 
-    async def commit(self, in_event_loop: bool) -> None:
-        """Return when all that was put is durable."""
+    def commit(self, in_event_loop: bool) -> Awaitable[None]:
+        """Return what is done when all that was put is durable."""
         if not in_event_loop:
             self.store.flush()
-            return
+            return _DONE
         from asyncio import get_running_loop
 
-        await self.store.flush_soon(get_running_loop())
+        return self.store.flush_soon(get_running_loop())
 
     def commit_soon(self) -> None:
         """Make all that was put durable by the end of this turn of the event loop."""

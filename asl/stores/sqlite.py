@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -89,6 +91,7 @@ class SqliteStore:
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
         self._writes: list[Write] = []
+        self._appended: list[Write] = []
         self._flushing: Future[None] | None = None
         self._known: set[bytes] = set()
         """The hashes of large values that are in the file."""
@@ -149,7 +152,7 @@ class SqliteStore:
 
     def crash(self) -> None:
         """Leave the file as a process does that dies: what is gathered is lost."""
-        self._writes.clear()
+        self._gathered()
         self._file.close()
         self.locks.close()
 
@@ -159,11 +162,20 @@ class SqliteStore:
         """Gather one statement for the next transaction."""
         self._writes.append((statement, values))
 
+    def append(self, statement: str, *values: Any) -> None:
+        """Gather a row that nothing else refers to: all of them are written behind one another."""
+        self._appended.append((statement, values))
+
+    def _gathered(self) -> list[Write]:
+        """Take all that is gathered."""
+        gathered, self._writes, self._appended = self._writes + self._appended, [], []
+        return gathered
+
     def flush(self) -> None:
         """Write all that is gathered in one transaction."""
-        if not self._writes:
+        writes = self._gathered()
+        if not writes:
             return
-        writes, self._writes = self._writes, []
         try:
             with self._errors():
                 self._commit(writes)
@@ -190,8 +202,7 @@ class SqliteStore:
         self.reached("commit.begin")
         run("BEGIN IMMEDIATE")
         try:
-            for statement, values in writes:
-                run(statement, values)
+            self._run(writes)
             self.reached("commit.written")
             run("COMMIT")
         except BaseException:
@@ -199,6 +210,11 @@ class SqliteStore:
                 run("ROLLBACK")
             raise
         self.reached("commit.done")
+
+    def _run(self, writes: Sequence[Write]) -> None:
+        """Run statements in their order; the same one again and again is run at once."""
+        for statement, same in groupby(writes, itemgetter(0)):
+            self._file.executemany(statement, [values for _, values in same])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -210,15 +226,14 @@ class SqliteStore:
             run("BEGIN IMMEDIATE")
             try:
                 yield
-                for statement, values in self._writes:
-                    run(statement, values)
+                self._run(self._gathered())
                 self.reached("commit.written")
                 run("COMMIT")
             except BaseException:
                 run("ROLLBACK")
                 raise
             finally:
-                self._writes = []
+                self._gathered()
             self.reached("commit.done")
 
     def flush_soon(self, loop: AbstractEventLoop) -> Future[None]:
@@ -259,8 +274,7 @@ class SqliteStore:
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """Return the rows of a query, with all that is gathered written first."""
-        if self._writes:
-            self.flush()
+        self.flush()
         with self._errors():
             return self._file.execute(statement, values).fetchall()
 

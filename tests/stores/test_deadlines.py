@@ -80,7 +80,7 @@ def test_a_wait_after_long_computing_keeps_its_deadline(tmp_path: Path) -> None:
     assert lived_twice(tmp_path / "it.db", AFTER_LONG_COMPUTING, 1)[1] == 600
 
 
-def test_what_a_child_computes_is_not_computed_again(tmp_path: Path) -> None:
+def test_what_a_child_computes_comes_to_the_same(tmp_path: Path) -> None:
     """It may have read the time, and others have seen what came of it."""
     output, _ = lived_twice(tmp_path / "it.db", IN_A_CHILD_THAT_COMPUTES, 3)
     assert output == "2024-01-01T00:00:00.000Z"

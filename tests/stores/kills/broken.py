@@ -30,19 +30,19 @@ def _one_behind(self: SqliteJournal, key: str, answer: Any) -> int:
     return 100
 
 
-def _beside_its_answers(self: SqliteJournal, path: str, position: Any) -> None:
+def _beside_its_answers(self: SqliteJournal, path: str, position: Any) -> int:
     """Let the answers stand that the position makes past."""
     with patch.object(self.store, "write", _only_inserts(self.store.write)):
-        _put_position(self, path, position)
+        return _put_position(self, path, position)
 
 
 def _only_inserts(write: Callable[..., None]) -> Callable[..., None]:
     return lambda statement, *values: None if "DELETE" in statement else write(statement, *values)
 
 
-def _free_of_charge(self: SqliteJournal, path: str, position: Any) -> None:
+def _free_of_charge(self: SqliteJournal, path: str, position: Any) -> int:
     """Forget in a position what had been spent when it was taken."""
-    _put_position(self, path, {**position, "usage": ["0", 0]})
+    return _put_position(self, path, {**position, "usage": ["0", 0]})
 
 
 def _in_pieces(self: SqliteStore, writes: Sequence[Any]) -> None:
