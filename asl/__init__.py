@@ -22,12 +22,13 @@ from asl.core.errors import (
     NotJson,
     StateError,
 )
-from asl.documents import check, compile, diff, graph, load, variable_references
+from asl.documents import check, compile, convert, diff, graph, load, variable_references
 from asl.runs import aresume, arun, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document
+    from asl.dialects.base import Conversion
     from asl.engine.agent import Call
     from asl.engine.checkpoints import (
         Checkpoint,
@@ -67,6 +68,7 @@ __all__ = [
     "CheckpointIncompatible",
     "CheckpointNotFound",
     "CheckpointRefused",
+    "Conversion",
     "Diagnostic",
     "Document",
     "DocumentNotFound",
@@ -96,6 +98,7 @@ __all__ = [
     "arun",
     "check",
     "compile",
+    "convert",
     "diff",
     "graph",
     "load",
@@ -108,6 +111,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Conversion": "asl.dialects.base",
     "AnswerRefused": "asl.states.decisions",
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",

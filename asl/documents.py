@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.core.values import Json
+    from asl.dialects.base import Conversion
     from asl.graphs.difference import Difference
     from asl.program import Program
 
 __all__ = [
     "check",
     "compile",
+    "convert",
     "diff",
     "document_of",
     "graph",
@@ -145,6 +147,26 @@ def compile(
     report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
     report.raise_for_errors()
     return compile_workflow(loaded.whole, chosen, loaded.name)
+
+
+def convert(document: Document | What, to: str, *, implicit_retry: bool = True) -> Conversion:
+    """Return a document in another language: `text`, `document` (its value), `losses`, `ok`.
+
+    `to` is `asl`, `codemie`, or what a package offers under the entry point `asl.dialects`. Each
+    loss is a diagnostic: `error` where behaviour is lost, `warning` where it is approximated; its
+    hint says what was done instead. `ok` if no behaviour is lost. Without *implicit_retry* the
+    retries are left out that a platform makes unasked; that is for what is read here.
+
+    Raises InvalidDocument for what cannot be read, and AslError for a language that is not known.
+    """
+    from asl.core.document import Document
+    from asl.dialects import converted
+    from asl.dialects import load as load_document
+
+    if not isinstance(document, Document):
+        reading = {} if implicit_retry else {"implicit_retry": False}
+        document = load_document(document, reading=reading)
+    return converted(document, to)
 
 
 def graph(document: Document | What, *, format: str = "mermaid") -> str:

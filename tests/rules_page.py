@@ -72,6 +72,7 @@ GROUPS = {
     "AGENTS": "Agents files",
     "EXEC": "Not executed by this version",
     "CM": "CodeMie",
+    "L": "Losses",
 }
 
 HEAD = """\
@@ -103,7 +104,8 @@ def rules_page() -> str:
 
 def _group(code: Code) -> str:
     """What the rules of one heading have in common."""
-    return "CM" if code.id.startswith("CM-") else code.id.rpartition("-")[0]
+    area = code.id.partition("-")[0]
+    return area if area in ("CM", "L") else code.id.rpartition("-")[0]
 
 
 def _rule(code: Code) -> Iterator[str]:

@@ -234,13 +234,18 @@ def _values(file: str) -> Iterable[tuple[str, Json]]:
         return read_values(Path(file)).items()
 
 
-def read_document(name: str, origin: Origin) -> "Document":
-    """Read the document of this file, of standard input for `-`."""
+def read_document(
+    name: str, origin: Origin, reading: Mapping[str, Any] | None = None
+) -> "Document":
+    """Read the document of this file, of standard input for `-`.
+
+    `reading` are options of the reader of its dialect.
+    """
     from asl.dialects import load
 
     if name == "-":
-        return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
-    return load(Path(name), **origin)
+        return load(sys.stdin.buffer.read(), name="<stdin>", reading=reading, **origin)
+    return load(Path(name), reading=reading, **origin)
 
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":

@@ -20,6 +20,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS = {
     "run": "Run a document and print its output.",
     "check": "Say what is wrong with documents, and where.",
+    "convert": "Write a document in another language, and tell what is lost.",
     "expand": "Print a document with all that it imports put in its place.",
     "lock": "Pin what a document imports, or see whether it has changed.",
     "test-state": "Run one state alone, as AWS's TestState does.",

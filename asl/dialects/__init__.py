@@ -6,24 +6,38 @@ any document, and every finding names the place in the file that the author wrot
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import did_you_mean, place
 from asl.core.document import Document, What
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.json_text import loads
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
-from asl.dialects.base import Dialect
+from asl.dialects.base import Conversion, Dialect
 
-__all__ = ["BUILT_IN", "NATIVE", "Dialect", "detect", "dialect", "load", "load_each"]
+__all__ = [
+    "BUILT_IN",
+    "NATIVE",
+    "Conversion",
+    "Dialect",
+    "converted",
+    "detect",
+    "dialect",
+    "load",
+    "load_each",
+]
 
 NATIVE: Final = "asl"
 """The name of the language itself, and of what it shares with Amazon's."""
-BUILT_IN: Final[Mapping[str, str]] = {"codemie": "asl.dialects.codemie"}
+BUILT_IN: Final[Mapping[str, str]] = {
+    NATIVE: "asl.dialects.native",
+    "codemie": "asl.dialects.codemie",
+}
 """The module of each dialect by its name; it has a `DIALECT`."""
 GROUP: Final = "asl.dialects"
 
@@ -35,7 +49,7 @@ def dialect(name: str) -> Dialect:
     others = {each.name: each for each in _outside()}
     if name in others:
         return others[name]
-    known = (NATIVE, *BUILT_IN, *others)
+    known = (*BUILT_IN, *others)
     hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
     raise AslError(f"no dialect {name!r} ({hint})")
 
@@ -78,24 +92,44 @@ def _every() -> Iterator[Dialect]:
     yield from map(_built_in, BUILT_IN)
 
 
-def load(what: What, *, dialect: str | None = None, **options: Any) -> Document:
+def load(
+    what: What,
+    *,
+    dialect: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Document:
     """Read a document in any dialect, found out by its shape where it is not named.
 
-    Everything else is as in `asl.compose.load`.
+    `reading` are options of the dialect's reader. Everything else is as in `asl.compose.load`.
     """
-    return load_document(what, foreign=partial(_foreign, dialect), **options)
+    return load_document(what, foreign=partial(_foreign, dialect, reading or {}), **options)
 
 
 def load_each(
     what: What, *, dialect: str | None = None, **options: Any
 ) -> list[Document | InvalidDocument]:
     """Read a document in any dialect, or all that a template holds: each, or why it cannot be."""
-    return load_documents(what, foreign=partial(_foreign, dialect), **options)
+    return load_documents(what, foreign=partial(_foreign, dialect, {}), **options)
 
 
-def _foreign(name: str | None, what: Source | Document, limits: Limits) -> Document | None:
+def _foreign(
+    name: str | None, reading: Mapping[str, Any], what: Source | Document, limits: Limits
+) -> Document | None:
     """Read what is of another language; None for what is not."""
     if name == NATIVE:
         return None
     found = detect(what) if name is None else dialect(name)
-    return None if found is None else found.read(what, limits)
+    return None if found is None else found.read(what, limits, **reading)
+
+
+def converted(document: Document, to: str) -> Conversion:
+    """Return a document in another dialect, with what is lost on the way.
+
+    Raises AslError if there is no such dialect.
+    """
+    target = dialect(to)
+    lost = () if document.dialect in (NATIVE, to) else dialect(document.dialect).lost(document)
+    written = target.write(document)
+    report = place(document, [*lost, *written.losses])
+    return Conversion(written.text, written.value, replace(report, document=document), to)

@@ -1,12 +1,30 @@
 """What a dialect is: one module (or folder) and one row of the table (`asl.dialects`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.document import Document
+from asl.core.values import Json
 
-__all__ = ["Dialect"]
+__all__ = ["Conversion", "Dialect", "Written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A document in another dialect: its value, its text, and what was lost on the way to it.
+
+    The losses point into the document that was written.
+    """
+
+    value: Json
+    text: str
+    losses: tuple[Finding, ...] = ()
+
+
+def _nothing(document: Document) -> Iterable[Finding]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +33,8 @@ class Dialect:
 
     `of_text` and `of_value` say by its shape whether a text in YAML, or a value, is of the dialect.
     `read(source or document, limits, **options)` makes a document of Agent State Language of
-    either, whose findings are what there is to say about it; it raises InvalidDocument.
+    either, whose findings are what there is to say about it; it raises InvalidDocument. `lost` says
+    what such a document cannot say of the one that was read, and `write(document)` is the way back.
     """
 
     name: str
@@ -23,3 +42,30 @@ class Dialect:
     of_text: Callable[[str], bool]
     of_value: Callable[[Mapping[str, Any]], bool]
     read: Callable[..., Document]
+    write: Callable[[Document], Written]
+    lost: Callable[[Document], Iterable[Finding]] = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A converted document, and what was lost.
+
+    `document` is its value, `text` its text. `losses` are diagnostics: a code, a severity (`error`
+    where behaviour is lost, `warning` where it is approximated), the place in the document that was
+    given, a sentence, and as the hint what was done instead.
+    """
+
+    text: str
+    document: Json
+    losses: Report
+    dialect: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether no behaviour is lost."""
+        return self.losses.ok
+
+    @property
+    def faithful(self) -> bool:
+        """Whether nothing is lost or approximated either."""
+        return len(self.losses.of(Severity.INFO)) == len(self.losses)

@@ -162,6 +162,40 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
         assert result.status == "SUCCEEDED", (result.error, result.cause)
 
 
+@pytest.mark.parametrize("file", ACCEPTED)
+def test_a_workflow_comes_back(file: str) -> None:
+    """To a document and back, as a text, nothing changes and nothing is lost."""
+    document = asl.load(FOLDER / file)
+    assert document.composition is not None
+    there = asl.convert(document, "asl")
+    back = asl.convert(there.text, "codemie")
+    assert there.faithful
+    assert len(back.losses) == 0
+    again = asl.load(back.text, dialect="codemie")
+    assert again.composition is not None
+    assert again.composition.written == document.composition.written
+    assert again.value == document.value
+
+
+AGENT_DOCUMENTS = sorted((FOLDER.parent / "agent-asl").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", AGENT_DOCUMENTS, ids=lambda file: file.stem)
+def test_an_agent_document_becomes_a_workflow(file: Path) -> None:
+    """Whatever it holds, the workflow can be read, and every state is in it or in the report."""
+    document = asl.load(file)
+    conversion = asl.convert(document, "codemie")
+    assert all(each.line and each.column for each in conversion.losses)
+    workflow = asl.load(conversion.text, dialect="codemie")
+    assert asl.check(workflow).ok
+    ids = {state["id"] for state in conversion.document["states"]}
+    reported = " ".join(each.pointer for each in conversion.losses)
+    for name, state in machines(document):
+        kept = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("_") in ids
+        plain = state["Type"] in ("Succeed", "Pass")
+        assert kept or plain or f"/States/{name}" in reported or "/Catch" in reported, name
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_workflow_behaves_as_recorded(case: dict[str, Any]) -> None:
     """States, inputs, context and result are those of the case."""

@@ -1,12 +1,13 @@
 """Workflows of CodeMie: actors, and states with a `next` block, in YAML."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
-from asl.dialects.base import Dialect
+from asl.dialects.base import Dialect, Written
 
 __all__ = ["DIALECT"]
 
@@ -51,4 +52,16 @@ def _read(
     return read(what, limits, implicit_retry=implicit_retry)
 
 
-DIALECT = Dialect("codemie", "CodeMie workflow", _of_text, _of_value, _read)
+def _write(document: Document) -> Written:
+    from asl.dialects.codemie.writing import write
+
+    return write(document)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.codemie.restoring import lost
+
+    return lost(document)
+
+
+DIALECT = Dialect("codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost)

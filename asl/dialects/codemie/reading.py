@@ -169,7 +169,7 @@ def _document(config: Config, made: Built) -> dict[str, Json]:
 
 def _kept(state: Mapping[str, Json], made: Built) -> Json:
     """Return what is kept of a state: all but the task's text, which stands in the machine."""
-    if state["id"] not in made.reached or "assistant_id" not in state:
+    if state["id"] not in made.reached or "assistant_id" not in state or len(state["id"]) > 70:
         return state
     return {key: value for key, value in state.items() if key != "task" or value == ""}
 

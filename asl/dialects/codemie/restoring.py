@@ -1,0 +1,149 @@
+"""The way back of a document that was read from a workflow.
+
+What the language cannot say was kept in its `Metadata`. That is trusted only as far as reading it
+again gives the document that is there: whoever changes the document changes the workflow.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.errors import InvalidDocument
+from asl.core.source import Source
+from asl.core.values import Json, json_equal
+from asl.dialects.codemie.machine import INPUT
+from asl.dialects.codemie.reading import METADATA, read
+from asl.states.base import machines_of
+
+__all__ = ["kept", "lost", "restored", "wrapped"]
+
+_TEXT = f"{{% $codemie_text({INPUT}, "
+_SETTINGS = (
+    "enable_summarization_node",
+    "messages_limit_before_summarization",
+    "tokens_limit_before_summarization",
+    "verbose",
+    "type",
+    "max_iteration_key_output_limit",
+)
+
+
+def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what a document says of the workflow that it was, None if nothing."""
+    found = value.get("Metadata")
+    found = found.get(METADATA) if type(found) is dict else None
+    return found if type(found) is dict and type(found.get("config")) is dict else None
+
+
+def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
+    """Return the workflow that a document was read from, None if it is another one by now."""
+    about = kept(value)
+    if about is None:
+        return None
+    texts = dict(_texts(value))
+    config = dict(about["config"])
+    if type(config.get("states")) is not list:
+        return None
+    config["states"] = [_with_task(state, texts) for state in config["states"]]
+    whole = wrapped(config, about)
+    for implicit in (True, False):
+        try:
+            again = read(Document(whole, Source()), implicit_retry=implicit)
+        except InvalidDocument:
+            return None
+        if json_equal(_compared(again.value), _compared(value)):
+            return whole
+    return None
+
+
+def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
+
+
+def _with_task(state: Any, texts: Mapping[str, str]) -> Json:
+    if type(state) is not dict or "task" in state or not texts.get(str(state.get("id"))):
+        return state
+    found: dict[str, Json] = {}
+    for key, each in state.items():
+        if key == "next":
+            found["task"] = texts[state["id"]]
+        found[key] = each
+    return found
+
+
+def _texts(machine: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of Tasks by their names."""
+    for name, state in machine["States"].items():
+        arguments = state.get("Arguments")
+        task = arguments.get("task") if type(arguments) is dict else None
+        if type(task) is str:
+            yield name, _said(task)
+        for _, inner in machines_of(state):
+            yield from _texts(inner)
+
+
+def _said(text: str) -> str:
+    """Return the text that an expression of the reader stands for."""
+    if not (text.startswith("{% ") and text.endswith(" %}")):
+        return text
+    inner = text[3:-3]
+    if text.startswith(_TEXT):
+        inner = text[len(_TEXT) : -4]
+    if inner[:1] == "'":
+        inner = '"' + inner[1:-1].replace('"', '\\"') + '"'
+    try:
+        found = json.loads(inner)
+    except ValueError:
+        return text
+    return found if type(found) is str else text
+
+
+def wrapped(config: dict[str, Json], about: Mapping[str, Any]) -> dict[str, Json]:
+    """Return a workflow in the form that it had."""
+    from asl.dialects.yaml_writer import written
+
+    if about.get("form") == "wrapped":
+        return {**about.get("about", {}), "execution_config": config}
+    if about.get("form") == "api":
+        return {**about.get("about", {}), "yaml_config": written(config)}
+    return config
+
+
+def lost(document: Document) -> Iterator[Finding]:
+    """Yield what a document that was read from a workflow does not say, or says otherwise."""
+    about = kept(document.value)
+    if about is None:
+        return
+    base = "/execution_config" if about.get("form") == "wrapped" else ""
+    config = about["config"]
+    for key in _SETTINGS:
+        if key in config:
+            yield Finding(
+                "L-SETTING",
+                f"{key!r} has no effect on a run of the document",
+                f"{base}/{key}",
+                "it is kept under 'Metadata'",
+                at_key=True,
+            )
+    for key in ("assistants", "tools"):
+        if config.get(key):
+            yield Finding(
+                "L-ACTOR",
+                f"a document names its agents, and does not say what the {key} are made of",
+                f"{base}/{key}",
+                "their definitions are kept under 'Metadata'; bind agents by their names",
+                at_key=True,
+            )
+    holders = [(config, base)]
+    holders += [(state, f"{base}/states/{n}") for n, state in enumerate(config["states"])]
+    for holder, pointer in holders:
+        interval = holder.get("retry_policy", {}).get("initial_interval")
+        if interval is not None and (interval < 1 or interval != int(interval)):
+            yield Finding(
+                "L-RETRY",
+                "a pause between attempts takes whole seconds",
+                f"{pointer}/retry_policy/initial_interval",
+                "it is rounded up",
+            )

@@ -1,0 +1,178 @@
+"""Laws of the CodeMie dialect, on workflows and outputs that nobody has written."""
+
+import json
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import asl
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Source
+from asl.core.yaml_text import CORE, PLATFORM, loads
+from asl.dialects.codemie.conditions import translated
+from asl.dialects.codemie.reading import read
+from asl.dialects.codemie.restoring import restored
+from asl.dialects.yaml_writer import written
+from asl.expr.codemie.conditions import holds
+from asl.expr.codemie.outputs import coerced, parsed
+
+NAMES = st.sampled_from(["a", "b", "ok", "in_", "keys_"])
+CONSTANTS = st.sampled_from(["1", "0", "-2", "2.5", "'x'", "'y'", "True", "False", "None", "''"])
+NUMBERS = st.sampled_from(["1", "0", "-2", "2.5"])
+SCALARS = st.sampled_from([1, 0, -2, 2.5, "x", "y", "1", "true", "None", True, False, None, "", 3])
+OUTPUTS = st.dictionaries(
+    st.sampled_from(["a", "b", "ok", "in_", "keys_"]),
+    SCALARS | st.lists(SCALARS, max_size=2) | st.just({"k": 1}),
+)
+
+
+def _comparisons() -> st.SearchStrategy[str]:
+    listed = st.lists(CONSTANTS, max_size=3).map(lambda each: f"[{', '.join(each)}]")
+    return st.one_of(
+        st.builds("{} {} {}".format, NAMES, st.sampled_from(["==", "!="]), CONSTANTS),
+        st.builds("{} {} {}".format, NAMES, st.sampled_from(["<", "<=", ">", ">="]), NUMBERS),
+        st.builds("{} {} {}".format, NUMBERS, st.sampled_from(["<", "<=", "=="]), NAMES),
+        st.builds("{} {} {}".format, NAMES, st.sampled_from(["in", "not in"]), listed),
+        st.builds("'{}' {} keys".format, NAMES, st.sampled_from(["in", "not in"])),
+        st.builds("{} is {}".format, NAMES, st.sampled_from(["None", "not None", "True"])),
+        NAMES,
+    )
+
+
+def _conditions() -> st.SearchStrategy[str]:
+    return st.recursive(
+        _comparisons(),
+        lambda inner: st.one_of(
+            st.builds("({} and {})".format, inner, inner),
+            st.builds("({} or {})".format, inner, inner),
+            st.builds("not {}".format, inner),
+        ),
+        max_leaves=4,
+    )
+
+
+def _decided(condition: str, output: Any) -> bool:
+    data = {"cm": {"last": json.dumps(output)}}
+    machine = {
+        "QueryLanguage": "JSONata",
+        "StartAt": "If",
+        "States": {
+            "If": {
+                "Type": "Choice",
+                "Choices": [{"Condition": translated(condition), "Next": "Yes"}],
+                "Default": "No",
+            },
+            "Yes": {"Type": "Succeed"},
+            "No": {"Type": "Succeed"},
+        },
+    }
+    result = asl.run(machine, data)
+    assert result.ok, result.cause
+    return result.visited[-1] == "Yes"
+
+
+@given(_conditions(), OUTPUTS)
+@settings(deadline=None, max_examples=300)
+def test_a_translated_condition_decides_like_the_original(condition: str, output: Any) -> None:
+    """In JSONata a condition holds for the same outputs, whatever is missing or of another type."""
+    seen = coerced(output)
+    # A boolean is not ordered among numbers in JSONata (docs/dialects/codemie.md).
+    ordered = any(sign in condition for sign in "<>")
+    assume(not (ordered and any(type(each) is bool for each in seen.values())))
+    assert _decided(condition, output) == holds(condition, seen), translated(condition)
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=300)
+def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
+    """Nothing else comes of a text, and nothing is executed."""
+    assert holds(text, {"a": 1}) in (True, False)
+    assert translated(text).startswith("{%")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_an_output_in_json_is_read_as_it_is(value: Any) -> None:
+    """JSON says what it says; but null says nothing."""
+    text = json.dumps(value)
+    assume(value is not None)
+    assert parsed(text) == value
+
+
+@given(JSON)
+def test_an_output_as_python_writes_it_is_read(value: Any) -> None:
+    """So do Python's literals, unless they are JSON that says something else."""
+    assume(value is not None)
+    assert parsed(repr(value)) == value
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=6), JSON, min_size=1, max_size=4))
+@settings(max_examples=300)
+def test_yaml_is_read_as_it_was_written(value: Any) -> None:
+    """By YAML 1.1 and by YAML 1.2."""
+    text = written(value)
+    assume("<<" not in text)  # a merge key of YAML 1.1, quoted or not
+    for schema in (CORE, PLATFORM):
+        found, _, faults = loads(text, DEFAULT_LIMITS, schema)
+        assert not faults, text
+        assert found == value, text
+
+
+@st.composite
+def workflows(draw: st.DrawFn) -> dict[str, Any]:
+    """Workflows whose transitions lead forward, with choices, forks, iterations and gates."""
+    count = draw(st.integers(1, 7))
+    names = [f"s{number}" for number in range(count)]
+    states = []
+    for number, name in enumerate(names):
+        later = [*names[number + 1 :], "end"]
+        target = st.sampled_from(later)
+        kind = draw(st.sampled_from(["plain", "plain", "condition", "fork", "each"]))
+        to: dict[str, Any] = {"state_id": draw(target)}
+        if kind == "condition":
+            condition = {"expression": "ok", "then": draw(target), "otherwise": draw(target)}
+            to = {"condition": condition}
+        elif kind == "fork":
+            to = {"state_ids": draw(st.lists(target, min_size=1, max_size=3))}
+        elif kind == "each":
+            to["iter_key"] = "items"
+        if draw(st.booleans()):
+            to["append_to_context"] = True
+        if draw(st.booleans()):
+            to["output_key"] = f"k{number}"
+        state: dict[str, Any] = {"id": name, "assistant_id": "a", "task": f"{name} {{{{k0}}}}"}
+        if draw(st.integers(0, 4)) == 0:
+            state["interrupt_before"] = True
+        states.append({**state, "next": to})
+    return {"assistants": [{"id": "a", "system_prompt": "x"}], "states": states}
+
+
+@given(workflows(), st.lists(st.sampled_from(['{"ok": true, "items": [1, 2]}', "[1]", "text"])))
+@settings(deadline=None, max_examples=120)
+def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[str]) -> None:
+    """A workflow becomes a document that is right, ends, and becomes the workflow again."""
+    try:
+        document = read(Document(workflow, Source()))
+    except asl.InvalidDocument as refusal:
+        assert {each.code for each in refusal.report.errors} <= {"CM-AMBIGUOUS-JOIN"}
+        return
+    assert asl.check(document).ok
+    assert restored(document.value) == workflow
+    again = read(Source("flow.yaml", written(workflow), "yaml"))
+    assert again.value == document.value
+    left = iter(answers)
+    result = asl.run(
+        document,
+        agents={"a": lambda parameters: next(left, '{"ok": false, "items": [3]}')},
+        approvals=lambda request: "continue",
+    )
+    assert result.ok or result.error in ("CM.IterKey", "CM.RecursionLimit"), result.cause

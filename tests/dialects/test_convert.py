@@ -1,0 +1,307 @@
+"""Conversions between languages: the front door, the command line, and what is lost."""
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import asl
+from asl.cli.main import cli
+from asl.core.codes import all_codes
+from asl.core.diagnostics import Severity
+from asl.core.document import Document
+from asl.dialects.base import Dialect, Written
+
+FLOW = """\
+assistants:
+  - {id: writer, system_prompt: You write., model: m}
+states:
+  - id: draft
+    assistant_id: writer
+    task: |
+      Write about {{topic}}.
+      It's "short".
+    retry_policy: {initial_interval: 0.5}
+    next:
+      condition: {expression: "score >= 7 or status == 'ok'", then: end, otherwise: draft}
+"""
+
+REFUND = {
+    "StartAt": "Classify",
+    "States": {
+        "Classify": {
+            "Type": "Task",
+            "Agent": "Classifier",
+            "Parameters": {"text.$": "$.message"},
+            "ResultPath": "$.c",
+            "Next": "Route",
+        },
+        "Route": {
+            "Type": "Choice",
+            "Choices": [
+                {
+                    "And": [
+                        {"Variable": "$.c.intent", "StringEquals": "refund"},
+                        {"Variable": "$.c.amount", "NumericGreaterThan": 100},
+                    ],
+                    "Next": "Human",
+                }
+            ],
+            "Default": "Reply",
+        },
+        "Human": {
+            "Type": "Approval",
+            "Prompt": "Refund?",
+            "Options": ["approve", "reject"],
+            "Choices": [{"Variable": "$.approval", "StringEquals": "approve", "Next": "Refund"}],
+            "Default": "Reply",
+        },
+        "Refund": {"Type": "Task", "Agent": "Refunds", "End": True},
+        "Reply": {"Type": "Task", "Agent": "Replier", "End": True},
+    },
+}
+
+
+@pytest.fixture
+def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "flow.yaml"
+    path.write_text(FLOW, encoding="utf-8")
+    return path
+
+
+def codes(conversion: asl.Conversion) -> set[str]:
+    return {each.code for each in conversion.losses}
+
+
+def test_a_workflow_becomes_a_document(flow: Path) -> None:
+    """The document runs by itself, and says what is not in it."""
+    conversion = asl.convert(flow, "asl")
+    assert conversion.ok
+    assert conversion.faithful
+    assert codes(conversion) == {"L-ACTOR", "L-RETRY"}
+    assert [(each.line, each.column) for each in conversion.losses] == [(1, 1), (9, 38)]
+    document = json.loads(conversion.text)
+    assert document == conversion.document
+    result = asl.run(document, {"topic": "x"}, agents={"writer": {"return": {"score": 7}}})
+    assert result.visited == ["draft", "draft:if", "end"]
+
+
+def test_the_way_back_gives_the_workflow(flow: Path) -> None:
+    """From YAML to a document and back nothing changes but the layout."""
+    there = asl.convert(flow, "asl")
+    back = asl.convert(there.text, "codemie")
+    assert back.faithful
+    assert len(back.losses) == 0
+    document = asl.load(flow)
+    assert document.composition is not None
+    assert back.document == document.composition.written
+    assert asl.load(back.text).value == document.value
+
+
+def test_a_changed_document_changes_the_workflow(flow: Path) -> None:
+    """A text that is changed in the document is changed; another machine is written anew."""
+    document = json.loads(asl.convert(flow, "asl").text)
+    document["States"]["draft"]["Arguments"]["task"] = "Write."
+    changed = asl.convert(document, "codemie")
+    assert changed.document["states"][0]["task"] == "Write."
+    assert codes(changed) == set()
+    document["States"]["draft:if"]["Default"] = "end"
+    other = asl.convert(document, "codemie")
+    assert "L-CHANGED" in codes(other)
+    assert other.document["assistants"][0]["model"] == "m"
+
+
+def test_implicit_retries_can_be_left_out(flow: Path) -> None:
+    """What the workflow says itself stays."""
+    text = FLOW.replace("    retry_policy: {initial_interval: 0.5}\n", "")
+    assert "Retry" in asl.convert(text, "asl").text
+    without = asl.convert(text, "asl", implicit_retry=False)
+    assert "Retry" not in without.text
+    assert asl.convert(without.text, "codemie").faithful
+    assert "Retry" in asl.convert(FLOW, "asl", implicit_retry=False).text
+
+
+def test_a_document_becomes_a_workflow_with_a_report() -> None:
+    """What a workflow cannot say is told, with its place."""
+    conversion = asl.convert(json.dumps(REFUND, indent=2), "codemie")
+    assert not conversion.ok
+    assert codes(conversion) == {
+        "L-ACTOR",
+        "L-APPROVAL",
+        "L-PARAMETERS",
+        "L-PROMPT",
+        "L-ROOTMERGE",
+    }
+    states = {each["id"]: each for each in conversion.document["states"]}
+    assert states["Classify"]["next"] == {"output_key": "c", "state_id": "Route"}
+    assert states["Classify"]["task"] == "text: {{message}}"
+    assert states["Route"]["next"]["switch"]["cases"] == [
+        {"condition": "c_intent == 'refund' and c_amount > 100", "state_id": "Refund"}
+    ]
+    assert states["Refund"]["interrupt_before"] is True
+    assert all(
+        each["retry_policy"] == {"max_attempts": 1} for each in states.values() if "task" in each
+    )
+    lost = next(each for each in conversion.losses if each.code == "L-APPROVAL")
+    assert lost.severity is Severity.ERROR
+    assert lost.pointer == "/States/Human"
+    assert (lost.line, lost.column) == (32, 5)
+
+
+@pytest.mark.parametrize("amount", [50, 500])
+def test_a_written_workflow_behaves_like_the_document(amount: int) -> None:
+    """The same agents are asked the same."""
+    asked: list[list[str]] = []
+    for document in (REFUND, asl.load(asl.convert(REFUND, "codemie").text)):
+        names: list[str] = []
+        asked.append(names)
+
+        def agent(name: str, names: list[str] = names) -> Any:
+            return lambda parameters: names.append(name) or {"intent": "refund", "amount": amount}
+
+        result = asl.run(
+            document,
+            {"message": "money back"},
+            agents={name: agent(name) for name in ("Classifier", "Refunds", "Replier")},
+            approvals=lambda request: request["options"][0],
+        )
+        assert result.ok, result.cause
+    assert asked[0] == asked[1]
+
+
+def documents() -> Iterator[tuple[str, Any, set[str]]]:
+    task = {"Type": "Task", "Agent": "a", "Parameters": {"task": "t"}, "ResultPath": None}
+    yield "wait", {"W": {"Type": "Wait", "Seconds": 5, "Next": "A"}, "A": {**task}}, {"L-WAIT"}
+    yield (
+        "catch",
+        {
+            "A": {**task, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}], "Next": "C"},
+            "B": {**task},
+            "C": {**task},
+        },
+        {"L-CATCH"},
+    )
+    yield "timeout", {"A": {**task, "TimeoutSeconds": 5}}, {"L-TIMEOUT"}
+    yield "output", {"A": {**task, "OutputPath": "$.x"}}, {"L-TRANSFORM"}
+    yield "block", {"A": {**task, "Budget": {"MaxCost": "$1"}}}, {"L-BLOCK"}
+    yield "unknown field", {"A": {**task, "Surprise": 1}}, {"L-BLOCK"}
+    yield "fail", {"A": {**task, "Next": "F"}, "F": {"Type": "Fail", "Error": "E"}}, {"L-FAIL"}
+    yield "deep", {"A": {**task, "ResultPath": "$.a.b"}}, {"L-DEEP", "L-ROOTMERGE"}
+    yield "replace", {"A": {**task, "ResultPath": "$", "Next": "B"}, "B": task}, {"L-REPLACE"}
+    yield (
+        "parallel",
+        {
+            "P": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "X", "States": {"X": task}},
+                    {"StartAt": "Y", "States": {"Y": task}},
+                ],
+                "Next": "A",
+            },
+            "A": task,
+        },
+        {"L-PARRESULT"},
+    )
+    yield (
+        "map",
+        {
+            "M": {
+                "Type": "Map",
+                "ItemsPath": "$.list",
+                "ResultPath": "$.done",
+                "ItemProcessor": {
+                    "StartAt": "X",
+                    "States": {"X": {**task, "Next": "Y"}, "Y": task},
+                },
+                "Next": "A",
+            },
+            "A": task,
+        },
+        {"L-MAPRESULT"},
+    )
+    yield (
+        "debate",
+        {"D": {"Type": "Debate", "Topic": "x", "ResultPath": None}},
+        {"L-DEBATE"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "lost"), [each[1:] for each in documents()], ids=[each[0] for each in documents()]
+)
+def test_every_loss_is_reported(states: Any, lost: set[str]) -> None:
+    """What comes out can be read, and what was lost is told."""
+    for state in states.values():
+        if state["Type"] not in ("Fail", "Choice") and "Next" not in state:
+            state["End"] = True
+    document = {"StartAt": next(iter(states)), "States": states}
+    conversion = asl.convert(document, "codemie")
+    assert codes(conversion) == lost | {"L-ACTOR"}
+    assert asl.check(asl.load(conversion.text)).ok
+
+
+def test_a_loss_has_a_rule() -> None:
+    """Each code of a loss is explained."""
+    known = {code.id for code in all_codes()}
+    assert {each.code for each in asl.convert(REFUND, "codemie").losses} <= known
+
+
+def test_the_command_writes_a_file_and_a_report(flow: Path) -> None:
+    """The document goes to the file, what is lost to standard error."""
+    run = CliRunner().invoke(cli, ["convert", "flow.yaml", "--to", "asl", "-o", "flow.asl.json"])
+    assert run.exit_code == 0
+    assert run.stdout == ""
+    assert "flow.yaml:1:1: info L-ACTOR" in run.stderr
+    assert asl.check("flow.asl.json").ok
+    back = CliRunner().invoke(cli, ["convert", "flow.asl.json", "--to", "codemie", "--strict"])
+    assert (back.exit_code, back.stderr) == (0, "")
+    assert asl.load(back.stdout).dialect == "codemie"
+
+
+def test_the_command_can_be_strict(flow: Path) -> None:
+    """Nothing is written if something is lost; the report may be JSON."""
+    flow.with_name("r.json").write_text(json.dumps(REFUND), encoding="utf-8")
+    words = ["convert", "r.json", "--to", "codemie", "--strict", "--report", "json", "-o", "r.yaml"]
+    run = CliRunner().invoke(cli, words)
+    assert run.exit_code == 3
+    assert not flow.with_name("r.yaml").exists()
+    assert "L-APPROVAL" in run.stderr
+    json.loads(run.stderr)
+
+
+def test_an_unknown_language_is_wrong_usage(flow: Path) -> None:
+    """The message says which one may be meant."""
+    run = CliRunner().invoke(cli, ["convert", "flow.yaml", "--to", "codeme"])
+    assert run.exit_code == 2
+    assert "did you mean 'codemie'?" in run.stderr
+    with pytest.raises(asl.AslError, match="no dialect 'x'"):
+        asl.load(flow, dialect="x")
+
+
+def test_dialects_come_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package offers one under an entry point."""
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda group: [EntryPoint("shout", f"{__name__}:SHOUT", group)],
+    )
+    document = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    assert asl.convert(document, "shout").text == "A!"
+    assert asl.run(asl.load("hello\nworld", dialect="shout")).visited == ["HELLO"]
+
+
+def _shouted(document: Document) -> Written:
+    return Written(None, f"{document.value['StartAt']}!")
+
+
+def _heard(what: Any, limits: Any) -> Document:
+    name = what.text.split()[0].upper()
+    return Document({"StartAt": name, "States": {name: {"Type": "Succeed"}}}, what, "shout")
+
+
+SHOUT = Dialect("shout", "Shouting", lambda text: False, lambda value: False, _heard, _shouted)
