@@ -114,7 +114,7 @@ class _Model:
                 run = await self._asked(self._model(name), offers).run(
                     _prompt(payload),
                     deps=asking,
-                    model_settings=self._settings(),
+                    model_settings=self._settings(call),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
                     event_stream_handler=_tell if call.listener is not None else None,
                 )
@@ -170,9 +170,10 @@ class _Model:
                 raise Raised("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
         return kind(**{each: value for each, value in given.items() if each in takes and value})
 
-    def _settings(self) -> Any:
+    def _settings(self, call: Call) -> Any:
         # Retry says what is tried again, not the library of a provider.
-        return {"timeout": self.agent.timeout, **self.agent.settings, "max_retries": 0}
+        own = {"timeout": self.agent.timeout, **self.agent.settings}
+        return {**own, **call.generation, "max_retries": 0}
 
     def _asked(self, model: Model, offers: list[Offer]) -> pydantic_ai.Agent[_Asking, Any]:
         from pydantic_ai import Agent, StructuredDict, ToolOutput

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = {
+    "init": "Write a first document, its agents file and its cases.",
     "run": "Run a document and print its output.",
     "check": "Say what is wrong with documents, and where.",
     "convert": "Write a document in another language, and tell what is lost.",

@@ -235,6 +235,18 @@ def test_settings_are_handed_over() -> None:
     assert (settings["timeout"], settings["max_retries"]) == (3, 0)
 
 
+def test_the_document_may_say_how_to_answer() -> None:
+    """What the state's Generation says wins over the settings of the agent."""
+    script = Scripted(TextPart("hi"))
+    agent = script.agent(settings={"temperature": 1, "seed": 3})
+    generation = {"Temperature": 0.25, "MaxTokens": 9, "StopSequences": ["."]}
+    result = asl.run(task(Generation=generation), {}, agents={"A": agent})
+    assert result.status == "SUCCEEDED"
+    settings = script.infos[0].model_settings or {}
+    assert (settings["temperature"], settings["seed"], settings["max_tokens"]) == (0.25, 3, 9)
+    assert settings["stop_sequences"] == ["."]
+
+
 class Listening:
     """An agent in front of another one, which listens to its answer."""
 

@@ -1,0 +1,121 @@
+"""`asl init`: a first document with its agents and cases, which run as they are."""
+
+from pathlib import Path
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.core.errors import AslError
+
+__all__ = ["command"]
+
+DOCUMENT = """\
+{
+  "Comment": "Judges a text and sorts it by its score.",
+  "StartAt": "Judge",
+  "States": {
+    "Judge": {
+      "Type": "Task",
+      "Agent": "Judge",
+      "Parameters": { "prompt.$": "States.Format('Judge this text from 0 to 10: {}', $.text)" },
+      "ResultPath": "$.judgement",
+      "TimeoutSeconds": 60,
+      "Retry": [
+        { "ErrorEquals": ["States.RateLimitExceeded"], "IntervalSeconds": 5, "MaxAttempts": 3 }
+      ],
+      "Catch": [{ "ErrorEquals": ["States.ALL"], "ResultPath": "$.problem", "Next": "ByHand" }],
+      "Next": "Sort"
+    },
+    "Sort": {
+      "Type": "Choice",
+      "Choices": [
+        { "Variable": "$.judgement.score", "NumericGreaterThanEquals": 7, "Next": "Accepted" }
+      ],
+      "Default": "Rejected"
+    },
+    "Accepted": { "Type": "Pass", "Result": "accepted", "ResultPath": "$.verdict", "End": true },
+    "Rejected": { "Type": "Pass", "Result": "rejected", "ResultPath": "$.verdict", "End": true },
+    "ByHand": { "Type": "Pass", "Result": "by hand", "ResultPath": "$.verdict", "End": true }
+  }
+}
+"""
+
+AGENTS = """\
+# Who answers for the names in the document. To begin with it is a script: an answer that is written
+# down. A language model takes its place without a change to the document:
+#
+#   Judge:
+#     model: openai:gpt-5
+#     key: ${env:OPENAI_API_KEY}
+#     output: { type: object, properties: { score: { type: integer } }, required: [score] }
+#
+# So does a Python function (my_module:judge), a program or an HTTP endpoint.
+agents:
+  Judge:
+    table:
+      - when: { prompt: { $like: ".*poem.*" } }
+        then: { return: { score: 9 } }
+      - then: { return: { score: 4 } }
+"""
+
+CASES = """\
+# What must come of it. Run it with: asl test, or pytest.
+suite: {name}
+document_file: {name}.asl.json
+cases:
+  - id: {name}/accepted
+    title: A text with a good score is accepted
+    input: {{ text: A poem. }}
+    agents: {{ Judge: {{ return: {{ score: 7 }} }} }}
+    expect:
+      visited: [Judge, Sort, Accepted]
+      output: {{ text: A poem., judgement: {{ score: 7 }}, verdict: accepted }}
+
+  - id: {name}/rejected
+    title: A text with a lower score is rejected
+    input: {{ text: Bla. }}
+    agents: {{ Judge: {{ return: {{ score: 6 }} }} }}
+    expect: {{ visited: [Judge, Sort, Rejected] }}
+
+  - id: {name}/by-hand
+    title: A judge that fails is replaced
+    input: {{ text: Bla. }}
+    agents: {{ Judge: {{ raise: {{ Error: Agent.ModelError }} }} }}
+    expect: {{ visited: [Judge, ByHand] }}
+"""
+
+
+@click.command("init")
+@click.argument("folder", metavar="[FOLDER]", default=".")
+@click.option("--name", default="judge", show_default=True, help="What the files are called.")
+def command(folder: str, name: str) -> Exit:
+    """Write a first document, its agents file and its cases, and say how to run them.
+
+    Nothing that is there is overwritten.
+    """
+    if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+        raise click.BadParameter("letters, digits, '-' and '_'", param_hint="--name")
+    texts = {
+        f"{name}.asl.json": DOCUMENT,
+        f"{name}.agents.yaml": AGENTS,
+        f"{name}.asl-test.yaml": CASES.format(name=name),
+    }
+    place = Path(folder)
+    there = [file for file in texts if (place / file).exists()]
+    if there:
+        raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AslError(f"cannot make {folder!r}: {(error.strerror or '').lower()}") from None
+    for file, text in texts.items():
+        streams.write_file(str(place / file), text)
+    streams.say(f"asl: wrote {', '.join(texts)}", style="green")
+    where = "" if folder == "." else f"cd {folder}\n"
+    streams.result(
+        f"{where}asl check {name}.asl.json {name}.agents.yaml\n"
+        f'asl run {name}.asl.json --agents {name}.agents.yaml --input \'{{"text": "A poem."}}\'\n'
+        f"asl test {name}.asl-test.yaml"
+    )
+    return Exit.OK
