@@ -536,12 +536,16 @@ class Store:
         """
         return self._request(request_id).shown
 
-    def belongs(self, request_id: str, name: str) -> bool:
-        """Whether a request is one of an execution, or of one that it has started."""
-        query = "SELECT execution FROM request WHERE id = ?"
-        known = self.get(name)
-        numbers = {known.number, *(each.number for each in self.file.below(known.number))}
-        return any(number in numbers for (number,) in self.file.rows(query, request_id))
+    def asking(self, request_id: str) -> str:
+        """Return the name of the execution that a request is to be answered for: the topmost one.
+
+        Raises RequestNotFound.
+        """
+        query = "SELECT name FROM execution JOIN request ON execution = number WHERE id = ?"
+        found = self.file.rows(query, request_id)
+        if not found:
+            raise RequestNotFound(f"there is no request {request_id!r} in {self.file.path}")
+        return self.file.top(found[0][0])
 
     def answer(
         self,

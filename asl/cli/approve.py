@@ -102,15 +102,15 @@ def _named(
     from asl.executions import RequestNotFound
 
     try:
-        request = store.request(request_id)
+        known = store.asking(request_id) == store.top(name)
     except RequestNotFound:
-        request = None
-    if request is None or not store.belongs(request_id, name):
+        known = False
+    if not known:
         hint = did_you_mean(request_id, [each["requestId"] for each in open_ones])
         raise click.UsageError(
             f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else "")
         )
-    return request
+    return store.request(request_id)
 
 
 def _indices(option: str, text: str) -> list[Json]:

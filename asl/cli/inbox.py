@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, execution_of, opened
+from asl.cli.stores import STORE, opened
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -22,7 +22,7 @@ def command(store_file: str | None, as_json: bool) -> Exit:
     """List the requests that wait for people, the oldest first."""
     with opened(store_file) as store:
         requests, due = store.pending(), set(store.due())
-        tops = [store.top(execution_of(request)) for request in requests]
+        tops = [store.asking(request["requestId"]) for request in requests]
     for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))

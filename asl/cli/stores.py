@@ -8,7 +8,6 @@ import click
 from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.engine.result import Result
@@ -19,7 +18,6 @@ __all__ = [
     "STORE",
     "came_to",
     "default_store",
-    "execution_of",
     "found",
     "opened",
     "say_paused",
@@ -62,12 +60,6 @@ def found(store: "Store", name: str) -> "Stored":
     except ExecutionNotFound as error:
         hint = did_you_mean(name, [each.name for each in store.executions(limit=1000)])
         raise AslError(f"{error} ({hint})" if hint else f"{error} ('asl ls' lists them)") from None
-
-
-def execution_of(request: dict[str, Json]) -> str:
-    """Return the name of the execution that made a request: its id ends with it."""
-    name: str = request["requestId"].partition(":/")[0].rpartition(":")[2]
-    return name
 
 
 def came_to(result: "Result") -> Exit:

@@ -221,3 +221,18 @@ def test_all_that_is_due_goes_on(asl: Any) -> None:
     assert asl("resume", "--due").stdout == ""
     assert "--due" in asl("resume", code=2).stderr
     assert "--due" in asl("resume", "waiting", "--due", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["it", "a:b", "x/y:/z"])
+def test_requests_of_distributed_maps_and_of_odd_names(asl: Any, name: str) -> None:
+    """A request belongs to its execution, whatever its id looks like."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    processor = {**TWO["States"]["M"]["ItemProcessor"], "ProcessorConfig": config}
+    document = {**TWO, "States": {"M": {**TWO["States"]["M"], "ItemProcessor": processor}}}
+    asl.document.write_text(json.dumps(document))
+    words = ("run", str(asl.document), "--store", asl.store, "--name", name)
+    asl(*words, "-i", '{"l": [1, 2]}', code=4)
+    assert asl("inbox").stdout.startswith(f"{name}  ")
+    for line in asl("inbox", "--json").stdout.splitlines():
+        asl("approve", name, "--request", json.loads(line)["requestId"])
+    assert len(json.loads(asl("resume", name).stdout)) == 2
