@@ -36,11 +36,14 @@ class Fork:
         fan: Fan,
         now: Callable[[], float],
         run: Callable[[Any], Awaitable[Json]] = interpret,
+        over: Callable[[], bool] = lambda: True,
     ) -> None:
         self.at = at
         self.now = now
         self.run = run
         """Runs one child."""
+        self.over = over
+        """Whether the workflow ends what is under way, and not whoever stops the process."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
@@ -215,7 +218,8 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        for frame in self.running.values():
+        # A child that goes on when the execution does is not told of as given up.
+        for frame in self.running.values() if self.over() else ():
             frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
             self.fan.aborted(frame)
         for task in self.tasks:

@@ -225,7 +225,7 @@ class LocalHost:
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
         at.begin_fork()
-        fork = Fork(at, fan, self.now, self.machine)
+        fork = Fork(at, fan, self.now, self.machine, self._is_over)
         self.forks += (fork,)
         try:
             return await fork.join(self.in_event_loop)
@@ -236,6 +236,12 @@ class LocalHost:
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
             at.now = self.now()
+
+    def _is_over(self) -> bool:
+        """Whether a failure, or the end of its time, ends a part of the execution."""
+        failures = (fork.failure for fork in self.forks)
+        own = (StateError, Exhausted, Expired)
+        return self.expired or any(isinstance(each, own) for each in failures)
 
     async def ask(self, at: Frame, question: Question) -> Json:
         """Ask people: the handler of the run, or whoever answers later."""

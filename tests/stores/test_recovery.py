@@ -169,3 +169,29 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     assert [event.type for event in kept.events] == [event.type for event in result.events]
     assert of_people(kept) == of_people(whole)
     store.close()
+
+
+def test_an_interrupt_gives_up_no_iteration(tmp_path: Path) -> None:
+    """Whoever stops the process does not fail the Map: its history tells of no end that is none."""
+    naps = {"StartAt": "Nap", "States": {"Nap": {**TASK, "End": True}}}
+    each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": naps, "End": True}
+    document = {"StartAt": "Each", "States": {"Each": each}}
+    interrupts = iter([True])
+
+    async def work(item: int, call: Any) -> int:
+        await call.sleep(item)
+        if item == 2 and next(interrupts, False):
+            raise KeyboardInterrupt
+        return item
+
+    def start() -> Any:
+        with Store(tmp_path / "it.db", clock="virtual", agents={"Work": work}) as store:
+            result = store.start(document, INPUT, name="it")
+            return [event.type for event in result.events]
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    told = start()
+    assert "MapIterationAborted" not in told
+    for event in ("MapIterationStarted", "TaskSucceeded", "MapIterationSucceeded"):
+        assert told.count(event) == 3
