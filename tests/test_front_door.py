@@ -18,10 +18,7 @@ PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
 ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}}}
 WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}
 DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
-AGENTLESS = {
-    "StartAt": "Save",
-    "States": {"Save": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}},
-}
+WATCHED = {**PASS, "RealTime": {"Enabled": True}}
 YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
 
 
@@ -132,17 +129,16 @@ def test_compile_refuses_what_check_finds() -> None:
 
 def test_what_is_not_executed_is_checked_but_not_compiled() -> None:
     """`EXEC-...` is information to a check, and an error to a run."""
-    assert asl.check(AGENTLESS).ok
-    with pytest.raises(asl.InvalidDocument, match="EXEC-01"):
-        asl.compile(AGENTLESS)
+    assert asl.check(WATCHED).ok
+    with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
+        asl.compile(WATCHED)
 
 
 def test_blocks_are_ignored_only_on_request() -> None:
     """A document with a block that is not executed does not run as if it had none."""
-    watched = {**PASS, "RealTime": {"Enabled": True}}
     with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
-        asl.run(watched)
-    assert asl.run(watched, 1, ignore_blocks=True).output == 1
+        asl.run(WATCHED)
+    assert asl.run(WATCHED, 1, ignore_blocks=True).output == 1
 
 
 def test_a_program_is_reusable_and_named_after_its_file(tmp_path: Path) -> None:

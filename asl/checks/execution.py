@@ -6,7 +6,6 @@ from dataclasses import replace
 from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
-from asl.states import KNOWN_TYPES, STATE_TYPES
 from asl.states.base import Node
 from asl.states.blocks import BLOCKS
 from asl.states.task import AGENT_BLOCKS
@@ -64,9 +63,6 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
 
 def _of_state(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
-    if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
-        yield Finding("EXEC-01", f"{kind} states are not executed yet", node.at("Type"))
-        return
     for field in node.value:
         name = field.removesuffix(".$")
         if name in STATE_BLOCKS and _has_effect(name, node):

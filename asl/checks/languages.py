@@ -33,6 +33,9 @@ JSONPATH_ONLY = frozenset(
         "SecondsPath",
         "TimestampPath",
         "TopicPath",
+        "Topic.$",
+        "Rounds.$",
+        "Prompt.$",
         "ErrorPath",
         "CausePath",
         "Error.$",
@@ -42,11 +45,29 @@ JSONPATH_ONLY = frozenset(
 JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
 _RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
 _RULE_JSONATA = frozenset({"Condition", "Output"})
+_COMMUNICATION: Mapping[str, str] = {
+    "Style": "V-DEB-04",
+    "Order": "V-DEB-04",
+    "VisibleHistory": "V-DEB-04",
+}
+_CONSENSUS: Mapping[str, str] = {
+    "Required": "V-DEB-04",
+    "Arbiter": "V-DEB-04",
+    "Threshold": "V-DEB-06",
+    "Method": "V-DEB-04",
+    "RequiredMajority": "V-DEB-06",
+    "VotingAgents": "V-DEB-07",
+    "TieBreaker": "V-DEB-04",
+    "MaxRoundsForConsensus": "V-DEB-03",
+}
+"""The fields of a Debate's blocks, which may be computed, and the rules they break elsewhere."""
 _BLOCKS = (
     (("ItemReader",), ("Parameters",), ("Arguments",)),
     (("ItemReader", "ReaderConfig"), ("MaxItemsPath",), ()),
     (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath"), ()),
     (("ResultWriter",), ("Parameters",), ("Arguments",)),
+    (("Communication",), tuple(f"{field}.$" for field in _COMMUNICATION), ()),
+    (("Consensus",), tuple(f"{field}.$" for field in _CONSENSUS), ()),
 )
 """`(way to an object, its fields of JSONPath, its fields of JSONata)`."""
 _NUMBERS: Mapping[str, str] = {
@@ -57,11 +78,17 @@ _NUMBERS: Mapping[str, str] = {
     "MaxConcurrency": "V-MAP-05",
     "ToleratedFailureCount": "V-MAP-05",
     "ToleratedFailurePercentage": "V-MAP-08",
+    "Rounds": "V-DEB-03",
 }
 """Fields whose value may be computed by JSONata, and the rule they break elsewhere."""
-_BLOCK_NUMBERS = (
-    (("ItemReader", "ReaderConfig"), ("MaxItems",)),
-    (("ItemBatcher",), ("MaxItemsPerBatch", "MaxInputBytesPerBatch")),
+_BLOCK_NUMBERS: tuple[tuple[tuple[str, ...], Mapping[str, str]], ...] = (
+    (("ItemReader", "ReaderConfig"), {"MaxItems": "V-MAP-10"}),
+    (
+        ("ItemBatcher",),
+        {"MaxItemsPerBatch": "V-MAP-10", "MaxInputBytesPerBatch": "V-MAP-10"},
+    ),
+    (("Communication",), _COMMUNICATION),
+    (("Consensus",), _CONSENSUS),
 )
 
 
@@ -143,11 +170,11 @@ def _numbers(node: Node) -> Iterator[Finding]:
             message = f"{field!r} is computed by JSONata only"
             yield Finding(rule, message, node.at(field), aws=Wording(words))
     for steps, fields in _BLOCK_NUMBERS:
-        for field in fields:
+        for field, rule in fields.items():
             if is_jsonata(below(node.value, *steps).get(field)):
                 message = f"{field!r} is computed by JSONata only"
                 wording = Wording(aws.expected("integer"))
-                yield Finding("V-MAP-10", message, node.at(*steps, field), aws=wording)
+                yield Finding(rule, message, node.at(*steps, field), aws=wording)
 
 
 def is_jsonata(value: Json) -> bool:

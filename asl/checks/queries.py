@@ -32,6 +32,9 @@ TEMPLATES = ("Arguments", "ItemSelector", "Credentials")
 """The fields in which strings are evaluated at any depth, before there is a result."""
 
 AGENT_TEMPLATES = (
+    "Topic",
+    "Communication",
+    "Consensus",
     "Prompt",
     "Options",
     "Timeout",
@@ -56,6 +59,7 @@ TYPED = {
     "MaxConcurrency": "number",
     "ToleratedFailureCount": "number",
     "ToleratedFailurePercentage": "number",
+    "Rounds": "number",
     "Items": "array",
     "Error": "string",
     "Cause": "string",

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator
 
+from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Workflow, below, objects, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
 from asl.states.base import Node
+from asl.states.debating import ARBITER
 from asl.states.host import Target
 
 __all__ = ["check"]
@@ -29,12 +31,27 @@ def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
             message = f"no agent {name!r} is registered"
             yield Finding("V-TASK-03", message, node.at("Agent"), near(name, known))
         yield from _judges(node, known, near)
-        listed = node.value.get("Agents")
-        for index, name in enumerate(listed if type(listed) is list else ()):
-            if type(name) is str and name not in known:
-                message = f"no agent {name!r} is registered"
-                place = node.at("Agents", index)
-                yield Finding("V-DEB-08", message, place, near(name, known))
+        if node.value.get("Type") == "Debate":
+            for name, place in _debating(node):
+                if name not in known:
+                    message = f"no agent {name!r} is registered"
+                    yield Finding("V-DEB-08", message, place, near(name, known))
+
+
+def _debating(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the agents that a debate may call, and where they are named."""
+    listed = node.value.get("Agents")
+    for index, name in enumerate(listed if type(listed) is list else ()):
+        if type(name) is str:
+            yield name, node.at("Agents", index)
+    for field in ("Arbiter", "TieBreaker"):
+        other = text(below(node.value, "Consensus"), field)
+        if (
+            other is not None
+            and not is_jsonata(other)
+            and (field, other) != ("TieBreaker", ARBITER)
+        ):
+            yield other, node.at("Consensus", field)
 
 
 def _judges(

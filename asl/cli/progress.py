@@ -114,6 +114,11 @@ class Progress:
         elif kind == "TaskScheduled":
             asked = self.active[machine]
             asked.until, asked.note = None, ""
+        elif kind == "DebateTurnStarted":
+            debate, agent = self.active[machine], event.details["agent"]
+            number = event.details.get("round")
+            debate.until = None
+            debate.note = f"{agent} decides" if number is None else f"round {number}, {agent}"
 
     def _drop_inside(self, path: Path) -> None:
         """Forget the machines that a state had forked."""

@@ -75,6 +75,11 @@ class Trace:
         elif kind in LATER:
             results = self._joined(path)
             self._value(path, "result", results[0] if kind.startswith("Include") else results)
+        elif kind == "DebateTurn":
+            label = f"round {details['round']}" if "round" in details else details["role"]
+            self._line(path, label, f"{details['agent']}: {_clipped(details['response'])}")
+        elif kind == "DebateDecided":
+            self._line(path, "decision", _decided(details))
         elif kind == "MapIterationFailed":
             self.outputs.get(path[:-1], {}).pop(path[-1], None)
         elif kind == "RetryScheduled":
@@ -163,6 +168,12 @@ class Trace:
 def _clipped(value: Json) -> str:
     text = excerpt(value, 1_000_000)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+
+
+def _decided(details: dict[str, Json]) -> str:
+    by = "" if details["decidedBy"] is None else f", by {details['decidedBy']}"
+    votes = f", votes {_clipped(details['votes'])}" if "votes" in details else ""
+    return f"{_clipped(details['decision'])}{by}{votes}"
 
 
 def _error(details: dict[str, Json]) -> str:

@@ -42,7 +42,7 @@ def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLim
         return None
     whole = _compiler_of(workflow.get("QueryLanguage", "JSONPath"))
     step = Step("the workflow", "Task", "")
-    return budget.compile_workflow(whole(workflow, step, {}, profile, _no_machine))
+    return budget.compile_workflow(whole(workflow, step, {}, profile, _no_machine, {}))
 
 
 def _no_machine(definition: Mapping[str, Json], pointer: str) -> Machine:
@@ -112,10 +112,10 @@ def _opened(
     """Return the compiler of a state; *language* is the query language of its machine."""
     inner = partial(_machine, profile, machines, language)
     if step.type == "Include":  # what it holds is a document of its own
-        kept = {} if state["Template"].get("Parameters") else machines
-        inner = partial(_machine, profile, kept, "JSONPath")
+        machines = {} if state["Template"].get("Parameters") else machines
+        inner = partial(_machine, profile, machines, "JSONPath")
     own_language = _compiler_of(state.get("QueryLanguage", language))
-    return own_language(state, step, steps, profile, inner)
+    return own_language(state, step, steps, profile, inner, machines)
 
 
 def _compiler_of(language: str) -> type[StateCompiler]:

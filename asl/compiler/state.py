@@ -13,14 +13,14 @@ from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
-from asl.program import Catcher, Finish, Machine, Step
+from asl.program import Catcher, Finish, Machine, Step, Work
 
 if TYPE_CHECKING:
     from asl.compiler.included import MachineOf
 
 __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
 
-EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Checkpoint", "Workflow")
+EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Checkpoint", "Workflow", "Debate")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 
 MAX_ALIVE = 10 * 1024 * 1024
@@ -42,6 +42,7 @@ class StateCompiler(ABC):
         steps: Mapping[str, Step],
         profile: Profile,
         compile_machine: CompileMachine,
+        machines: dict[str, Machine],
     ) -> None:
         self.state = state
         self.name = step.name
@@ -52,6 +53,8 @@ class StateCompiler(ABC):
         self.steps = steps
         self.profile = profile
         self.compile_machine = compile_machine
+        self.machines = machines
+        """Every machine of the workflow so far, by the JSON Pointer of its object."""
         self.whole = state
         """The whole state, where `state` is an object below it."""
         self.place = ""
@@ -104,6 +107,14 @@ class StateCompiler(ABC):
             definition = definition[step]
             pointer += f"/{escape(str(step))}"
         return self.compile_machine(definition, pointer)
+
+    def task(self, name: str, work: Work, *steps: str | int) -> Machine:
+        """Make a machine of one Task at *steps* below the state."""
+        pointer = self.own.pointer + "".join(f"/{escape(str(step))}" for step in steps)
+        only = Step(name, "Task", f"{pointer}/States/{escape(name)}", work=work)
+        only.beside = {name: only}
+        machine = self.machines[pointer] = Machine(only, only.beside, pointer)
+        return machine
 
     def included(self) -> "MachineOf":
         """Compile what an Include holds."""

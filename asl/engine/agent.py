@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.states.host import Frame, Options, Target
+from asl.states.host import Frame, Options, Part, Target
 
 __all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
 
@@ -56,9 +56,8 @@ class Call:
         self.target = target
         self._options = options
         self._beat: Callable[[], object] | None = None
-        self.deadline = (
-            None if options is None or options.timeout is None else at.now + options.timeout
-        )
+        left = None if options is None else options.left(at.now)
+        self.deadline = None if left is None else at.now + left
         """When the state times out, None for never."""
         self.cancelled = False
         """Becomes True when nobody waits for the answer any more: stop working."""
@@ -146,15 +145,23 @@ class Call:
     def idempotency_key(self) -> str:
         """The same for every attempt of one visit to a state, and for no other visit.
 
-        Where the document says `Idempotent`, it is the key that it gives.
+        Where a visit makes several calls, each of them has one of its own. Where the document says
+        `Idempotent`, it is the key that it gives.
         """
         key: str | None = self._block("idempotency_key")
-        return f"{self.at.execution_id}:{self.at.visit_key}" if key is None else key
+        if key is None:
+            part = self._part
+            key = f"{self.at.execution_id}:{self.at.visit_key if part is None else part.key}"
+        return key
 
     @property
     def attempt(self) -> int:
         """1 for the first attempt of the visit, 2 for its first retry."""
-        return self.at.retries + 1
+        return self.at.retries + 1 if self._part is None else self._part.attempt
+
+    @property
+    def _part(self) -> Part | None:
+        return None if self._options is None else self._options.part
 
     def heartbeat(self) -> None:
         """Say that the agent is alive: the heartbeat countdown starts anew."""

@@ -29,7 +29,8 @@ PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
 """The events of a pause, and of going on after it or from a checkpoint."""
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
-FORKS = ("Map", "Parallel", "Include")
+FORKS = ("Map", "Parallel", "Include", "Debate")
+"""The types of the states whose work has parts, so that its beginning and end are told."""
 ENDINGS: Mapping[str, str] = {
     "SUCCEEDED": "ExecutionSucceeded",
     "FAILED": "ExecutionFailed",
@@ -116,6 +117,11 @@ class Expander:
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
         kind, time, frame, visit, step, *rest = record
+        if frame.parent is not None and frame.origin[0].type == "Debate":
+            # A turn that is taken beside others is told like any other: by its debate alone.
+            if kind != kinds.NOTED:
+                return
+            frame, (step, visit, _) = frame.parent, frame.origin
         if id(frame) not in self.started:
             self.started.add(id(frame))
             if frame.parent is not None:

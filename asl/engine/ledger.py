@@ -40,8 +40,8 @@ class Account:
     """What one level has spent. `frame` and `visit` are of the state's machine."""
 
     __slots__ = (
-        "__weakref__", "alerted", "frame", "held", "limits", "most", "open", "rejected", "spent",
-        "told", "visit",
+        "__weakref__", "alerted", "frame", "held", "limits", "most", "open", "recalled",
+        "rejected", "spent", "told", "visit",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, frame: Frame | None = None, visit: int = 0) -> None:
@@ -58,6 +58,8 @@ class Account:
         """Whether there was an event of the excess."""
         self.rejected = False
         """Whether people have refused to lift the limits."""
+        self.recalled = False
+        """Whether it was found as it stood, with all that the visit's own calls had used."""
         self.alerted = 0
         """How many alerts there were; they are sorted."""
 
@@ -174,10 +176,11 @@ class Ledger:
         account: Account | None = frame.spending
         if account is None or account.visit != visit:
             account = frame.spending = Account(budget(frame.data, frame), frame, visit)
+            key = f"{frame.path}/{escape(name)}@{visit}" if around or self.kept else ""
+            if key in self.kept:
+                account.restore(self.kept.pop(key))
+                account.recalled = around = True
             if around:
-                key = f"{frame.path}/{escape(name)}@{visit}"
-                if key in self.kept:
-                    account.restore(self.kept.pop(key))
                 self.visits[key] = account
         return account
 
@@ -307,7 +310,9 @@ class Ledger:
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:
-            self._account(at, at.step.budget, at.visit, False, at.step.name).add(used)
+            account = self._account(at, at.step.budget, at.visit, False, at.step.name)
+            if not account.recalled:
+                account.add(used)
 
     def _report(self, limits: Limits, used: Used) -> None:
         cost, tokens = used.cost, used.tokens

@@ -8,7 +8,7 @@ position; effects that have an answer give it instead of acting.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -400,6 +400,11 @@ class DurableHost(LocalHost):
     def count(self, child: Child, spent: Spent) -> None:
         """Keep what of a child's spending is counted."""
         self.journal.put_answer(_counted(child), written_spent(spent))
+
+    async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
+        """Find every agent, once: who was there at first is called later, or fails then."""
+        resolve = super().resolve
+        await self._once(at, "names", lambda: resolve(at, targets))
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""

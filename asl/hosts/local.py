@@ -6,7 +6,7 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -363,6 +363,11 @@ class LocalHost:
             self.services = Services()
         return self.services
 
+    async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
+        """Find every agent; raises StateError("States.AgentNotFound") for the first that lacks."""
+        for target in targets:
+            self.find(target)
+
     def _desk(self) -> TaskTokens:
         return self.serving().desk
 
@@ -498,7 +503,7 @@ class LocalHost:
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
         first_beat = options.heartbeat if _is_foreign(agent) else None
         try:
-            async with timeout(options.timeout) as whole, timeout(first_beat) as pulse:
+            async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
 
                 def renew() -> None:
                     if waiting and options.heartbeat is not None and not pulse.expired():

@@ -7,6 +7,7 @@ from asl.states.approval import APPROVAL
 from asl.states.base import StateType
 from asl.states.checkpoint import CHECKPOINT
 from asl.states.choice import CHOICE
+from asl.states.debate import DEBATE
 from asl.states.fail import FAIL
 from asl.states.include import INCLUDE
 from asl.states.map import MAP
@@ -35,10 +36,11 @@ STATE_TYPES: Mapping[str, StateType] = MappingProxyType(
             APPROVAL,
             WORKFLOW,
             CHECKPOINT,
+            DEBATE,
         )
     }
 )
-"""The state types that this version executes."""
+"""The state types of the language."""
 
-KNOWN_TYPES = (*STATE_TYPES, "Debate")
-"""The state types of the language; those without a row are checked but not executed."""
+KNOWN_TYPES = tuple(STATE_TYPES)
+"""Their names; those of Amazon States Language come first."""

@@ -16,7 +16,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
-from asl.program import Finish, Machine, Step
+from asl.program import Finish, Machine, Step, Work
 
 __all__ = ["Compiler", "Node", "StateType", "machines_of"]
 
@@ -143,6 +143,13 @@ class Compiler(Protocol):
 
     def machine(self, *steps: str | int) -> Machine:
         """Compile the sub-machine at *steps* below the state."""
+        ...
+
+    def task(self, name: str, work: Work, *steps: str | int) -> Machine:
+        """Make a machine of one Task that does *work*, at *steps* below the state: to be forked.
+
+        The work takes the machine's input.
+        """
         ...
 
     def included(self) -> Callable[[Mapping[str, Json]], Machine]:

@@ -5,7 +5,7 @@ virtual clock, on disk or inside another engine.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
@@ -26,6 +26,7 @@ __all__ = [
     "Host",
     "Joined",
     "Options",
+    "Part",
     "Question",
     "Raised",
     "Record",
@@ -123,15 +124,27 @@ class Target:
         return self.name if service is None else service.group(1)
 
 
+class Part(NamedTuple):
+    """One of several calls that an attempt of a state makes; its timeout is that of them all."""
+
+    key: str
+    """Names the call: the same in every attempt of the visit."""
+    attempt: int
+    """1 for the first attempt."""
+    began: float
+    """When the attempt began."""
+
+
 class Options:
     """What comes with one call beside its payload: limits, in seconds from the agent's start.
 
     *state* is the name for the cause of a timeout, None where a timeout has no cause.
-    *credentials* are whatever the state's `Credentials` came to, None without them. `blocks` is
-    what the agent blocks of the state hand over, by the names that `Call` has for it.
+    *credentials* are whatever the state's `Credentials` came to, None without them. *part* says
+    which one of several calls of an attempt this is, None for the only one. `blocks` is what the
+    agent blocks of the state hand over, by the names that `Call` has for it.
     """
 
-    __slots__ = ("blocks", "credentials", "heartbeat", "state", "timeout")
+    __slots__ = ("blocks", "credentials", "heartbeat", "part", "state", "timeout")
 
     def __init__(
         self,
@@ -139,16 +152,18 @@ class Options:
         heartbeat: float | None,
         state: str | None = None,
         credentials: Json = None,
+        part: Part | None = None,
     ) -> None:
         self.timeout = timeout
         self.heartbeat = heartbeat
         self.state = state
         self.credentials = credentials
+        self.part = part
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "Options":
         """Return options that say the same."""
-        made = Options(self.timeout, self.heartbeat, self.state, self.credentials)
+        made = Options(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
         made.blocks = dict(self.blocks)
         return made
 
@@ -156,6 +171,12 @@ class Options:
     def limited(self) -> bool:
         """Whether the call has a limit at all."""
         return self.timeout is not None or self.heartbeat is not None
+
+    def left(self, now: float) -> float | None:
+        """Return how many seconds a call that begins *now* may take, None for no limit."""
+        if self.timeout is None or self.part is None:
+            return self.timeout
+        return self.part.began + self.timeout - now
 
     def cause(self, what: str, seconds: float | None) -> str | None:
         """Return the cause of a timeout: *what* did not come within *seconds*."""
@@ -414,6 +435,10 @@ class Frame(ExpressionFrame, Protocol):
 
 class Host(Protocol):
     """Performs effects. Each method returns the answer or raises StateError, and sets `at.now`."""
+
+    async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
+        """Make sure that every one of *targets* can be called, before the first is."""
+        ...
 
     async def invoke(
         self, at: Frame, target: Target, payload: Json, options: Options | None = None

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
-from asl.core.values import Json, is_integer, type_name
+from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import details_of, inserts_of, wraps_of
 from asl.states.blocks.base import compile_call
 from asl.states.host import Frame, Options, Request, Target
-from asl.states.numbers import MAX_SECONDS, number
+from asl.states.limits import check_limits, compile_limits
 
 AGENT_BLOCKS = (
     "Memory",
@@ -60,23 +60,18 @@ _Options = Callable[[Json, Frame], Options]
 
 
 def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
-    least = 0 if compiler.jsonata else 1  # AWS (observed)
-    timeout = number(compiler, "TimeoutSeconds", least, MAX_SECONDS)
-    heartbeat = number(compiler, "HeartbeatSeconds", least, MAX_SECONDS)
+    limits = compile_limits(compiler)
     credentials = compiler.template("Credentials") if "Resource" in compiler.state else None
-    if timeout is None and heartbeat is None and credentials is None:
+    if limits is None and credentials is None:
         return None
     # AWS gives a timed-out task no cause (recorded).
     state = None if compiler.profile.aws else compiler.name
 
     def options(raw: Json, frame: Frame) -> Options:
         data = effective_input(raw, frame)
-        return Options(
-            None if timeout is None else timeout(data, frame),
-            None if heartbeat is None else heartbeat(data, frame),
-            state,
-            None if credentials is None else credentials(data, frame),
-        )
+        timeout, heartbeat = (None, None) if limits is None else limits(data, frame)
+        given = None if credentials is None else credentials(data, frame)
+        return Options(timeout, heartbeat, state, given)
 
     return options
 
@@ -100,7 +95,7 @@ def _work(target: Target, payload: Evaluate, options: _Options | None) -> Work:
 def check_task(node: Node) -> Iterator[Finding]:
     """One target, one form of each limit, a heartbeat shorter than the timeout."""
     yield from _check_target(node)
-    yield from _check_limits(node)
+    yield from check_limits(node)
     if "Credentials" in node.value and "Resource" not in node.value:
         yield Finding(
             "V-TASK-06",
@@ -159,27 +154,6 @@ def _check_target(node: Node) -> Iterator[Finding]:
                     node.at(block),
                     at_key=True,
                 )
-
-
-def _check_limits(node: Node) -> Iterator[Finding]:
-    for field in ("TimeoutSeconds", "HeartbeatSeconds"):
-        if field in node.value and f"{field}Path" in node.value:
-            yield Finding(
-                "V-TASK-04",
-                f"'{field}' and '{field}Path' exclude each other",
-                node.at(f"{field}Path"),
-                at_key=True,
-                aws=Wording(aws.at_most_one(field, f"{field}Path"), at=node.pointer),
-            )
-    timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
-    if timeout is None or heartbeat is None:
-        return
-    if is_integer(timeout) and is_integer(heartbeat) and heartbeat >= timeout:
-        yield Finding(
-            "V-TASK-07",
-            f"the heartbeat must be shorter than the timeout of {timeout} seconds",
-            node.at("HeartbeatSeconds"),
-        )
 
 
 TASK = StateType("Task", compile_task, check_task)

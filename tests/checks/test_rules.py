@@ -434,6 +434,138 @@ def levels(*times: str) -> Json:
 
 R = f"{S}/Choices/0"
 LATER = "/States/C/Choices/0"
+SEEKING = {"Required": True, "Arbiter": "B"}
+DEBATES: list[Case] = [
+    ("V-DEB-01", debate(Agents=["A"]), f"{S}/Agents", debate()),
+    ("V-DEB-01", debate(Agents=["A", "A"]), f"{S}/Agents", debate()),
+    ("V-DEB-01", debate(Agents=["A", ""]), f"{S}/Agents/1", debate()),
+    ("V-DEB-02", debate(TopicPath="$.t"), f"{S}/TopicPath", debate()),
+    ("V-DEB-02", debate(**{"Topic.$": "$.t"}), f"{S}/Topic.$", debate()),
+    (
+        "V-DEB-02",
+        without(debate(), "Topic")
+        | machine(S={"Type": "Debate", "Agents": ["A", "B"], "End": True}),
+        S,
+        debate(),
+    ),
+    ("V-DEB-03", debate(Rounds=0), f"{S}/Rounds", debate(Rounds=1)),
+    (
+        "V-DEB-03",
+        debate(Consensus={"MaxRoundsForConsensus": 1.5}),
+        f"{S}/Consensus/MaxRoundsForConsensus",
+        debate(Consensus={"MaxRoundsForConsensus": 2}),
+    ),
+    (
+        "V-DEB-03",
+        debate(Rounds="{% 2 %}"),
+        f"{S}/Rounds",
+        debate(QueryLanguage="JSONata", Rounds="{% 2 %}"),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Style": "loud"}),
+        f"{S}/Communication/Style",
+        debate(Communication={"Style": "reactive"}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Style": "{% 'reactive' %}"}),
+        f"{S}/Communication/Style",
+        debate(QueryLanguage="JSONata", Communication={"Style": "{% 'reactive' %}"}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"VisibleHistory": "some"}),
+        f"{S}/Communication/VisibleHistory",
+        debate(Communication={"VisibleHistory": "own"}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Consensus={"Method": "dice"}),
+        f"{S}/Consensus/Method",
+        debate(Consensus={"Method": "arbiter"}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Order": ["B"]}),
+        f"{S}/Communication/Order",
+        debate(Communication={"Order": ["B", "A"]}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Order": ["B", "A", "C"]}),
+        f"{S}/Communication/Order/2",
+        debate(Communication={"Order": ["B", "A"]}),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Order": ["B", "A"]}, Consensus=SEEKING),
+        f"{S}/Communication/Order/0",
+        debate(Communication={"Order": ["A"]}, Consensus=SEEKING),
+    ),
+    (
+        "V-DEB-04",
+        debate(Communication={"Order": ["C"]}, Consensus={"Required.$": "$.r"}),
+        f"{S}/Communication/Order",
+        debate(Communication={"Order": ["A"]}, Consensus={"Required.$": "$.r"}),
+    ),
+    (
+        "V-DEB-05",
+        debate(Consensus={"Required": True}),
+        f"{S}/Consensus/Required",
+        debate(Consensus=SEEKING),
+    ),
+    (
+        "V-DEB-05",
+        debate(Consensus={"Required": True}),
+        f"{S}/Consensus/Required",
+        debate(Consensus={"Required": True, "Arbiter.$": "$.a"}),
+    ),
+    (
+        "V-DEB-06",
+        debate(Consensus={"Threshold": 0}),
+        f"{S}/Consensus/Threshold",
+        debate(Consensus={"Threshold": 0.01}),
+    ),
+    (
+        "V-DEB-06",
+        debate(Consensus={"RequiredMajority": 1}),
+        f"{S}/Consensus/RequiredMajority",
+        debate(Consensus={"RequiredMajority": 0.99}),
+    ),
+    (
+        "V-DEB-07",
+        debate(Consensus={"VotingAgents": ["C"]}),
+        f"{S}/Consensus/VotingAgents/0",
+        debate(Consensus={"VotingAgents": ["B"]}),
+    ),
+    ("V-DEB-09", debate(MaxRounds=5), f"{S}/MaxRounds", debate(Rounds=5)),
+    (
+        "V-DEB-09",
+        debate(Consensus={"Arbitre": "B"}),
+        f"{S}/Consensus/Arbitre",
+        debate(Consensus={"Arbiter": "B"}),
+    ),
+    (
+        "V-ST-07",
+        debate(QueryLanguage="JSONata", Consensus={"Required.$": "$.r"}),
+        f"{S}/Consensus/Required.$",
+        debate(QueryLanguage="JSONata", Consensus={"Required": "{% true %}", "Arbiter": "B"}),
+    ),
+    (
+        "V-TASK-04",
+        debate(HeartbeatSeconds=1, HeartbeatSecondsPath="$.h"),
+        f"{S}/HeartbeatSecondsPath",
+        debate(HeartbeatSeconds=1),
+    ),
+    (
+        "V-TASK-07",
+        debate(TimeoutSeconds=9, HeartbeatSeconds=9),
+        f"{S}/HeartbeatSeconds",
+        debate(TimeoutSeconds=9, HeartbeatSeconds=8),
+    ),
+]
+
 APPROVALS: list[Case] = [
     ("V-APR-01", without(approval(End=True), "Prompt") | machine(
         S={"Type": "Approval", "End": True}), S, approval(**{"Prompt.$": "$.p"}) | machine(
@@ -545,6 +677,7 @@ OTHERS: list[Case] = [
     ("V-FAIL-03", failing(CausePath="States.MathAdd(1, 1)"), f"{S}/CausePath",
      failing(CausePath="States.Format('{}', 1)")),
     ("V-FAIL-04", failing(Error="States.Mine"), f"{S}/Error", failing(Error="Mine")),
+    *DEBATES,
     *APPROVALS,
     ("V-WF-01", child(), S, child(WorkflowId="w")),
     ("V-WF-01", child(WorkflowId=""), f"{S}/WorkflowId", child(**{"WorkflowId.$": "$.w"})),
@@ -556,7 +689,6 @@ OTHERS: list[Case] = [
      "/Exports/0", {"Module": True, "Exports": ["S"], "States": {"S": {"Type": "Pass"}}}),
     ("V-MOD-02", {**passing(), "Module": True}, "/StartAt",
      {"Module": True, "States": {"S": PASS}}),
-    ("EXEC-01", debate(), f"{S}/Type", passing()),
     ("EXEC-02", task(Streaming={}), f"{S}/Streaming",
      machine(S={"Type": "Task", "Resource": "arn:x", "Streaming": {}, "End": True})),
     ("EXEC-02", {**passing(), "RealTime": {}}, "/RealTime", {**passing(), "Metadata": {}}),

@@ -83,6 +83,19 @@ def test_agents_of_a_debate_are_looked_up_too() -> None:
     assert ("V-DEB-08", f"{S}/Agents/1") in levels(document, agents=["A"])
 
 
+def test_those_who_decide_a_debate_are_looked_up_too() -> None:
+    """An arbiter and a tie breaker need not be among the agents; the word Arbiter is no agent."""
+    consensus = {"Arbiter": "Judje", "TieBreaker": "Elder"}
+    document = machine(Type="Debate", Agents=["A", "B"], Topic="t", Consensus=consensus)
+    found = check(read(document), agents=["A", "B", "Judge"])
+    (arbiter, breaker) = [each for each in found if each.code == "V-DEB-08"]
+    assert (arbiter.pointer, arbiter.hint) == (f"{S}/Consensus/Arbiter", "did you mean 'Judge'?")
+    assert breaker.pointer == f"{S}/Consensus/TieBreaker"
+    consensus = {"Arbiter": "Judge", "TieBreaker": "Arbiter"}
+    document = machine(Type="Debate", Agents=["A", "B"], Topic="t", Consensus=consensus)
+    assert levels(document, agents=["A", "B", "Judge"]) == {}
+
+
 @pytest.mark.parametrize(("known", "draws"), [([LAMBDA], 0), (["arn:*:f"], 0), (["arn:*:g"], 1)])
 def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) -> None:
     """A star in a registered name stands for any run of characters."""

@@ -99,12 +99,13 @@ def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None
     """A right document that this version cannot run has no errors."""
     document = {
         "StartAt": "A",
-        "States": {"A": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}},
+        "States": {"A": {"Type": "Pass", "End": True}},
+        "RealTime": {"Enabled": True},
     }
     (folder / "later.json").write_text(json.dumps(document))
     done = asl("check", "later.json")
     assert done.exit_code == 0
-    assert "info EXEC-01" in done.stdout
+    assert "info EXEC-02" in done.stdout
 
 
 JOB = {

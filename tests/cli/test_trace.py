@@ -155,6 +155,55 @@ def test_progress_shows_states_items_and_waits(moment: str, lines: list[Any]) ->
     assert shown[: len(lines)] == lines
 
 
+TALK = {
+    "Type": "Debate",
+    "Agents": ["Ann", "Bob"],
+    "Topic": "Tea?",
+    "Rounds": 1,
+    "Consensus": {"Required": True, "Arbiter": "Judge", "Method": "voting"},
+    "OutputPath": "$.decision",
+    "End": True,
+}
+TALKERS = {
+    "Ann": {"return": {"response": "Yes.", "vote": 1}},
+    "Bob": {"return": {"response": {"say": "No."}, "vote": 2}, "delay": 2},
+    "Judge": {"return": "tea"},
+}
+
+
+@pytest.mark.parametrize("style", ["turn_based", "simultaneous"])
+def test_a_trace_shows_the_turns_of_a_debate(style: str, asl: Asl, folder: Path) -> None:
+    """Who said what in which round, and what was decided."""
+    talk = {**TALK, "Communication": {"Style": style}}
+    document = {"StartAt": "Talk", "States": {"Talk": talk}}
+    (folder / "talk.json").write_text(json.dumps(document))
+    (folder / "talkers.json").write_text(json.dumps(TALKERS))
+    done = asl("run", "talk.json", "--agents", "talkers.json", "--virtual-time", "--trace")
+    assert done.stdout == '"tea"\n'
+    assert (
+        done.stderr
+        == """\
+Talk  Debate, talk.json:1, at 0.000 s
+  input            {}
+  effective input  {}
+  round 1          Ann: "Yes."
+  round 1          Bob: {"say":"No."}
+  arbiter          Judge: "tea"
+  decision         "tea", by arbiter, votes {"Ann":1,"Bob":2}
+  output           "tea"
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("moment", "says"), [("DebateTurnStarted", "round 1, Ann"), ("DebateStateStarted", "0 s")]
+)
+def test_progress_shows_whose_turn_it_is(moment: str, says: str) -> None:
+    """A debate says its round and who speaks."""
+    document = read({"StartAt": "Talk", "States": {"Talk": TALK}})
+    assert progress_at(moment, document, TALKERS, {}) == [("Talk", "Debate", says)]
+
+
 def test_progress_asks_for_nothing_before_its_time() -> None:
     """A run that is over at once shows nothing."""
     progress = Progress(read(FLOW), VirtualClock())

@@ -55,11 +55,12 @@ def refused(*codes: str) -> Refused:
     return Refused(frozenset(codes))
 
 
-STATES = refused("EXEC-01")
 DANGLING = refused("V-ST-03")
 
 ANALYSIS = {"response": "because", "trace": [], "strategy": "react", "_tokens": 30, "_cost": 0.25}
 ANSWER = {**ANALYSIS, "iterations": 2, "success": True, "response": "42", "strategy": "reflection"}
+SAID = [{"response": "It scales."}, {"response": "It costs."}, {"response": "Both."}]
+VERDICT = {"decision": "yes", "recommendation": "go", "conditions": ["tests"], "consensus": True}
 OPUS = {"claude-opus-4-5": Decimal("0.5")}
 
 
@@ -511,7 +512,26 @@ TABLE: dict[str, Refused | list[Run]] = {
             blocks=True,
         ),
     ],
-    "tutorial-09-multi-agent-debate.b01": STATES,
+    "tutorial-09-multi-agent-debate.b01": [
+        Run(
+            {"topic": "Architecture", "proposal": "split"},
+            {
+                "ProponentAgent": SAID[0],
+                "OpponentAgent": SAID[1],
+                "JudgeAgent": {
+                    "table": [
+                        {"when": {"$partial": {"round": 4, "history": 3 * SAID}},
+                         "then": {"return": VERDICT}},
+                        {"when": {"$partial": {"topic": "Architecture", "proposal": "split"}},
+                         "then": {"return": SAID[2]}},
+                    ]
+                },
+            },
+            f"InitializeDebate {3 * 'DebateRound UpdateHistory CheckDebateComplete '}"
+            "FinalDecision FormatResult",
+            {"topic": "Architecture", "proposal": "split", "debateRounds": 3, **VERDICT},
+        )
+    ],
     "tutorial-10-cost-management.b01": [
         cost(
             {"CacheChecker": {"hit": True, "data": {"x": 1}, "originalCost": 2.5}},
@@ -658,7 +678,8 @@ def script(answer: Any) -> Any:
     if isinstance(answer, asl.StateError):
         named = {"Error": answer.name, "Cause": answer.cause}
         return {"raise": {key: text for key, text in named.items() if text is not None}}
-    return answer if answer == {"echo": True} else {"return": answer}
+    scripted = answer == {"echo": True} or (isinstance(answer, dict) and "table" in answer)
+    return answer if scripted else {"return": answer}
 
 
 def holds(part: Any, value: Any) -> bool:

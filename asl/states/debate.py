@@ -1,0 +1,179 @@
+"""Debate: agents discuss a topic in rounds and may come to a decision (6.10, companion 2)."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+from asl.core.diagnostics import Finding, Severity
+from asl.core.values import Json, is_number
+from asl.expr.frame import Evaluate, constant
+from asl.program import Step, Work
+from asl.states.base import Compiler, Node, StateType
+from asl.states.debating import ARBITER, STYLES, VISIBLE, Debate, Terms, take_turn
+from asl.states.host import Frame, Target
+from asl.states.limits import check_limits, compile_limits
+from asl.states.settings import Settings
+
+TOPIC = "General discussion"
+TOPICS = ("Topic", "Topic.$", "TopicPath")
+"""Where the topic may stand."""
+ROUNDS = 3
+METHODS = ("voting", "arbiter")
+VOTING = ("Threshold", "RequiredMajority", "VotingAgents")
+"""The fields of `Consensus` that ask for a vote, whatever the `Method` (companion 2.5)."""
+
+
+def compile_debate(compiler: Compiler, step: Step) -> None:
+    """Compile a Debate: its terms, its turns, then the result's way to the output.
+
+    A turn is an effect of the state, or a machine of its own where it is taken beside others.
+    """
+    agreed, agents = _terms(compiler), compiler.state["Agents"]
+    targets = {agent: Target("agent", agent, compiler.name) for agent in agents}
+    machines = {
+        agent: compiler.task(agent, _beside(target), "Agents", index)
+        for index, (agent, target) in enumerate(targets.items())
+    }
+
+    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+        return Debate(agreed(data, frame), frame, targets, machines).held()
+
+    step.work = work
+    step.finish = compiler.finish()
+
+
+def _beside(target: Target) -> Work:
+    return lambda turn, frame: take_turn(frame, target, turn)
+
+
+def _terms(compiler: Compiler) -> Callable[[Json, Frame], Terms]:
+    """Compile what the fields come to: `(raw input, frame) -> terms`."""
+    effective_input, jsonata = compiler.input(), compiler.jsonata
+    agents: list[str] = compiler.state["Agents"]
+    topic, rounds = _topic(compiler), compiler.scalar("Rounds") or constant(None)
+    communication = compiler.template("Communication") or constant({})
+    consensus = compiler.template("Consensus") or constant({})
+    extra = "Arguments" if jsonata else "Parameters"
+    parameters = compiler.template(extra) or constant({})
+    limits = compile_limits(compiler)
+
+    def terms(raw: Json, frame: Frame) -> Terms:
+        data = effective_input(raw, frame)
+        about, number = topic(data, frame), rounds(data, frame)
+        spoken = Settings(communication(data, frame), jsonata, "Communication.")
+        sought = Settings(consensus(data, frame), jsonata, "Consensus.")
+        own = Settings({"Rounds": number, extra: parameters(data, frame)}, jsonata)
+        required = sought.flag("Required")
+        arbiter = sought.name("Arbiter") or (agents[-1] if required else None)
+        speakers = _speakers(spoken, agents, arbiter if required else None)
+        voters = _voters(sought, agents, speakers)
+        breaker = sought.name("TieBreaker")
+        if breaker == ARBITER and breaker not in agents:
+            breaker = arbiter
+        held = own.count("Rounds") or ROUNDS
+        most = sought.count("MaxRoundsForConsensus") or held
+        return Terms(
+            agents=agents,
+            topic=about,
+            parameters=own.members(extra),
+            style=spoken.word("Style", STYLES) or STYLES[0],
+            visible=spoken.word("VisibleHistory", VISIBLE) or VISIBLE[0],
+            speakers=speakers,
+            rounds=held,
+            most=max(held, most) if required and voters is not None else held,
+            required=required,
+            arbiter=arbiter,
+            voters=voters,
+            threshold=sought.share("RequiredMajority") or sought.share("Threshold"),
+            breaker=breaker,
+            limits=(None, None) if limits is None else limits(data, frame),
+        )
+
+    return terms
+
+
+def _topic(compiler: Compiler) -> Evaluate:
+    if "TopicPath" in compiler.state:
+        return compiler.reference("TopicPath")
+    return compiler.text("Topic") or constant(TOPIC)
+
+
+def _speakers(spoken: Settings, agents: list[str], arbiter: str | None) -> list[str]:
+    """Return who speaks, in order; *arbiter* is one who only decides."""
+    speakers = [agent for agent in agents if agent != arbiter]
+    order = spoken.names("Order", agents)
+    if order is None:
+        return speakers
+    listed = [agent for agent in order if agent != arbiter]
+    if len(listed) < len(speakers):
+        raise spoken.unfit("Order", f"a list of all who speak ({', '.join(speakers)})")
+    return listed
+
+
+def _voters(sought: Settings, agents: list[str], speakers: list[str]) -> list[str] | None:
+    """Return who votes, None where nobody does."""
+    voting = sought.word("Method", METHODS) == "voting"
+    if voting or any(field in sought for field in VOTING):
+        return sought.names("VotingAgents", agents) or speakers
+    return None
+
+
+def check_debate(node: Node) -> Iterator[Finding]:
+    """One topic, a named arbiter, shares that leave room, limits."""
+    yield from _topics(node)
+    yield from check_limits(node)
+    consensus = node.value.get("Consensus")
+    if type(consensus) is dict:
+        yield from _arbiter(node, consensus)
+        yield from _shares(node, consensus)
+
+
+def _topics(node: Node) -> Iterator[Finding]:
+    given = [field for field in TOPICS if field in node.value]
+    if not given:
+        yield Finding(
+            "V-DEB-02",
+            f"nothing says what {node.name!r} is about",
+            node.pointer,
+            "add 'Topic'; without it the agents hold a general discussion",
+            severity=Severity.WARNING,
+            at_key=True,
+        )
+    for field in given[1:]:
+        yield Finding(
+            "V-DEB-02",
+            f"{given[0]!r} and {field!r} exclude each other",
+            node.at(field),
+            "a debate has one topic",
+            related=((node.at(given[0]), f"{given[0]!r} is here"),),
+            at_key=True,
+        )
+
+
+def _arbiter(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
+    if consensus.get("Required") is not True or consensus.keys() & {"Arbiter", "Arbiter.$"}:
+        return
+    agents = node.value.get("Agents")
+    if type(agents) is not list or not agents or type(agents[-1]) is not str:
+        return
+    message = f"{agents[-1]!r} is the arbiter, being the last agent, and does not debate"
+    if len(agents) < 3:
+        message += ": fewer than two agents are left to do so"
+    yield Finding(
+        "V-DEB-05",
+        message,
+        node.at("Consensus", "Required"),
+        f'write "Arbiter": "{agents[-1]}", or name another agent',
+    )
+
+
+def _shares(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
+    for field in ("Threshold", "RequiredMajority"):
+        if is_number(consensus.get(field)) and consensus[field] == 1:
+            yield Finding(
+                "V-DEB-06",
+                "a single vote against, or an abstention, prevents consensus",
+                node.at("Consensus", field),
+                severity=Severity.WARNING,
+            )
+
+
+DEBATE = StateType("Debate", compile_debate, check_debate)

@@ -1,0 +1,288 @@
+"""A debate on its way: rounds and turns, who hears what, and the decision (companion 2.2 to 2.7).
+
+It asks agents and reads nothing else, so the same answers make the same debate.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from asl.core.diagnostics import escape
+from asl.core.errors import StateError
+from asl.core.values import Json, compact
+from asl.program import Machine
+from asl.states.host import Fan, Frame, Options, Part, Target
+from asl.states.limits import Limits
+from asl.states.votes import Tally, counted
+
+__all__ = ["ARBITER", "STYLES", "VISIBLE", "Debate", "Terms", "take_turn"]
+
+STYLES = ("turn_based", "simultaneous", "free_form", "reactive")
+PASSING = ("free_form", "reactive")
+"""The styles in which an agent may have nothing to say."""
+VISIBLE = ("all", "own", "own_only", "previous_only", "none")
+ARBITER = "Arbiter"
+"""The word that stands for the arbiter in `TieBreaker`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the fields of the state come to when it runs."""
+
+    agents: Sequence[str]
+    topic: Json
+    parameters: Mapping[str, Json]
+    style: str
+    visible: str
+    speakers: Sequence[str]
+    rounds: int
+    most: int
+    """How many rounds are held at most while nobody agrees."""
+    required: bool
+    arbiter: str | None
+    voters: Sequence[str] | None
+    """None where nobody votes."""
+    threshold: float | None
+    breaker: str | None
+    """Who decides when several options have the most votes."""
+    limits: Limits
+    """The timeout is that of the whole debate."""
+
+
+async def take_turn(frame: Frame, target: Target, turn: Mapping[str, Json]) -> Json:
+    """Have an agent take a turn, in the machine of the debate or in one beside others."""
+    timeout, heartbeat = turn["limits"]
+    options = Options(timeout, heartbeat, target.state, part=Part(*turn["part"]))
+    left = options.left(frame.now)
+    if left is not None and left <= 0:
+        raise StateError("States.Timeout", options.cause("answer", timeout))
+    frame.note("DebateTurnStarted", turn["who"])
+    answer = await frame.host.invoke(frame, target, turn["parameters"], options)
+    frame.note("DebateTurn", {**turn["who"], "response": _response(answer)})
+    return answer
+
+
+def _response(answer: Json) -> Json:
+    """Return what an agent has said; the answer itself where it does not tell that apart."""
+    return answer["response"] if type(answer) is dict and "response" in answer else answer
+
+
+class Debate:
+    """One debate: what has been said so far."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        frame: Frame,
+        targets: Mapping[str, Target],
+        machines: Mapping[str, Machine],
+    ) -> None:
+        self.terms = terms
+        self.frame = frame
+        self.targets = targets
+        """The agents that the document names."""
+        self.machines = machines
+        """The machines of turns that are taken beside others, by their agents."""
+        self.began = frame.now
+        self.rounds = 0
+        """How many rounds have been held."""
+        self.history: list[Json] = []
+        self.responses: list[Json] = []
+        self.latest: dict[str, Json] = {}
+        """The latest response of each agent."""
+        self.heard: dict[str, int] = {}
+        """How long the history was after the latest turn of each agent."""
+
+    async def held(self) -> Json:
+        """Hold the debate and return its result; raises StateError where an agent fails."""
+        terms = self.terms
+        named = dict.fromkeys([*terms.agents, terms.arbiter, terms.breaker])
+        await self.frame.host.resolve(
+            self.frame, [self._target(name) for name in named if name is not None]
+        )
+        await self._discuss()
+        tally = self._tally()
+        decision = await self._decide(tally)
+        if decision["consensus"] is not None:
+            told = {key: decision[key] for key in ("decision", "consensus", "decidedBy")}
+            self.frame.note("DebateDecided", told | _counts(tally))
+        return {
+            "topic": terms.topic,
+            "rounds": self.rounds,
+            "participants": list(terms.agents),
+            "history": self.history,
+            "responses": self.responses,
+            **decision,
+            **_counts(tally),
+        }
+
+    def _target(self, agent: str) -> Target:
+        return self.targets.get(agent) or Target("agent", agent, self.frame.step.name)
+
+    # Rounds
+
+    async def _discuss(self) -> None:
+        """Hold rounds until all are over, nobody has anything to say, or the voters agree."""
+        number = 0
+        for total in (self.terms.rounds, self.terms.most):
+            while number < total:
+                number += 1
+                before = len(self.history)
+                await self._round(number, total)
+                if len(self.history) == before or (self.terms.required and self._agreed()):
+                    return
+
+    def _agreed(self) -> bool:
+        tally = self._tally()
+        return tally is not None and tally.agreed(self.terms.threshold)
+
+    async def _round(self, number: int, total: int) -> None:
+        if self.terms.style == "simultaneous":
+            await self._at_once(number, total)
+            return
+        for agent in self.terms.speakers:
+            if self._is_asked(agent, number):
+                turn = self._turn(agent, number, total)
+                self._took(agent, number, await take_turn(self.frame, self._target(agent), turn))
+
+    def _is_asked(self, agent: str, number: int) -> bool:
+        """Whether it is an agent's turn; one that reacts has to have heard something new."""
+        if self.terms.style != "reactive" or number == 1:
+            return True
+        return self.heard[agent] < len(self.history)
+
+    async def _at_once(self, number: int, total: int) -> None:
+        """Let all speak of what was said before the round; each one's turn is a child."""
+        frame, speakers = self.frame, self.terms.speakers
+
+        def child(index: int) -> Frame:
+            agent = speakers[index]
+            return frame.child(index, self.machines[agent], self._turn(agent, number, total))
+
+        joined = await frame.host.fork(frame, Fan(len(speakers), child))
+        for agent, answer in zip(speakers, joined.values, strict=True):
+            self._took(agent, number, answer)
+
+    def _took(self, agent: str, number: int, answer: Json) -> None:
+        """Take what an agent has answered in its turn."""
+        self.rounds = number
+        if not (self.terms.style in PASSING and _passes(answer)):
+            entry = {"round": number, "agent": agent, "response": _response(answer)}
+            self.history.append(entry)
+            self.responses.append(answer)
+            self.latest[agent] = answer
+        self.heard[agent] = len(self.history)
+
+    # Calls
+
+    def _turn(self, agent: str, number: int, total: int) -> Json:
+        engine = {
+            "topic": self.terms.topic,
+            "round": number,
+            "totalRounds": total,
+            "isFinalRound": number == total,
+            "history": self._visible(agent),
+        }
+        return self._call(engine, f"{number}/{escape(agent)}", {"round": number, "agent": agent})
+
+    def _visible(self, agent: str) -> list[Json]:
+        """Return what an agent may see of the history at its turn."""
+        visible = self.terms.visible
+        if visible == "none":
+            return []
+        if visible == "previous_only":
+            return self.history[-1:]
+        return [entry for entry in self.history if visible == "all" or entry["agent"] == agent]
+
+    def _call(self, engine: dict[str, Json], part: str, who: dict[str, Json]) -> Json:
+        """Return all that a call needs, as JSON: a turn may be the input of a machine."""
+        own = self.terms.parameters
+        parameters = {**engine, **own}
+        if type(own.get("history")) is list:
+            parameters["history"] = [*own["history"], *engine["history"]]
+        parameters.setdefault("prompt", _prompt(parameters))
+        return {
+            "parameters": parameters,
+            "who": who,
+            "limits": self.terms.limits,
+            "part": (f"{self.frame.visit_key}#{part}", self.frame.retries + 1, self.began),
+        }
+
+    # The decision
+
+    def _tally(self) -> Tally | None:
+        """Count the votes, None where nobody votes."""
+        voters = self.terms.voters
+        return None if voters is None else counted(voters, self.latest)
+
+    async def _decide(self, tally: Tally | None) -> dict[str, Json]:
+        """Return the decision and who has made it (companion 2.6)."""
+        terms = self.terms
+        if tally is None and not terms.required:
+            return {"decision": None, "consensus": None, "decidedBy": None}
+        if tally is not None and tally.agreed(terms.threshold):
+            return {"decision": tally.leading[0], "consensus": True, "decidedBy": "vote"}
+        tied = tally is not None and tally.tied and terms.breaker is not None
+        judge = terms.breaker if tied else terms.arbiter
+        if judge is None:
+            return {"decision": None, "consensus": False, "decidedBy": None}
+        result = await take_turn(self.frame, self._target(judge), self._judgement(judge))
+        decision = _decision(result)
+        return {
+            "decision": decision,
+            "consensus": decision is not None,
+            "decidedBy": "tiebreaker" if tied else "arbiter",
+            "arbiterResult": result,
+        }
+
+    def _judgement(self, judge: str) -> Json:
+        engine = {
+            "topic": self.terms.topic,
+            "isFinalRound": True,
+            "history": list(self.history),
+            "role": "arbiter",
+        }
+        return self._call(engine, "arbiter", {"agent": judge, "role": "arbiter"})
+
+
+def _passes(answer: Json) -> bool:
+    return type(answer) is dict and answer.get("pass") is True
+
+
+def _decision(result: Json) -> Json:
+    """Return what an arbiter has decided, None for nothing."""
+    if type(result) is dict:
+        return result["decision"] if "decision" in result else result.get("response")
+    return result if type(result) is str else None
+
+
+def _counts(tally: Tally | None) -> dict[str, Json]:
+    if tally is None:
+        return {}
+    return {"votes": tally.votes, "agreement": round(tally.agreement, 3)}
+
+
+def _prompt(parameters: Mapping[str, Json]) -> str:
+    """Tell an agent in words what its parameters say."""
+    lines = [f"Topic: {_text(parameters['topic'])}"]
+    if "round" in parameters:
+        total = parameters.get("totalRounds")
+        of = "" if total is None else f" of {_text(total)}"
+        lines.append(f"Round {_text(parameters['round'])}{of}.")
+    if parameters.get("role") == "arbiter":
+        lines.append("You are the arbiter of this debate: decide.")
+    elif parameters["isFinalRound"] is True:
+        lines.append("This is the final round.")
+    history = parameters["history"]
+    if type(history) is not list or not history:
+        return "\n".join([*lines, "Nothing has been said so far."])
+    return "\n".join([*lines, "This has been said so far:", *map(_line, history)])
+
+
+def _line(entry: Json) -> str:
+    if type(entry) is not dict or not {"agent", "response"} <= entry.keys():
+        return f"- {_text(entry)}"
+    return f"- {_text(entry['agent'])}: {_text(entry['response'])}"
+
+
+def _text(value: Json) -> str:
+    return value if type(value) is str else compact(value)
