@@ -13,7 +13,7 @@ from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_lo
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact, detached
 from asl.documents import program_of
-from asl.stores.sqlite import SqliteStore, Stored
+from asl.stores.sqlite import BELOW, SqliteStore, Stored
 
 if TYPE_CHECKING:
     from asl.core.document import Document, What
@@ -522,12 +522,17 @@ class Store:
 
         Those of all executions, or those of one and of all that it has started.
         """
-        condition, values = "status = 'open'", []
-        if name is not None:
-            known = self.get(name)
-            values = [known.number, *(each.number for each in self.file.below(known.number))]
-            condition += f" AND execution IN ({', '.join('?' * len(values))})"
-        return [asked.shown for asked in self.file.requests(condition, *values)]
+        if name is None:
+            found = self.file.requests("status = 'open'")
+        else:
+            found = self._open(self.get(name))
+        return [asked.shown for asked in found]
+
+    def _open(self, stored: Stored) -> list[Asked]:
+        """Return what an execution, and all that it has started, ask and nobody has decided."""
+        below = f"execution IN ({BELOW} SELECT number FROM below)"
+        condition = f"status = 'open' AND (execution = ? OR {below})"
+        return self.file.requests(condition, stored.number, stored.number)
 
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request as people see it, also one that is not open any more.
@@ -815,8 +820,7 @@ class Store:
         result = Result(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self._checkpoints(stored)
         if stored.status == "PAUSED":
-            open_ones = "execution = ? AND status = 'open'"
-            result.asked = self.file.requests(open_ones, stored.number)
+            result.asked = self._open(stored)
         return result
 
 

@@ -65,7 +65,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(
         result = store.start(starting(), {}, name="it")
         assert result.status == "PAUSED"
         (request,) = result.pending
-        assert store.pending() == store.pending("it") == [request]
+        assert store.pending() == store.pending("it") == store.result("it").pending == [request]
         (child,) = store.started_by("it")
         assert (child.status, child.workflow) == ("PAUSED", "orders")
         assert request["requestId"].startswith(f"{store.result(child.name).id}:/Ask")
