@@ -184,7 +184,7 @@ def documents() -> Iterator[tuple[str, Any, set[str]]]:
             "B": {**task},
             "C": {**task},
         },
-        {"L-CATCH"},
+        {"L-CATCH", "L-DROPPED"},
     )
     yield "timeout", {"A": {**task, "TimeoutSeconds": 5}}, {"L-TIMEOUT"}
     yield "output", {"A": {**task, "OutputPath": "$.x"}}, {"L-TRANSFORM"}

@@ -106,6 +106,8 @@ class _Writer:
         self.nodes: dict[str, dict[str, Json]] = {}
         self.concurrency: list[int] = []
         self.about = kept(value)
+        self.places: dict[str, str] = {}
+        """Where the states stand in the document, by their names in the workflow."""
 
     def lost(
         self, code: str, message: str, pointer: str, instead: str | None = None, key: bool = True
@@ -162,8 +164,17 @@ class _Writer:
                 found.add(name)
                 todo += [target for target, _ in State(known[name], "").targets()]
         for name, state in known.items():
-            if name not in found and "custom_node_id" in state:
+            if name in found:
+                continue
+            if "custom_node_id" in state:
                 del self.nodes[state["custom_node_id"]]
+            if name in self.places:
+                self.lost(
+                    "L-DROPPED",
+                    "no transition of the workflow leads here any more",
+                    self.places[name],
+                    "the state is left out",
+                )
         return [each for name, each in known.items() if name in found]
 
     def tail(self, name: str, target: str) -> str:
@@ -278,6 +289,7 @@ class _Machine:
     def id(self, name: str) -> str:
         if name not in self.ids:
             self.ids[name] = id = self.writer.id(name)
+            self.writer.places[id] = self.at(name)
             if id != name:
                 self.lost(
                     "L-NAME", f"{name!r} is no name of a state there", self.at(name), f"{id!r}"
