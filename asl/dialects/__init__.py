@@ -36,6 +36,7 @@ NATIVE: Final = "asl"
 """The name of the language itself, and of what it shares with Amazon's."""
 BUILT_IN: Final[Mapping[str, str]] = {
     NATIVE: "asl.dialects.native",
+    "amazon": "asl.dialects.amazon",
     "codemie": "asl.dialects.codemie",
 }
 """The module of each dialect by its name; it has a `DIALECT`."""
@@ -117,10 +118,10 @@ def _foreign(
     name: str | None, reading: Mapping[str, Any], what: Source | Document, limits: Limits
 ) -> Document | None:
     """Read what is of another language; None for what is not."""
-    if name == NATIVE:
-        return None
     found = detect(what) if name is None else dialect(name)
-    return None if found is None else found.read(what, limits, **reading)
+    if found is None or found.read is None:
+        return None
+    return found.read(what, limits, **reading)
 
 
 def converted(document: Document, to: str) -> Conversion:

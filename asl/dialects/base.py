@@ -33,7 +33,8 @@ class Dialect:
 
     `of_text` and `of_value` say by its shape whether a text in YAML, or a value, is of the dialect.
     `read(source or document, limits, **options)` makes a document of Agent State Language of
-    either, whose findings are what there is to say about it; it raises InvalidDocument. `lost` says
+    either, whose findings are what there is to say about it; it raises InvalidDocument. It is None
+    for what is read without a detour. `lost` says
     what such a document cannot say of the one that was read, and `write(document)` is the way back.
     """
 
@@ -41,7 +42,7 @@ class Dialect:
     title: str
     of_text: Callable[[str], bool]
     of_value: Callable[[Mapping[str, Any]], bool]
-    read: Callable[..., Document]
+    read: Callable[..., Document] | None
     write: Callable[[Document], Written]
     lost: Callable[[Document], Iterable[Finding]] = _nothing
 

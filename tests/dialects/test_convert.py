@@ -295,6 +295,114 @@ def test_dialects_come_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asl.run(asl.load("hello\nworld", dialect="shout")).visited == ["HELLO"]
 
 
+AGENTS = {
+    "StartAt": "Judge",
+    "States": {
+        "Judge": {"Type": "Task", "Agent": "Judge", "Budget": {"MaxCost": "$1"}, "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.list",
+            "Iterator": {
+                "StartAt": "One",
+                "States": {"One": {"Type": "Task", "Agent": "Worker", "End": True}},
+            },
+            "ResultPath": "$.done",
+            "Next": "Ask",
+        },
+        "Ask": {
+            "Type": "Approval",
+            "Prompt": "Go?",
+            "Timeout": "1h",
+            "Editable": {"Fields": ["$.x"]},
+            "Choices": [{"Variable": "$.approval", "StringEquals": "approve", "Next": "Go"}],
+            "Default": "Stop",
+        },
+        "Go": {"Type": "Checkpoint", "Name": "c", "Next": "Last"},
+        "Last": {"Type": "Pass", "Parameters": {"h.$": "States.Merge($.a, $.b)"}, "End": True},
+        "Stop": {"Type": "Fail", "Error": "Refused"},
+    },
+}
+
+
+def test_agents_become_functions_of_amazon() -> None:
+    """What Amazon's language lacks becomes the nearest it has; all of it is told."""
+    conversion = asl.convert(json.dumps(AGENTS, indent=1), "amazon")
+    assert codes(conversion) == {
+        "L-RESOURCE",
+        "L-RECORD",
+        "L-BLOCK",
+        "L-APPROVAL",
+        "L-CHECKPOINT",
+        "L-AWS",
+    }
+    states = conversion.document["States"]
+    assert states["Judge"] == {
+        "Type": "Task",
+        "Resource": "arn:aws:lambda:us-east-1:123456789012:function:Judge",
+        "Next": "Each",
+    }
+    assert states["Each"]["ItemProcessor"]["States"]["One"]["Resource"].endswith(":Worker")
+    assert "Iterator" not in states["Each"]
+    assert states["Ask"]["TimeoutSeconds"] == 3600
+    assert states["Ask choose"]["Choices"] == [
+        {"Variable": "$.approval", "StringEquals": "approve", "Next": "Go"}
+    ]
+    (refused,) = (each for each in conversion.losses if each.code == "L-AWS")
+    assert refused.pointer == "/States/Last/Parameters/h.$"
+    assert refused.line == 54
+
+
+@pytest.mark.parametrize(("answer", "end"), [("approve", "Go"), ("reject", "Stop"), (None, "Stop")])
+@pytest.mark.parametrize("path", ["absent", "$.review", "$"])
+def test_people_answer_a_task_token(answer: str | None, end: str, path: str) -> None:
+    """An Approval and what stands for it lead the same way, also when nobody answers."""
+    ask: dict[str, Any] = {
+        "Type": "Approval",
+        "Prompt": "Go?",
+        "Timeout": "1h",
+        "Choices": [{"Variable": "$.approval", "StringEquals": "approve", "Next": "Go"}],
+        "Default": "Stop",
+    }
+    if path != "absent":
+        ask["ResultPath"] = path
+    states = {"Ask": ask, "Go": {"Type": "Succeed"}, "Stop": {"Type": "Succeed"}}
+    document = {"StartAt": "Ask", "States": states}
+    conversion = asl.convert(document, "amazon")
+    assert asl.check(conversion.document, profile="aws").ok
+    record = {"approval": answer, "approver": "ann", "timestamp": "2030-01-01T00:00:00Z"}
+    record |= {"comment": None}
+    tokens = asl.TaskTokens()
+
+    def people(parameters: Any) -> None:
+        if answer is not None:
+            tokens.send_task_success(parameters["Payload"]["token"], record)
+
+    ours = asl.run(
+        document, {"x": 1}, approvals=lambda request: answer and dict(record), clock="virtual"
+    )
+    theirs = asl.run(
+        conversion.document,
+        {"x": 1},
+        resources={"*": people},
+        tokens=tokens,
+        profile="aws",
+        clock="virtual",
+    )
+    assert theirs.visited[-1] == end
+    if answer is not None:
+        assert ours.visited[-1] == end
+        also = {"approvalRecord": record} if path == "absent" else {}
+        assert theirs.output == {**ours.output, **also}
+
+
+def test_amazons_documents_stay_as_they_are() -> None:
+    """They are documents of this language already."""
+    document = asl.convert(AGENTS, "amazon").document
+    assert asl.convert(document, "amazon").document == document
+    assert asl.convert(document, "asl").document == document
+    assert asl.load(document, dialect="amazon").value == document
+
+
 def _shouted(document: Document) -> Written:
     return Written(None, f"{document.value['StartAt']}!")
 

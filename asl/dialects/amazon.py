@@ -1,0 +1,324 @@
+"""Amazon States Language: what the agent language has beyond it becomes the nearest there is.
+
+Amazon's documents are read without a detour, as documents of this language. On the way to Amazon
+agents become Lambda functions, people answer a task token, and whatever AWS itself would refuse in
+what was written is a loss.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from asl.checks import check
+from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.document import Document
+from asl.core.errors import ExpressionFault
+from asl.core.profile import AWS
+from asl.core.source import Source
+from asl.core.values import Json
+from asl.dialects.base import Dialect, Written
+from asl.expr.times import parse_duration
+from asl.states.base import machines_of
+from asl.states.task import AGENT_BLOCKS
+
+__all__ = ["DIALECT"]
+
+LAMBDA: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
+"""Where the functions of agents are thought to be; whoever deploys them replaces it."""
+TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
+RECORD: Final = "$.approvalRecord"
+
+_BLOCKS = frozenset((*AGENT_BLOCKS, "Events"))
+_OF_DOCUMENT = frozenset(
+    ("Comment", "QueryLanguage", "StartAt", "States", "TimeoutSeconds", "Version")
+)
+_ASKED = frozenset(("Prompt", "Prompt.$", "Options", "Timeout", "Choices", "Default"))
+_COMMON = frozenset(
+    ("Type", "Comment", "QueryLanguage", "Next", "End", "InputPath", "OutputPath", "Output")
+) | {"Assign", "Retry", "Catch", "ResultPath"}
+
+
+def _never(what: str | Mapping[str, Any]) -> bool:
+    return False
+
+
+def _write(document: Document) -> Written:
+    writer = _Writer(document.whole)
+    value = writer.written()
+    losses = [*writer.losses, *_refused(value, writer)]
+    return Written(value, json.dumps(value, ensure_ascii=False, indent=2) + "\n", tuple(losses))
+
+
+def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:
+    """Return what AWS would refuse in what was written, where that stands in the document."""
+    report = check(Document(value, Source()), AWS)
+    return [
+        Finding(
+            "L-AWS",
+            f"AWS refuses this: {error.message}",
+            writer.origin(error.pointer),
+            error.hint,
+            severity=Severity.ERROR,
+        )
+        for error in report.errors
+    ]
+
+
+class _Writer:
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self.value = value
+        self.losses: list[Finding] = []
+        self.origins: dict[str, str] = {}
+        """JSON Pointers of what was written -> those in the document."""
+        self.names = set(_names(value))
+
+    def origin(self, pointer: str) -> str:
+        """Return where in the document something stands that was written."""
+        known = pointer
+        while known and known not in self.origins:
+            known = known.rpartition("/")[0]
+        return self.origins.get(known, known) + pointer[len(known) :]
+
+    def lost(self, code: str, message: str, pointer: str, instead: str | None = None) -> None:
+        self.losses.append(Finding(code, message, pointer, instead, at_key=True))
+
+    def written(self) -> dict[str, Json]:
+        for field in self.value:
+            if field not in _OF_DOCUMENT and field not in ("Metadata", "Observability"):
+                self.lost("L-BLOCK", f"Amazon's language has no {field!r}", f"/{field}")
+        language = self.value.get("QueryLanguage", "JSONPath")
+        kept = {key: self.value[key] for key in self.value if key in _OF_DOCUMENT}
+        return {**kept, **self.machine(self.value, "", "", language)}
+
+    def machine(
+        self, machine: Mapping[str, Any], pointer: str, place: str, language: str
+    ) -> dict[str, Json]:
+        """Return a machine; *pointer* is where it stands, *place* where it is written."""
+        states: dict[str, Json] = {}
+        for name, state in machine["States"].items():
+            at, written = (f"{each}/States/{escape(name)}" for each in (pointer, place))
+            kind = state["Type"]
+            own = state.get("QueryLanguage", language)
+            made = self.plain(state, at, written, language)
+            handle = _KINDS.get(kind)
+            more = {name: made} if handle is None else handle(self, name, made, at, own)
+            states |= more
+            for each in more:
+                self.origins[f"{place}/States/{escape(each)}"] = at
+        return {"StartAt": machine["StartAt"], "States": states}
+
+    def plain(
+        self, state: Mapping[str, Any], at: str, written: str, language: str
+    ) -> dict[str, Json]:
+        """Return a state with its machines written, and without agent blocks."""
+        made: dict[str, Json] = {}
+        for field, value in state.items():
+            if field.removesuffix(".$") in _BLOCKS:
+                if field != "Metadata":
+                    message = f"Amazon's language has no {field.removesuffix('.$')!r}"
+                    self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
+            elif field == "Iterator":
+                made["ItemProcessor"] = value
+            else:
+                made[field] = value
+        for steps, inner in machines_of(state):
+            if steps[0] == "Template":
+                continue
+            way = "".join(f"/{step}" for step in steps)
+            there = f"{written}{way.replace('Iterator', 'ItemProcessor')}"
+            self.origins[there] = f"{at}{way}"
+            found = self.machine(inner, f"{at}{way}", there, language)
+            if steps[0] == "Branches":
+                made["Branches"] = [
+                    found if index == steps[1] else each
+                    for index, each in enumerate(made["Branches"])
+                ]
+            else:
+                rest = {key: each for key, each in inner.items() if key not in found}
+                made["ItemProcessor"] = {**rest, **found}
+        return made
+
+    def task(
+        self, name: str, state: dict[str, Json], at: str, language: str
+    ) -> dict[str, dict[str, Json]]:
+        if "Agent" not in state:
+            return {name: state}
+        resource = LAMBDA + _function(str(state["Agent"]))
+        self.lost(
+            "L-RESOURCE",
+            f"the agent {state['Agent']!r} is a Lambda function there",
+            f"{at}/Agent",
+            f"{resource}: put in region, account and name",
+        )
+        return {
+            name: {
+                ("Resource" if key == "Agent" else key): resource if key == "Agent" else value
+                for key, value in state.items()
+            }
+        }
+
+    def approval(
+        self, name: str, state: dict[str, Json], at: str, language: str
+    ) -> dict[str, dict[str, Json]]:
+        for field in state:
+            if field not in _ASKED and field not in _COMMON:
+                self.lost("L-APPROVAL", f"nothing does what {field!r} does", f"{at}/{field}")
+        self.lost(
+            "L-RESOURCE",
+            "people answer a task token there: with approval, approver, timestamp and comment",
+            at,
+            f"the function {_function(name)!r} tells them",
+        )
+        jsonata = language == "JSONata"
+        if not jsonata and "ResultPath" not in state:
+            self.lost("L-RECORD", f"the record also stays at {RECORD}", at)
+        payload: dict[str, Json] = {
+            ("token" if jsonata else "token.$"): (
+                "{% $states.context.Task.Token %}" if jsonata else "$$.Task.Token"
+            ),
+            "options": state.get("Options", ["approve", "reject"]),
+            ("input" if jsonata else "input.$"): "{% $states.input %}" if jsonata else "$",
+        }
+        payload |= {key: state[key] for key in ("Prompt", "Prompt.$") if key in state}
+        ask: dict[str, Json] = {"Type": "Task", "Resource": TOKEN}
+        ask |= {key: state[key] for key in ("Comment", "InputPath", "Retry") if key in state}
+        given: dict[str, Json] = {"FunctionName": _function(name), "Payload": payload}
+        ask["Arguments" if jsonata else "Parameters"] = given
+        record = str(state.get("ResultPath", RECORD))
+        if jsonata:
+            ask["Output"] = state.get("Output", "{% $merge([$states.input, $states.result]) %}")
+        elif state.get("ResultPath", "") is None:
+            record = RECORD
+        if not jsonata:
+            ask["ResultPath"] = record
+        if "Timeout" in state:
+            self.limited(state, ask, at)
+        return self.routed(name, state, ask, record, jsonata)
+
+    def limited(self, state: Mapping[str, Any], ask: dict[str, Json], at: str) -> None:
+        """Bound the time for an answer."""
+        try:
+            ask["TimeoutSeconds"] = int(parse_duration(state["Timeout"]))
+        except (ExpressionFault, TypeError):
+            self.lost("L-APPROVAL", "no time limit is computed like this", f"{at}/Timeout")
+            return
+        if "Default" in state and "OnTimeout" not in state:
+            late = {"ErrorEquals": ["States.Timeout"], "Next": state["Default"]}
+            path = {} if "Arguments" in ask else {"ResultPath": RECORD}
+            ask["Catch"] = [{**late, **path}, *state.get("Catch", ())]
+
+    def routed(
+        self,
+        name: str,
+        state: Mapping[str, Any],
+        ask: dict[str, Json],
+        record: str,
+        jsonata: bool,
+    ) -> dict[str, dict[str, Json]]:
+        """Return the Task that asks, and the states that decide where to go."""
+        made = {name: ask}
+        ask.setdefault("Catch", state.get("Catch", []))
+        if not ask["Catch"]:
+            del ask["Catch"]
+        last = ask
+        if not jsonata and "ResultPath" not in state:
+            merge = self.name(f"{name} merge")
+            last["Next"] = merge
+            merged = f"States.JsonMerge($, {record}, false)"
+            last = made[merge] = {
+                "Type": "Pass",
+                "Parameters": {"merged.$": merged},
+                "OutputPath": "$.merged",
+            }
+        going = {key: state[key] for key in ("Next", "End") if key in state}
+        if not state.get("Choices"):
+            last |= going or {"Next": state["Default"]}
+            return made
+        choose = self.name(f"{name} choose")
+        last["Next"] = choose
+        prefix = "$" if jsonata or "ResultPath" not in state else record
+        default = state.get("Default", going.get("Next"))
+        made[choose] = {
+            "Type": "Choice",
+            "Choices": [_moved(rule, prefix) for rule in state["Choices"]],
+        }
+        if default is None and going:
+            default = self.name(f"{name} end")
+            made[default] = {"Type": "Succeed"}
+        if default is not None:
+            made[choose]["Default"] = default
+        return made
+
+    def name(self, text: str) -> str:
+        """Return a name that no state has."""
+        found, number = text, 1
+        while found in self.names:
+            number += 1
+            found = f"{text} {number}"
+        self.names.add(found)
+        return found
+
+    def checkpoint(
+        self, name: str, state: dict[str, Json], at: str, language: str
+    ) -> dict[str, dict[str, Json]]:
+        self.lost("L-CHECKPOINT", "AWS keeps executions by itself", at, "a state without effect")
+        kept: dict[str, Json] = {
+            key: state[key] for key in ("Comment", "Next", "End") if key in state
+        }
+        return {name: {"Type": "Pass", **kept}}
+
+    def stand_in(
+        self, name: str, state: dict[str, Json], at: str, language: str
+    ) -> dict[str, dict[str, Json]]:
+        kind = str(state["Type"])
+        code = "L-DEBATE" if kind == "Debate" else "L-INCLUDE"
+        self.lost(
+            code, f"there is nothing like a {kind} state", at, "a Lambda function of its name"
+        )
+        kept = {key: state[key] for key in _COMMON if key in state and key != "Type"}
+        return {name: {"Type": "Task", "Resource": LAMBDA + _function(name), **kept}}
+
+
+def _names(machine: Mapping[str, Any]) -> list[str]:
+    found = []
+    for name, state in machine["States"].items():
+        found.append(name)
+        for _, inner in machines_of(state):
+            found += _names(inner)
+    return found
+
+
+def _function(name: str) -> str:
+    """Return a name as Lambda functions have it."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:64] or "agent"
+
+
+def _moved(rule: Any, prefix: str) -> Json:
+    """Return a rule on an answer's record as one on the place of the record."""
+    if type(rule) is not dict:
+        return rule
+    made: dict[str, Json] = {}
+    for key, value in rule.items():
+        if key in ("And", "Or"):
+            made[key] = [_moved(each, prefix) for each in value]
+        elif key == "Not":
+            made[key] = _moved(value, prefix)
+        elif key == "Variable" and value == "$.approval":
+            made[key] = f"{prefix}.approval"
+        else:
+            made[key] = value
+    return made
+
+
+_Handler = Callable[[_Writer, str, dict[str, Json], str, str], dict[str, dict[str, Json]]]
+_KINDS: Final[Mapping[str, _Handler]] = {
+    "Task": _Writer.task,
+    "Approval": _Writer.approval,
+    "Checkpoint": _Writer.checkpoint,
+    "Debate": _Writer.stand_in,
+    "Include": _Writer.stand_in,
+    "Workflow": _Writer.stand_in,
+}
+
+DIALECT = Dialect("amazon", "Amazon States Language", _never, _never, None, _write)
