@@ -612,7 +612,7 @@ class Store:
 
         Where approvals are still collected, only those.
         """
-        write, received = self.file.write, compact(verdict.received)
+        write, received = self.file.write, self.file.packed(compact(verdict.received))
         if verdict.decision is None:
             write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
             return

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from hashlib import sha256
 
-from asl.stores.sqlite import SqliteStore, StoreDamaged
+from asl.stores.journal import linked
+from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
 
 __all__ = ["faults"]
 
@@ -12,11 +13,31 @@ ORPHANS = {
     "answer": "answers",
     "position": "positions",
     "request": "requests",
+    "checkpoint": "checkpoints",
 }
+VALUES = {
+    "execution": ("input", "output", "usage"),
+    "position": ("body",),
+    "answer": ("body",),
+    "request": ("body", "received", "answer"),
+    "record": ("body",),
+    "checkpoint": ("body",),
+}
+"""The columns that hold values."""
 
 
 def faults(store: SqliteStore) -> Iterator[str]:
-    """Yield a sentence for each fault: of the file, of the histories, of what refers to nothing."""
+    """Yield a sentence for each fault.
+
+    Of the file, of the histories, of what refers to nothing, of values that were changed.
+    """
+    try:
+        yield from _faults(store)
+    except StoreError as fault:  # the file cannot be read any further
+        yield str(fault)
+
+
+def _faults(store: SqliteStore) -> Iterator[str]:
     for (said,) in store.rows("PRAGMA integrity_check"):
         if said != "ok":
             yield f"the file: {said}"
@@ -30,9 +51,11 @@ def faults(store: SqliteStore) -> Iterator[str]:
             yield f"{count} {what} belong to no execution"
     for name, document in store.rows("SELECT name, document FROM execution"):
         try:
+            store.execution(name)
             store.document(document)
         except StoreDamaged as fault:
             yield f"{name}: {fault}"
+    yield from _values(store)
 
 
 def _chains(store: SqliteStore) -> Iterator[str]:
@@ -41,15 +64,31 @@ def _chains(store: SqliteStore) -> Iterator[str]:
         last = chain
         query = "SELECT number, path, body, hash FROM record WHERE execution = ? ORDER BY number"
         for expected, (at, path, body, kept) in enumerate(store.rows(query, number), start=1):
-            last = sha256(last + path.encode() + b"\n" + body).digest()
+            last = linked(last, path, body)
             if at != expected:
                 yield f"{name}: record {expected} of the history is missing"
                 break
             if last != kept:
                 yield f"{name}: record {at} of the history was changed"
                 break
-            if body[:1] == b"#":
+
+
+def _values(store: SqliteStore) -> Iterator[str]:
+    """Every value is what was written, and the large ones are there."""
+    for table, columns in VALUES.items():
+        key = "number" if table == "execution" else "execution"
+        for column in columns:
+            query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
+            for number, body in store.rows(query):
                 try:
                     store.unpacked(body)
                 except StoreDamaged as fault:
-                    yield f"{name}: record {at}: {fault}"
+                    yield f"{_name(store, number)}: {column} of {table}: {fault}"
+    for key, body in store.rows("SELECT hash, body FROM blob"):
+        if sha256(body).digest() != key:
+            yield f"the large value {key.hex()[:12]} was changed"
+
+
+def _name(store: SqliteStore, number: int) -> str:
+    found = store.rows("SELECT name FROM execution WHERE number = ?", number)
+    return str(found[0][0]) if found else f"execution {number}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from asl.states.host import Record
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["FAIL_POINTS", "SqliteJournal"]
+__all__ = ["FAIL_POINTS", "SqliteJournal", "linked"]
 
 FAIL_POINTS = ("pause.put", "end.put")
 """The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
@@ -69,6 +69,11 @@ class _Done(Awaitable[None]):
 
 
 _DONE = _Done()
+
+
+def linked(chain: bytes, path: str, body: bytes) -> bytes:
+    """Return the hash of a record and of all before it, of which *chain* is the hash."""
+    return sha256(b"%s%s\n%s" % (chain, path.encode(), body)).digest()
 
 
 class SqliteJournal:
@@ -127,13 +132,20 @@ class SqliteJournal:
     def history(self, after: int = 0) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records that were there at first, in order.
 
-        Those up to the number *after* are left out.
+        Those up to the number *after* are left out. Raises StoreDamaged for one that was changed.
         """
+        rows = self.store.rows
+        chain = "SELECT chain FROM execution WHERE number = ?"
+        before = "SELECT hash FROM record WHERE execution = ? AND number = ?"
+        last = (rows(before, self.number, after) if after else rows(chain, self.number))[0][0]
         query = (
-            "SELECT path, body FROM record WHERE execution = ? AND number > ? AND number <= ? "
-            "ORDER BY number"
+            "SELECT number, path, body, hash FROM record "
+            "WHERE execution = ? AND number > ? AND number <= ? ORDER BY number"
         )
-        for path, body in self.store.rows(query, self.number, after, self.found):
+        found = rows(query, self.number, after, self.found)
+        for expected, (number, path, body, kept) in enumerate(found, after + 1):
+            last = linked(last, path, body)
+            self.store.check(number == expected and last == kept, f"record {expected}")
             yield path, self._record(body)
 
     def _record(self, body: bytes) -> Json:
@@ -228,7 +240,7 @@ class SqliteJournal:
             text = compact([self._large(slot) for slot in record])
         body = self.store.packed(text)
         self.records += 1
-        self.chain = sha256(self.chain + path.encode() + b"\n" + body).digest()
+        self.chain = linked(self.chain, path, body)
         self.store.append(RECORD, self.number, self.records, path, body, self.chain)
 
     def _large(self, slot: Json) -> Json:
@@ -261,7 +273,7 @@ class SqliteJournal:
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
-        body = compact(spending)
+        body = self.store.packed(compact(spending))
         self.store.write("UPDATE execution SET usage = ? WHERE number = ?", body, self.number)
 
     def put_request(self, asked: Asked, received: bool = False) -> None:
@@ -270,7 +282,7 @@ class SqliteJournal:
         Approvals may come meanwhile by another process; *received* puts those that came here.
         """
         body = compact([asked.body, asked.plan])
-        answers = compact(asked.received)
+        answers = self.store.packed(compact(asked.received))
         self.store.write(
             REQUEST + (", received = excluded.received" if received else "") + WHILE_OPEN,
             asked.id,

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
 from asl.core.errors import AslError
 from asl.core.values import Json, compact
@@ -73,6 +75,17 @@ class Stored:
 
 
 _STORED = ", ".join(Stored.__slots__)
+_TEXT, _NUMBER, _TIME = (str,), (int,), (float,)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("name", "workflow", "document", "profile", "status"), _TEXT),
+    **dict.fromkeys(("number", "express", "redrives"), _NUMBER),
+    **dict.fromkeys(("requestor", "error", "cause"), (*_TEXT, NoneType)),
+    **dict.fromkeys(("ended", "wake", "redriven"), (*_TIME, NoneType)),
+    "started": _TIME,
+    "parent": (*_NUMBER, NoneType),
+}
+"""The types of what is known of an execution."""
+STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 BELOW = (
     "WITH RECURSIVE below (number) AS ("
     "SELECT number FROM execution WHERE parent = ? UNION ALL "
@@ -139,9 +152,9 @@ class SqliteStore:
             raise StoreError(f"{self.path}: {error}") from error
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreDamaged(
-                f"{self.path} is damaged ({error}): run `asl doctor {self.path}`"
+                f"{self.path} is damaged ({error}): 'asl doctor --store {self.path}' says more"
             ) from error
 
     def close(self) -> None:
@@ -244,10 +257,10 @@ class SqliteStore:
         return self._flushing
 
     def packed(self, text: str) -> bytes:
-        """Return a value as it is stored: its JSON, or the hash of a large one."""
+        """Return a value as it is stored: its JSON with a checksum, or the hash of a large one."""
         body = text.encode()
         if len(body) < LARGE:
-            return body
+            return b"=%08x%s" % (crc32(body), body)
         key = sha256(body).digest()
         if key not in self._known:
             self._known.add(key)
@@ -255,7 +268,7 @@ class SqliteStore:
         return b"#" + key
 
     def unpacked(self, body: bytes | str) -> Json:
-        """Return the value that is stored so."""
+        """Return the value that is stored so; raises StoreDamaged for one that was changed."""
         import json
 
         if isinstance(body, str):
@@ -265,6 +278,10 @@ class SqliteStore:
             if found is None or sha256(found[0]).digest() != body[1:]:
                 raise StoreDamaged(f"{self.path}: a large value is missing or was changed")
             body = found[0]
+        elif body[:1] == b"=":
+            written, body = body[1:9], body[9:]
+            if written != b"%08x" % crc32(body):
+                raise StoreDamaged(f"{self.path}: a stored value was changed")
         try:
             return json.loads(body)
         except ValueError as error:
@@ -287,7 +304,7 @@ class SqliteStore:
         query = f"SELECT {_STORED} FROM execution WHERE name = ?"
         with self._errors():
             found = self._file.execute(query, (name,)).fetchone()
-        return None if found is None else _stored(found)
+        return None if found is None else self._stored(found)
 
     def requests(self, condition: str, *values: Any) -> list[Asked]:
         """Return the requests of people that meet a condition, in the order they were made."""
@@ -300,6 +317,7 @@ class SqliteStore:
             *values,
         ):
             shown, plan = self.unpacked(body)
+            self.check(type(created) is float and type(told) is int, "a request")
             asked = Asked(id, key, kind, shown, plan, created)
             asked.status, asked.told = status, told
             asked.received = self.unpacked(received)
@@ -329,7 +347,7 @@ class SqliteStore:
             *values,
             limit,
         )
-        return [_stored(row) for row in found]
+        return [self._stored(row) for row in found]
 
     def below(self, number: int) -> list[Stored]:
         """Return the executions that one has started, and those that they have, in this order."""
@@ -337,7 +355,7 @@ class SqliteStore:
             f"{BELOW} SELECT {_STORED} FROM execution JOIN below USING (number) ORDER BY number",
             number,
         )
-        return [_stored(row) for row in found]
+        return [self._stored(row) for row in found]
 
     def top(self, name: str) -> str:
         """Return the name of the execution that stands above all that have led to this one."""
@@ -350,6 +368,22 @@ class SqliteStore:
         found = self._one(query, name)
         return name if found is None else str(found[0])
 
+    def _stored(self, row: Sequence[Any]) -> Stored:
+        values = dict(zip(Stored.__slots__, row, strict=True))
+        for column, value in values.items():
+            self.check(isinstance(value, _TYPES[column]), f"the {column} of an execution")
+        self.check(values["status"] in STATUSES, "the status of an execution")
+        values["express"] = bool(values["express"])
+        return Stored(**values)
+
+    def check(self, whole: bool, what: str) -> None:
+        """Raise StoreDamaged for something that is not what was written."""
+        if not whole:
+            raise StoreDamaged(
+                f"{self.path} is damaged: {what} was changed; 'asl doctor --store {self.path}' "
+                "says more"
+            )
+
     def put_document(self, key: str, document: Json) -> None:
         """Keep a document under its hash."""
         body = compact(document).encode()
@@ -361,12 +395,6 @@ class SqliteStore:
         if found is None or sha256(found[0]).hexdigest() != key:
             raise StoreDamaged(f"{self.path}: the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
-
-
-def _stored(row: Sequence[Any]) -> Stored:
-    values = dict(zip(Stored.__slots__, row, strict=True))
-    values["express"] = bool(values["express"])
-    return Stored(**values)
 
 
 def _advice(error: sqlite3.OperationalError) -> str:

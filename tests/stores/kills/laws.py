@@ -121,7 +121,7 @@ class Laws:
         chains: dict[str, list[bytes]] = {name: [] for name in self.names.values()}
         for number, _, hash, body in store.file.rows(query):
             chains[self.names[number]].append(hash)
-            self.now = max(self.now, json.loads(body)[1] if body[:1] != b"#" else 0)
+            self.now = max(self.now, store.file.unpacked(body)[1] if body[:1] != b"#" else 0)
         for name, chain in self._chains.items():
             if chains.get(name, [])[: len(chain)] != chain:
                 yield f"{name}: the history was rewritten"

@@ -1,0 +1,229 @@
+"""Whatever happens to the file of a store: a word for it, and nothing acknowledged is lost."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import asl
+from asl.executions import Store
+
+EACH = {
+    "StartAt": "In",
+    "States": {"In": {"Type": "Task", "Agent": "Flaky", "End": True}},
+}
+DOCUMENT = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Task", "Agent": "Costly", "ResultPath": "$.a", "Next": "Save"},
+        "Save": {"Type": "Checkpoint", "Name": "after-a", "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemProcessor": EACH,
+            "ResultPath": "$.each",
+            "Next": "B",
+        },
+        "B": {"Type": "Pass", "End": True},
+    },
+}
+ASKING = {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "?", "End": True}}}
+
+
+def costly(parameters: Any) -> Any:
+    return {"v": 1, "_cost": 2}
+
+
+def flaky(item: Any) -> Any:
+    if item == 2:
+        raise asl.StateError("Boom")
+    return item
+
+
+LUCK = {"Costly": costly, "Flaky": lambda item: item}
+
+
+def opened(path: Path, **bindings: Any) -> Store:
+    return Store(path, synchronous="OFF", clock=asl.VirtualClock(), **bindings)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with an execution that failed, one that succeeded and one that waits."""
+    path = tmp_path_factory.mktemp("whole") / "runs.db"
+    with opened(path, agents={"Costly": costly, "Flaky": flaky}) as store:
+        store.start(DOCUMENT, {"items": [1, 2], "big": "x" * 70_000}, name="bad")
+        store.start(DOCUMENT, {"items": [1, 3]}, name="good")
+        store.start(ASKING, {}, name="ask")
+    return path
+
+
+def seen(path: Path) -> dict[str, Any]:
+    """Return all that a store tells, and what comes of going on with what is in it."""
+    found: dict[str, Any] = {}
+    with opened(path, agents=LUCK) as store:
+        found["listed"] = [(each.name, each.status) for each in store.executions()]
+        for name in ("bad", "good", "ask"):
+            result = store.result(name)
+            events = [event.to_json() for event in result.events]
+            found[name] = (result.status, result.output, result.error, result.visited, events)
+        found["saved"] = [each.to_json() for each in store.checkpoints()]
+        found["faults"] = list(store.faults())
+        if not found["faults"]:
+            found["redriven"] = store.redrive("bad").output
+            (request,) = store.pending()
+            store.answer(request["requestId"], "approve", by="ann")
+            found["answered"] = store.resume("ask").status
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    copy = tmp_path_factory.mktemp("copy") / "runs.db"
+    shutil.copy(whole, copy)
+    found = seen(copy)
+    assert found["faults"] == []
+    assert found["redriven"]["each"] == [1, 2]
+    return found
+
+
+@given(place=st.integers(0, 10**6 - 1), bit=st.integers(0, 7))
+@example(place=0, bit=0)
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_flipped_bit_is_noticed(
+    place: int, bit: int, whole: Path, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    """Nobody is told anything wrong: there is an error with a name, or the doctor has one."""
+    content = bytearray(whole.read_bytes())
+    content[place * len(content) // 10**6] ^= 1 << bit
+    for old in tmp_path.iterdir():
+        old.unlink()
+    path = tmp_path / "runs.db"
+    path.write_bytes(content)
+    try:
+        found = seen(path)
+    except asl.AslError:
+        return
+    assert found["faults"] or found == expected
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_file_is_noticed(part: float, whole: Path, tmp_path: Path) -> None:
+    """It says that it is damaged, and what to ask."""
+    content = whole.read_bytes()
+    path = tmp_path / "runs.db"
+    path.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(asl.StoreDamaged, match="asl doctor --store"):
+        seen(path)
+
+
+def test_the_doctor_names_every_value_that_was_changed(whole: Path, tmp_path: Path) -> None:
+    """By the execution and the column; also large values, and those that are missing."""
+    changes = {
+        "UPDATE position SET body = CAST('=00000000{}' AS BLOB)": "bad: body of position",
+        "UPDATE checkpoint SET body = CAST('=00000000{}' AS BLOB)": "body of checkpoint",
+        "UPDATE request SET body = CAST('=00000000{}' AS BLOB)": "ask: body of request",
+        "UPDATE execution SET output = CAST('=00000000{}' AS BLOB)": "output of execution",
+        "UPDATE execution SET status = 'FINE'": "the status of an execution was changed",
+        "DELETE FROM blob": "a large value is missing",
+        "UPDATE blob SET body = CAST('{}' AS BLOB)": "was changed",
+        "DELETE FROM execution WHERE name = 'bad'": "belong to no execution",
+    }
+    for number, (change, fault) in enumerate(changes.items()):
+        path = tmp_path / f"{number}.db"
+        shutil.copy(whole, path)
+        with opened(path) as store:
+            store.file.write(change)
+            store.file.flush()
+            assert any(fault in said for said in store.faults()), change
+
+
+class World:
+    """Agents that remember whom they have answered."""
+
+    def __init__(self) -> None:
+        self.answered: list[str] = []
+
+    def work(self, parameters: Any, call: Any) -> Any:
+        self.answered.append(call.idempotency_key)
+        return {"text": "x" * 3000}
+
+
+def chain_of(length: int) -> dict[str, Any]:
+    """A workflow of so many tasks, each of which adds to the data."""
+    states: dict[str, Any] = {
+        f"S{n}": {"Type": "Task", "Agent": "Work", "ResultPath": f"$.r{n}", "Next": f"S{n + 1}"}
+        for n in range(length)
+    }
+    return {"StartAt": "S0", "States": {**states, f"S{length}": {"Type": "Succeed"}}}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "end", "word"),
+    [
+        ("PRAGMA max_page_count = 40", "PRAGMA max_page_count = 100000", "the disk is full"),
+        ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "it is read-only"),
+    ],
+)
+def test_what_cannot_be_written_is_said_and_nothing_is_lost(
+    trouble: str, end: str, word: str, tmp_path: Path
+) -> None:
+    """When there is room again it goes on: what was acknowledged is not done a second time."""
+    world = World()
+
+    def work(parameters: Any, call: Any) -> Any:
+        if len(world.answered) == 3:
+            store.file._file.execute(trouble)
+        return world.work(parameters, call)
+
+    with opened(tmp_path / "runs.db", agents={"Work": work}) as store:
+        with pytest.raises(asl.StoreError, match=word):
+            store.start(chain_of(30), {}, name="it")
+        store.file._file.execute(end)
+    done = len(world.answered)
+    with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
+        assert store.resume("it").status == "SUCCEEDED"
+        assert list(store.faults()) == []
+    assert len(set(world.answered)) == 30
+    assert len(world.answered) == 30 or len(world.answered) - done <= 30 - done + 1
+
+
+def test_a_clock_that_was_set_back_delays_and_breaks_nothing(tmp_path: Path) -> None:
+    """A Wait ends when it would have ended; a request can still be answered."""
+    states = {
+        "Nap": {"Type": "Wait", "Seconds": 600, "Next": "Ask"},
+        "Ask": {
+            "Type": "Approval",
+            "Prompt": "?",
+            "Timeout": "1h",
+            "Default": "No",
+            "Choices": [{"Variable": "$.approval", "StringEquals": "approve", "Next": "Yes"}],
+        },
+        "Yes": {"Type": "Succeed"},
+        "No": {"Type": "Fail"},
+    }
+    document = {"StartAt": "Nap", "States": states}
+    noon = asl.VirtualClock(1_800_000_000)
+    with Store(tmp_path / "runs.db", clock=noon) as store:
+        store.start(document, {}, name="it")
+    earlier = asl.VirtualClock(1_800_000_000 - 86_400)
+    with Store(tmp_path / "runs.db", clock=earlier) as store:
+        (request,) = store.resume("it").pending
+        store.answer(request["requestId"], "approve")
+        assert store.resume("it").visited == ["Nap", "Ask", "Yes"]
+        assert list(store.faults()) == []
+
+
+def test_a_document_that_was_changed_in_the_file_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Its hash says that it is another one."""
+    with opened(tmp_path / "runs.db") as store:
+        store.start(ASKING, {}, name="it")
+        store.file.write("UPDATE document SET body = CAST('{}' AS BLOB)")
+    with opened(tmp_path / "runs.db") as store:
+        with pytest.raises(asl.StoreDamaged, match=r"the document .* is missing or was changed"):
+            store.resume("it")
+        with pytest.raises(asl.ExecutionExists):
+            store.start({**ASKING, "Comment": "other"}, {}, name="it")
