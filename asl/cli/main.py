@@ -26,6 +26,7 @@ COMMANDS = {
     "lock": "Pin what a document imports, or see whether it has changed.",
     "test-state": "Run one state alone, as AWS's TestState does.",
     "test": "Run conformance cases, or cases of your own.",
+    "test init": "Write a case for each way through a document.",
     "graph": "Draw a document as Mermaid, DOT or SVG.",
     "diff": "Say what two documents differ in.",
     "ls": "List the executions of a store.",
@@ -55,13 +56,15 @@ class Commands(click.Group):
         """Import the module of a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"asl.cli.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(f"asl.cli.{_module(cmd_name)}").command
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was named, or say which one may have been meant."""
+        if " ".join(args[:2]) in COMMANDS:  # a command of two words
+            args = [" ".join(args[:2]), *args[2:]]
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(_unknown(name))
@@ -92,6 +95,10 @@ class Commands(click.Group):
             streams.silence()
             code = Exit.ENDED_EARLY
         ctx.exit(code or Exit.OK)
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_").replace(" ", "_")
 
 
 def _unknown(name: str) -> str:

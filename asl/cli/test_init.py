@@ -1,0 +1,66 @@
+"""`asl test init`: cases for the ways through a document."""
+
+import os
+from pathlib import Path
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.core.errors import AslError
+
+__all__ = ["command"]
+
+
+@click.command("test init")
+@click.argument("document", metavar="DOC")
+@click.option("-o", "--output", metavar="FILE", help="Where to write; by default beside DOC.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="How many ways to try.",
+)
+def command(document: str, output: str | None, limit: int) -> Exit:
+    """Write a case for each way through a document, with the input and the answers that lead there.
+
+    A way takes no transition twice. What each came to is expected from now on: read it before you
+    keep it. Ways for which no data was found are named. Nothing that is there is overwritten.
+    """
+    import asl
+    from asl.conformance.ways import cases_of
+
+    stem = Path(document).name.split(".")[0]
+    file = Path(output or Path(document).with_name(f"{stem}.asl-test.yaml"))
+    if file.exists():
+        raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
+    read = asl.load(document)
+    cases, missed, complete = cases_of(read, limit)
+    for way in missed:
+        names = " > ".join(step.name for step in way)
+        streams.say(f"asl: no data was found that leads through {names}", style="yellow")
+    if not complete:
+        streams.say(f"asl: there are more than {limit} ways: see --limit", style="yellow")
+    if not cases:
+        return Exit.FAILED
+    beside = os.path.relpath(document, file.parent)
+    suite = {"suite": f"The ways through {read.name}", "document_file": beside, "cases": cases}
+    streams.write_file(str(file), _yaml(suite))
+    noun = "case" if len(cases) == 1 else "cases"
+    streams.say(f"asl: wrote {len(cases)} {noun} to {file}", style="green")
+    return Exit.OK
+
+
+def _yaml(value: object) -> str:
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    text = StringIO()
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 100
+    yaml.dump(value, text)
+    return text.getvalue()

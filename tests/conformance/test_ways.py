@@ -1,0 +1,193 @@
+"""Cases for the ways through a document: each is found, tried, and passes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.conformance import load_suite, run_suite
+from asl.conformance.ways import cases_of
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
+PASS: dict[str, Any] = {"Type": "Pass", "End": True}
+
+
+def machine(**states: Any) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def taken(document: dict[str, Any], limit: int = 100) -> tuple[list[list[str]], int]:
+    """Return the ways for which there are cases, and how many there are besides."""
+    cases, missed, _ = cases_of(asl.load(document), limit)
+    return [case["expect"]["visited"] for case in cases], len(missed)
+
+
+def choice(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a machine with a Choice of one rule, before which a Task answers."""
+    task = {"Type": "Task", "Agent": "A", "ResultPath": "$.a", "Next": "C"}
+    rules = [{**rule, "Next": "Yes"}]
+    return machine(
+        T=task, C={"Type": "Choice", "Choices": rules, "Default": "No"}, Yes=PASS, No=PASS
+    )
+
+
+OPERANDS: list[tuple[str, Any]] = [
+    *((f"String{each}", "m") for each in ("Equals", "GreaterThan", "LessThan")),
+    *((f"String{each}", "m") for each in ("GreaterThanEquals", "LessThanEquals")),
+    ("StringMatches", "a*b"),
+    *((f"Numeric{each}", 5) for each in ("Equals", "GreaterThan", "LessThan")),
+    *((f"Numeric{each}", 0.5) for each in ("GreaterThanEquals", "LessThanEquals")),
+    *((f"Timestamp{each}", "2024-02-03T04:05:06Z") for each in ("Equals", "GreaterThan")),
+    *((f"Timestamp{each}", "2024-02-03T04:05:06Z") for each in ("LessThan", "LessThanEquals")),
+    ("BooleanEquals", True),
+    ("BooleanEquals", False),
+    *((f"Is{each}", True) for each in ("Present", "Null", "String", "Numeric", "Boolean")),
+    *((f"Is{each}", False) for each in ("Null", "String", "Numeric", "Boolean", "Timestamp")),
+    *((f"{each}EqualsPath", "$.b") for each in ("String", "Numeric", "Boolean", "Timestamp")),
+    ("NumericGreaterThanPath", "$.b"),
+]
+
+
+@pytest.mark.parametrize(("operator", "operand"), OPERANDS)
+def test_both_sides_of_a_comparison_are_found(operator: str, operand: Any) -> None:
+    """In the answer of the Task, or in the input."""
+    for variable in ("$.a.x", "$.other"):
+        document = choice({"Variable": variable, operator: operand})
+        assert taken(document) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {
+            "And": [
+                {"Variable": "$.a.x", "IsPresent": True},
+                {"Variable": "$.a.x", "NumericEquals": 1},
+            ]
+        },
+        {"Or": [{"Variable": "$.a.x", "NumericEquals": 1}, {"Variable": "$.b", "IsNull": True}]},
+        {"Not": {"Variable": "$.a.x", "StringEquals": "s"}},
+    ],
+)
+def test_combined_rules_are_found(rule: dict[str, Any]) -> None:
+    """And, Or and Not."""
+    assert taken(choice(rule)) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "{% $states.input.x > 5 %}",
+        "{% $states.input.x = 'a' and $states.input.y.z != 2 %}",
+        "{% $states.input.x <= 1.5 or $states.input.y = true %}",
+        "{% $states.input.x %}",
+    ],
+)
+def test_conditions_in_jsonata_are_found(condition: str) -> None:
+    """Comparisons of the input with constants."""
+    rules = [{"Condition": condition, "Next": "Yes"}]
+    task = {"Type": "Task", "Agent": "A", "Next": "C"}
+    document = machine(
+        T=task, C={"Type": "Choice", "Choices": rules, "Default": "No"}, Yes=PASS, No=PASS
+    )
+    assert taken({**document, "QueryLanguage": "JSONata"}) == (
+        [["T", "C", "Yes"], ["T", "C", "No"]],
+        0,
+    )
+
+
+def test_a_loop_is_taken_once() -> None:
+    """A Task that is asked twice answers differently."""
+    document = machine(
+        T={"Type": "Task", "Agent": "A", "ResultPath": "$.a", "Next": "C"},
+        C={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.a.done", "BooleanEquals": True, "Next": "End"}],
+            "Default": "T",
+        },
+        End=PASS,
+    )
+    assert taken(document) == ([["T", "C", "End"]], 0)
+    document["States"]["C"]["Default"] = "W"
+    document["States"]["W"] = {"Type": "Wait", "SecondsPath": "$.s", "Next": "T2"}
+    document["States"]["T2"] = {**document["States"]["T"], "Next": "C2"}
+    document["States"]["C2"] = {**document["States"]["C"], "Default": "W"}
+    ways, missed = taken(document)
+    assert (len(ways), missed) == (2, 0)
+
+
+def test_templates_are_followed_back() -> None:
+    """Through ResultSelector, a Pass and the members that a template reads."""
+    document = choice({"Variable": "$.seen.ok", "BooleanEquals": True})
+    document["States"]["T"] |= {
+        "Parameters": {"text.$": "States.Format('{}', $.deep.text)"},
+        "ResultSelector": {"good.$": "$.body.good"},
+        "Next": "P",
+    }
+    document["States"]["P"] = {
+        "Type": "Pass",
+        "Parameters": {"ok.$": "$.a.good"},
+        "ResultPath": "$.seen",
+        "Next": "C",
+    }
+    assert taken(document) == ([["T", "P", "C", "Yes"], ["T", "P", "C", "No"]], 0)
+
+
+def test_errors_are_ways() -> None:
+    """Each catcher, also that of a state with machines of its own."""
+    one, two = (machine(**{name: {"Type": "Task", "Agent": "B", "End": True}}) for name in "IJ")
+    bad = {"ErrorEquals": ["States.ALL"], "Next": "Bad"}
+    catch = [{"ErrorEquals": ["Busy"], "Next": "Late"}, bad]
+    document = machine(
+        T={"Type": "Task", "Agent": "A", "Catch": catch, "Next": "P"},
+        P={"Type": "Parallel", "Branches": [one], "Catch": [bad], "Next": "M"},
+        M={"Type": "Map", "ItemsPath": "$", "ItemProcessor": two, "End": True},
+        Late=PASS,
+        Bad={"Type": "Fail", "Error": "Bad"},
+    )
+    ways, missed = taken(document)
+    assert ways == [["T", "P", "M"], ["T", "P", "Bad"], ["T", "Late"], ["T", "Bad"]]
+    assert missed == 0
+
+
+def test_what_cannot_be_followed_is_named() -> None:
+    """No case is made up for a way that was not taken."""
+    document = choice({"Variable": "$.a.x", "NumericEquals": 3})
+    document["States"]["T"]["ResultSelector"] = {"x.$": "States.MathAdd($.n, 1)"}
+    ways, missed = taken(document)
+    assert (len(ways), missed) == (0, 2)
+
+
+def test_the_number_of_ways_is_bounded() -> None:
+    """A document with more of them says so."""
+    states: dict[str, Any] = {}
+    for index in range(20):
+        rule = {"Variable": f"$.v{index}", "IsPresent": True, "Next": f"C{index + 1}"}
+        states[f"C{index}"] = {"Type": "Choice", "Choices": [rule], "Default": f"D{index}"}
+        states[f"D{index}"] = {"Type": "Pass", "Next": f"C{index + 1}"}
+    states["C20"] = PASS
+    cases, missed, complete = cases_of(asl.load(machine(**states)), 30)
+    assert (len(cases) + len(missed), complete) == (30, False)
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="collected documents are not here")
+def test_cases_for_collected_documents_pass(tmp_path: Path) -> None:
+    """What is written for documents of others holds when it is run as a suite."""
+    import json
+
+    made = 0
+    for file in sorted(CORPUS.glob("*.json")):
+        try:
+            document = asl.load(file)
+            cases, *_ = cases_of(document, 20)
+        except asl.InvalidDocument:
+            continue
+        if cases:
+            suite = {"suite": "Ways", "document": document.whole, "cases": cases}
+            target = tmp_path / f"{made}.asl-test.json"
+            target.write_text(json.dumps(suite))
+            made += 1
+            report = run_suite(load_suite(target))
+            assert report.ok, (file.name, [each.differences for each in report.verdicts])
+    assert made > 10
