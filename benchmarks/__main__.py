@@ -11,7 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks import durability, workloads
+from benchmarks.workloads import Workload
+
+WORKLOADS = (*workloads.WORKLOADS, *durability.WORKLOADS)
 
 
 def best(action: Callable[[], object], rounds: int) -> float:

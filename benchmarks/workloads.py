@@ -435,60 +435,6 @@ def hello() -> Sides:
     return process("-c", "pass"), process("-c", COMMAND, "run", str(document)), 1
 
 
-# Durable steps, against single rows committed in the same mode
-
-
-STEPS = 20
-
-
-def _steps() -> Json:
-    """A document of so many tasks."""
-    states = {
-        f"S{i}": {
-            "Type": "Task",
-            "Agent": "W",
-            "ResultPath": f"$.s{i}",
-            **({"Next": f"S{i + 1}"} if i < STEPS - 1 else {"End": True}),
-        }
-        for i in range(STEPS)
-    }
-    return {"StartAt": "S0", "States": states}
-
-
-def durable(at_once: int) -> Callable[[], Sides]:
-    """Executions of 20 tasks on SQLite FULL, *at_once* at a time; a unit is one durable step."""
-
-    def prepare() -> Sides:
-        import sqlite3
-
-        folder = Path(tempfile.mkdtemp())
-        raw = sqlite3.connect(folder / "raw.db", isolation_level=None)
-        raw.execute("PRAGMA journal_mode = WAL")
-        raw.execute("PRAGMA synchronous = FULL")
-        raw.execute("CREATE TABLE step (body BLOB)")
-        store = asl.open_store(folder / "runs.db", agents={"W": echo})
-        document = program(_steps())
-
-        def by_hand() -> None:
-            for _ in range(STEPS * at_once):
-                raw.execute("BEGIN IMMEDIATE")
-                raw.execute("INSERT INTO step VALUES (?)", (b'{"seen":true}',))
-                raw.execute("COMMIT")
-
-        async def together() -> None:
-            await asyncio.gather(*(store.astart(document, {}) for _ in range(at_once)))
-
-        def ours() -> None:
-            if at_once == 1:
-                store.start(document, {})
-            else:
-                asyncio.run(together())
-
-        return by_hand, ours, STEPS * at_once
-
-    return prepare
-
-
 # W9: a distributed Map over a file of JSON Lines, results to a file
 
 
@@ -629,8 +575,6 @@ WORKLOADS = (
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
     Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),
     Workload("W8-10M", "W1 over 10 MB, nested writes", 2.5, large(10_000_000)),
-    Workload("D1", "durable steps, one execution; vs single-row commits", 1 / 0.6, durable(1)),
-    Workload("D32", "durable steps, 32 executions at once; vs the same", 1 / 3, durable(32)),
     Workload(
         "W9",
         "distributed Map over 1,000,000 JSON Lines, results to a file; vs a loop",
