@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, found, opened
+from asl.cli.stores import STORE, command_for, found, opened
 from asl.core.diagnostics import did_you_mean
 from asl.core.values import Json
 
@@ -78,7 +78,7 @@ def command(
         streams.say(f"asl: {name} waits for more approvals", style="yellow")
         return Exit.PAUSED
     streams.result(streams.as_text(record))
-    streams.say(f"asl: decided; 'asl resume {name}' goes on with it")
+    streams.say(f"asl: decided; {command_for('resume', name)} goes on with it")
     return Exit.OK
 
 

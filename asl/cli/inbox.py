@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, opened
+from asl.cli.stores import STORE, command_for, opened
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -44,4 +44,4 @@ def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
         yield f"  escalated to {compact(request['escalatedTo'])}"
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
     if due:
-        yield f"  something is due: 'asl resume {name}'"
+        yield f"  something is due: {command_for('resume', name)}"

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STORE",
     "came_to",
+    "command_for",
     "default_store",
     "found",
     "opened",
@@ -85,8 +87,16 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     if not stored:
         streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
-    streams.say(
-        f"asl: {result.name} is paused: 'asl approve {result.name}' decides, "
-        f"'asl resume {result.name}' goes on",
-        style="yellow",
-    )
+    decide, go_on = command_for("approve", result.name), command_for("resume", result.name)
+    streams.say(f"asl: {result.name} is paused: {decide} decides, {go_on} goes on", style="yellow")
+
+
+def command_for(command: str, name: str) -> str:
+    """Return a command to be told to the user, for the store that the present one was given."""
+    from shlex import quote
+
+    context = click.get_current_context()
+    words = ["asl", command, name]
+    if context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE:
+        words += ["--store", context.params["store_file"]]
+    return f"'{' '.join(map(quote, words))}'"

@@ -236,3 +236,17 @@ def test_requests_of_distributed_maps_and_of_odd_names(asl: Any, name: str) -> N
     for line in asl("inbox", "--json").stdout.splitlines():
         asl("approve", name, "--request", json.loads(line)["requestId"])
     assert len(json.loads(asl("resume", name).stdout)) == 2
+
+
+def test_commands_that_are_told_name_the_store(
+    asl: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the user has named it: what is told can be run as it is."""
+    monkeypatch.chdir(tmp_path)
+    document = tmp_path / "ask.asl.json"
+    document.write_text(json.dumps(ASK), encoding="utf-8")
+    given = ("--input", '{"title": "T"}')
+    told = asl("run", str(document), *given, "--store", "own.db", "--name", "r-1", code=4).stderr
+    assert "'asl approve r-1 --store own.db' decides" in told
+    told = asl("approve", "r-1", "--store", "own.db").stderr
+    assert "'asl resume r-1 --store own.db' goes on" in told
