@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from asl.engine.agent import Find
     from asl.engine.checkpoints import Storage
     from asl.engine.history import Event
+    from asl.engine.memory import Memory
     from asl.hosts.clock import Clock
     from asl.hosts.prices import Prices
     from asl.hosts.services import Services
@@ -35,6 +36,10 @@ class Bindings(TypedDict, total=False):
     token by model, as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of
     distributed Maps to folders, to URLs of object stores or to dictionaries.
 
+    `memory` is where Memory blocks and caches keep their values: the path of a file, or an object
+    with the methods of `asl.engine.memory.Memory`, or one of both for each backend that documents
+    name. Without it they end with the run.
+
     `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
     that returns an option, an answer object, or None for later. Without it an Approval makes the
     execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request, of
@@ -51,6 +56,7 @@ class Bindings(TypedDict, total=False):
     workflows: Mapping[str, Program | Document | What] | None
     prices: Mapping[str, Any] | None
     buckets: Mapping[str, Any] | None
+    memory: Any
     approvals: Any
     notify: Any
     listener: Callable[[Event], None] | None
@@ -82,6 +88,7 @@ def bind(
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
     services.storages = _storages(bindings.get("checkpoints"))
+    services.memory = _memory(bindings.get("memory"))
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     registry = Registry(
         bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
@@ -137,6 +144,14 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
         from asl.agents.function import function_agent
 
         services.approvals = function_agent(approvals)
+
+
+def _memory(memory: Any) -> dict[str, Memory]:
+    if memory is None:
+        return {}
+    from asl.memories import bound
+
+    return bound(memory)
 
 
 def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:

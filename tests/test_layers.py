@@ -29,6 +29,7 @@ LAYERS = {
     "asl.buckets": 6,
     "asl.dialects": 6,
     "asl.hosts": 6,
+    "asl.memories": 6,
     "asl.notifiers": 6,
     "asl.stores": 6,
     "asl.documents": 7,

@@ -140,6 +140,11 @@ class Frame:
         return self.execution.id
 
     @property
+    def workflow(self) -> str:
+        """The name of the workflow."""
+        return self.execution.workflow
+
+    @property
     def path(self) -> str:
         """The path of forks from the top machine down to this one: `/Each@12.0[17]`."""
         if self.parent is None:

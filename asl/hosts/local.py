@@ -332,6 +332,12 @@ class LocalHost:
             )
         return self.buckets[name]
 
+    async def serve(self, at: Frame, service: str, payload: Json) -> Json:
+        """Ask what the run itself offers."""
+        target = Target("service", service, at.step.name, aside=True)
+        agent = self.serving().service(service)
+        return await self.invoke(at, target, payload, None, agent)
+
     async def receive(self, at: Frame, request: Request) -> Json:
         """Hand a request over and wait for its answer.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from asl.engine.checkpoints import Storage
     from asl.engine.execution import Price
+    from asl.engine.memory import Memory
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
@@ -54,6 +55,9 @@ class Services:
 
     storages: Mapping[str, Storage] = MappingProxyType({})
     """Where checkpoints can be put beside the execution itself, by name."""
+
+    memory: Mapping[str, Memory] = MappingProxyType({})
+    """What the caller gave to remember things in, by the backends that documents name."""
 
     notify: Notify | None = None
     """Tells people what they are asked."""
@@ -99,6 +103,18 @@ class Services:
         """Resolves the targets of executions that are started: to the agents and resources of the
         run, and to none of its mocks, which go by the states of one document."""
         return self.without_mocks()
+
+    def service(self, name: str) -> Agent:
+        """Return what blocks ask for by this name."""
+        assert name == "memory"
+        return self.remembering
+
+    @cached_property
+    def remembering(self) -> Agent:
+        """What the run remembers."""
+        from asl.hosts.remembering import Remembering
+
+        return Remembering(self.memory)
 
     @cached_property
     def desk(self) -> TaskTokens:

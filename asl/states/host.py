@@ -356,6 +356,11 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     @property
+    def workflow(self) -> str:
+        """The name of the workflow."""
+        ...
+
+    @property
     def path(self) -> str:
         """The path of forks from the top machine down to this one: `/Each@12.0[17]`."""
         ...
@@ -444,6 +449,10 @@ class Host(Protocol):
         self, at: Frame, target: Target, payload: Json, options: Options | None = None
     ) -> Json:
         """Call an agent or a resource handler and return its raw result."""
+        ...
+
+    async def serve(self, at: Frame, service: str, payload: Json) -> Json:
+        """Ask what the run itself offers, such as its `memory`."""
         ...
 
     async def receive(self, at: Frame, request: Request) -> Json:

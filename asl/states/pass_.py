@@ -3,13 +3,22 @@
 from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
+from asl.core.values import Json
 from asl.expr.frame import constant
-from asl.program import Step
+from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
+from asl.states.blocks.memory import compile_read, compile_write
+from asl.states.host import Frame
 
 
 def compile_pass(compiler: Compiler, step: Step) -> None:
-    """Compile a Pass into one pure closure: result, `ResultPath`, `Assign`, `OutputPath`."""
+    """Compile a Pass into one pure closure: result, `ResultPath`, `Assign`, `OutputPath`.
+
+    One with a memory reaches the world.
+    """
+    if "Memory" in compiler.state:
+        step.work, step.finish = _remembering(compiler), compiler.finish()
+        return
     finish = compiler.finish()
     if "Result" in compiler.state:
         result = compiler.state["Result"]
@@ -24,6 +33,25 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
     step.transform = (
         payload if finish is None else lambda data, frame: finish(data, payload(data, frame), frame)
     )
+
+
+def _remembering(compiler: Compiler) -> Work:
+    read, write = compile_read(compiler), compile_write(compiler)
+    effective = compiler.input()
+    template = None if compiler.jsonata else compiler.template("Parameters")
+
+    async def work(raw: Json, frame: Frame) -> Json:
+        data = effective(raw, frame)
+        if read is not None:
+            data, _, _ = await read(data, frame)
+        result = data if template is None else template(data, frame)
+        if "Result" in compiler.state:
+            result = compiler.state["Result"]
+        if write is not None:
+            await write(data, raw, result, frame)
+        return result
+
+    return work
 
 
 def check_pass(node: Node) -> Iterator[Finding]:

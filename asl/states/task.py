@@ -8,7 +8,7 @@ from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks import details_of, inserts_of, wraps_of
+from asl.states.blocks import details_of, inserts_of, reads_memory, wraps_of
 from asl.states.blocks.base import compile_call
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.limits import check_limits, compile_limits
@@ -39,12 +39,14 @@ AGENT_BLOCKS = (
 def compile_task(compiler: Compiler, step: Step) -> None:
     """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
     target, effective_input = _target(compiler), compiler.input()
-    payload = step.payload = compiler.payload()
+    payload = compiler.payload()
+    # What was read from memory cannot be computed again; such a call tells of itself.
+    step.payload = None if reads_memory(compiler.state) else payload
     step.resource = compiler.state.get("Resource")
     limits = step.limits = _options(compiler, effective_input)
     wraps = list(wraps_of(compiler.state))
     if wraps:
-        step.work = compile_call(compiler, target, payload, limits, iter(wraps))
+        step.work = compile_call(compiler, target, limits, iter(wraps))
     else:
         step.work = _work(target, payload, limits)
     step.finish = compiler.finish(inserts=inserts_of(compiler))

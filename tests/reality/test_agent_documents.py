@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import asl
+from asl.engine.memory import ProcessMemory
 
 DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 
@@ -80,7 +81,7 @@ def risk(score: int, verified: bool, state: str, decision: dict[str, str]) -> Ru
 
 def cost(agents: Mapping[str, Any], route: str, output: Any, profile: str = "lenient") -> Run:
     """A run of the cost tutorial, whose last state reads what a Pass has dropped."""
-    return Run({"document": "long"}, agents, route, output, profile, blocks=True)
+    return Run({"document": "long"}, agents, route, output, profile)
 
 
 def notifying(channel: str, state: str, message: dict[str, Any]) -> Run:
@@ -141,7 +142,12 @@ EXHAUSTED = {
 }
 MEMORY = {
     "AssistantAgent": {"message": "Hi", "newInteraction": {"q": "?"}},
-    "HistoryUpdaterAgent": {"historyCount": 4},
+    "HistoryUpdaterAgent": {
+        "historyCount": 4,
+        "userProfile": {"name": "u"},
+        "preferences": {},
+        "updatedHistory": [1],
+    },
 }
 COSTS = {
     "CacheChecker": {"hit": False},
@@ -343,15 +349,14 @@ TABLE: dict[str, Refused | list[Run]] = {
             {"QuickResearcher": ["air"], "DeepResearcher": [], "Synthesizer": "scattering"},
             "CheckInput RouteByComplexity StandardResearch Synthesize",
             "scattering",
-            blocks=True,
             prices=OPUS,
         ),
         Run(
             {"query": "why " * 20},
             {"QuickResearcher": [], "DeepResearcher": ["air"], "Synthesizer": "scattering"},
-            "CheckInput RouteByComplexity ExpensiveResearch Synthesize",
-            "scattering",
-            blocks=True,
+            # The key of the cache reads what a Pass has dropped.
+            "CheckInput RouteByComplexity ExpensiveResearch",
+            {"error": "States.ParameterPathFailure"},
             prices=OPUS,
         ),
     ],
@@ -730,6 +735,7 @@ def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
         clock="virtual",
         prices=run.prices,
         ignore_blocks=run.blocks,
+        memory={"redis": ProcessMemory()},
         approvals=lambda request: run.people.get(request["state"]),
     )
     assert " ".join(result.visited) == run.route, (result.error, result.cause)

@@ -49,17 +49,18 @@ def merge(profile: Profile, *objects: Json) -> Json:
     Null arguments are skipped.
     """
     name = "States.Merge"
-    merged: Json = {}
+    whole: Json = {}
     for position, value in enumerate(objects, 1):
         if value is not None:
             bounded(name, value, profile.max_payload)
-            merged = _merged(merged, mapping(name, position, value))
-    return merged
+            whole = merged(whole, mapping(name, position, value))
+    return whole
 
 
-def _merged(one: Json, other: Json) -> Json:
+def merged(one: Json, other: Json) -> Json:
+    """Return two values merged in depth: objects recurse, arrays concatenate, else the later."""
     if type(one) is dict and type(other) is dict:
-        both = {key: _merged(one[key], item) for key, item in other.items() if key in one}
+        both = {key: merged(one[key], item) for key, item in other.items() if key in one}
         return {**one, **other, **both}
     if type(one) is list and type(other) is list:
         return one + other

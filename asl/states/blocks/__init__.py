@@ -7,15 +7,17 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.program import Finish
 from asl.states.base import Compiler
-from asl.states.blocks.base import Block, Wrap
+from asl.states.blocks.base import Block, Wrap, make_parameters
 from asl.states.blocks.budget import BUDGET
+from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
 from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
 from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
+from asl.states.blocks.memory import MEMORY, use_memory
 from asl.states.blocks.metadata import METADATA, tell_metadata
 from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
 from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
 
-__all__ = ["BLOCKS", "details_of", "inserts_of", "wraps_of"]
+__all__ = ["BLOCKS", "details_of", "inserts_of", "reads_memory", "wraps_of"]
 
 BLOCKS: Mapping[str, Block] = MappingProxyType(
     {
@@ -29,6 +31,10 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             METADATA,
             IDEMPOTENT,
             IDEMPOTENCY_KEY,
+            CACHE,
+            CACHE_RESULT,
+            CACHE_TTL,
+            MEMORY,
         )
     }
 )
@@ -41,17 +47,29 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Idempotent", "IdempotencyKey"), tell_key),
     (("Reasoning",), demand_reasoning),
     (("Guardrails",), guard_output),
+    (("Cache", "CacheResult"), use_cache),
     (("Guardrails",), guard_input),
+    ((), make_parameters),
+    (("Memory",), use_memory),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""
 
 
 def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
     """Yield what the blocks of a Task do around its call, from the call outwards."""
-    if "Agent" in state:
-        for fields, wrap in _WRAPS:
-            if any(field in state or f"{field}.$" in state for field in fields):
-                yield wrap
+    if "Agent" not in state:
+        return
+    present = {
+        field for fields, _ in _WRAPS for field in fields if field in state or f"{field}.$" in state
+    }
+    for fields, wrap in _WRAPS if present else ():
+        if not fields or not present.isdisjoint(fields):
+            yield wrap
+
+
+def reads_memory(state: Mapping[str, Json]) -> bool:
+    """Whether the parameters of a Task depend on what is remembered."""
+    return "Agent" in state and "Read" in state.get("Memory", {})
 
 
 def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:

@@ -10,13 +10,23 @@ from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.expr.frame import Evaluate
 from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.paths import Path
+from asl.expr.references import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.host import Frame, Options, Target
 
-__all__ = ["Attempt", "Block", "Limits", "Perform", "Wrap", "compile_call", "given"]
+__all__ = [
+    "Attempt",
+    "Block",
+    "Limits",
+    "Perform",
+    "Wrap",
+    "compile_call",
+    "given",
+    "make_parameters",
+]
 
 
 @dataclass(slots=True)
@@ -24,11 +34,16 @@ class Attempt:
     """One attempt of a Task on its way to the agent; a block may change what is handed over."""
 
     frame: Frame
+    raw: Json
+    """The raw input."""
     data: Json
     """The effective input."""
-    payload: Json
     target: Target
     options: Options | None
+    payload: Json = None
+    """The parameters, once they are made."""
+    injected: tuple[Path, Json] | None = None
+    """What memory has put into the effective input, and where."""
 
     def tell(self, name: str, value: Any) -> None:
         """Hand something to the agent, by the name that the call has for it."""
@@ -82,11 +97,7 @@ def given(
 
 
 def compile_call(
-    compiler: Compiler,
-    target: Target,
-    payload: Evaluate,
-    limits: Limits | None,
-    wraps: Iterator[Wrap],
+    compiler: Compiler, target: Target, limits: Limits | None, wraps: Iterator[Wrap]
 ) -> Work:
     """Compile the work of a Task with blocks; *wraps* go from the call outwards."""
     perform: Perform = _call
@@ -96,10 +107,37 @@ def compile_call(
 
     async def work(raw: Json, frame: Frame) -> Json:
         options = None if limits is None else limits(raw, frame)
-        data = effective(raw, frame)
-        return await whole(Attempt(frame, data, payload(raw, frame), target, options))
+        return await whole(Attempt(frame, raw, effective(raw, frame), target, options))
 
     return work
+
+
+def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what turns the effective input into parameters, the memory in it included."""
+    template = compiler.template("Arguments" if compiler.jsonata else "Parameters")
+
+    async def perform(attempt: Attempt) -> Json:
+        data, frame = attempt.data, attempt.frame
+        attempt.payload = data if template is None else template(data, frame)
+        if attempt.injected is not None:
+            path, value = attempt.injected
+            if type(attempt.payload) is dict and not _has(attempt.payload, path):
+                attempt.payload = place(attempt.payload, path.segments, value)
+            frame.note("TaskScheduled", {"parameters": attempt.payload})
+        return await inner(attempt)
+
+    return perform
+
+
+def _has(value: Json, path: Path) -> bool:
+    """Whether there is something at a path, or something in its way."""
+    for step in path.segments:
+        if type(value) is not dict:
+            return True
+        if step not in value:
+            return False
+        value = value[step]
+    return True
 
 
 async def _call(attempt: Attempt) -> Json:
