@@ -403,8 +403,7 @@ class DurableHost(LocalHost):
 
     async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
         """Find every agent, once: who was there at first is called later, or fails then."""
-        resolve = super().resolve
-        await self._once(at, "names", lambda: resolve(at, targets))
+        await self._once(at, "names", super().resolve, targets)
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""
