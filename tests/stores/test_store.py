@@ -136,6 +136,17 @@ def test_a_large_value_is_stored_once(path: Path) -> None:
     assert path.stat().st_size < 2 * 300_000
 
 
+def test_a_debate_is_kept(path: Path) -> None:
+    """Its agents are looked up once, and each turn is an answer of its own."""
+    discuss = {"Type": "Debate", "Agents": ["One", "Two"], "Rounds": 2, "End": True}
+    document = {"StartAt": "Discuss", "States": {"Discuss": discuss}}
+    agents = dict.fromkeys(("One", "Two"), lambda turn: len(turn["history"]))
+    with opened(path, agents=agents) as store:
+        ran = store.start(document, {}, name="one")
+        assert [turn["response"] for turn in ran.output["history"]] == [0, 1, 2, 3]
+        assert store.result("one").output == ran.output
+
+
 def test_an_aborted_execution_is_over(path: Path) -> None:
     """What has ended cannot be stopped."""
     with opened(path) as store:
