@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "Run a document and print its output.",
     "check": "Say what is wrong with documents, and where.",
     "convert": "Write a document in another language, and tell what is lost.",
+    "fmt": "Write documents in their usual layout.",
     "expand": "Print a document with all that it imports put in its place.",
     "lock": "Pin what a document imports, or see whether it has changed.",
     "test-state": "Run one state alone, as AWS's TestState does.",

@@ -1,0 +1,43 @@
+"""`asl fmt`: the usual layout of documents."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+
+__all__ = ["command"]
+
+
+@click.command("fmt")
+@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
+@click.option(
+    "--check", is_flag=True, help="Change nothing; exit with 1 if something would change."
+)
+def command(documents: tuple[str, ...], check: bool) -> Exit:
+    """Write documents in their usual layout; what they say stays the same.
+
+    DOC is a file in JSON or YAML, which is changed in its place, or - for standard input, which is
+    written to standard output. JSON is indented by two; YAML keeps its comments, quotes and styles.
+    """
+    from asl.core.document import opened
+    from asl.dialects.layout import formatted
+
+    changed = []
+    for name in documents:
+        if name == "-":
+            source = opened(sys.stdin.buffer.read(), name="<stdin>")
+        else:
+            source = opened(Path(name))
+        text = formatted(source)
+        if name == "-" and not check:
+            streams.result(text)
+        elif text != source.text:
+            changed.append(name)
+            if not check:
+                streams.write_file(name, text)
+    for name in changed:
+        streams.say(f"asl: {name} {'has another layout' if check else 'was laid out'}")
+    return Exit.FAILED if check and changed else Exit.OK

@@ -1,0 +1,86 @@
+"""The layout of documents says what they have said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+from asl.cli.main import cli
+from asl.core.source import Source
+from asl.dialects.layout import formatted
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
+def test_json_keeps_its_value_and_its_layout(value: dict[str, Any]) -> None:
+    """Laid out twice is laid out once."""
+    text = formatted(Source("a.json", json.dumps(value), "json"))
+    assert json.dumps(json.loads(text)) == json.dumps(value)
+    assert formatted(Source("a.json", text, "json")) == text
+
+
+def test_what_fits_stands_on_a_line() -> None:
+    """Objects without others in them stay together."""
+    states = '{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Choice","Choices":[]}}'
+    text = f'{{"StartAt":"A","States":{states}}}'
+    assert formatted(Source("a.json", text, "json")) == (
+        '{\n  "StartAt": "A",\n  "States": {\n'
+        '    "A": { "Type": "Pass", "Next": "B" },\n'
+        '    "B": { "Type": "Choice", "Choices": [] }\n  }\n}\n'
+    )
+
+
+def test_yaml_keeps_comments_and_styles() -> None:
+    """Only the indentation changes."""
+    text = (
+        "# flow\nstates:\n- id: a  # first\n  task: |\n      do\n      it\n"
+        "  next: {state_id: 'end'}\n"
+    )
+    done = formatted(Source("a.yaml", text, "yaml"))
+    assert done == (
+        "# flow\nstates:\n  - id: a # first\n    task: |\n      do\n      it\n"
+        "    next: {state_id: 'end'}\n"
+    )
+    assert formatted(Source("a.yaml", done, "yaml")) == done
+
+
+def test_a_document_with_faults_is_left_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    """It cannot be laid out, and the place says why."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text('{"a": 1,}', encoding="utf-8")
+    run = CliRunner().invoke(cli, ["fmt", "a.json"])
+    assert run.exit_code == 3
+    assert "a.json:1:8" in run.stderr
+    assert Path("a.json").read_text(encoding="utf-8") == '{"a": 1,}'
+    with pytest.raises(asl.InvalidDocument):
+        formatted(Source("a.json", '{"a": 1, "a": 2}', "json"))
+
+
+def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: Any) -> None:
+    """With --check it only says which would change."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text('{"a":1}', encoding="utf-8")
+    run = CliRunner().invoke(cli, ["fmt", "--check", "a.json"])
+    assert (run.exit_code, run.stderr) == (1, "asl: a.json has another layout\n")
+    assert Path("a.json").read_text(encoding="utf-8") == '{"a":1}'
+    assert CliRunner().invoke(cli, ["fmt", "a.json"]).exit_code == 0
+    assert Path("a.json").read_text(encoding="utf-8") == '{ "a": 1 }\n'
+    assert CliRunner().invoke(cli, ["fmt", "--check", "a.json"]).exit_code == 0
+    piped = CliRunner().invoke(cli, ["fmt", "-"], input='{"a":[1,2]}')
+    assert piped.stdout == '{\n  "a": [1, 2]\n}\n'
