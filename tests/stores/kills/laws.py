@@ -14,6 +14,8 @@ from tests.stores.kills.scenes import SCENES
 __all__ = ["Laws", "Whole"]
 
 SEGMENT = re.compile(r"/[^/@]*@(\d+)(?:\.(\d+))?(?:\[\d+\])?")
+ANY = 1_000
+"""Stands for any effect of a visit: a call that is one of several has no number of its own."""
 Place = tuple[str, str]
 """A machine: the name of its execution and its path."""
 Step = tuple[float, float]
@@ -63,6 +65,8 @@ class Laws:
         self._read = 0
         self._reached: dict[Place, Step] = {}
         """The earliest step at which each machine may still be."""
+        self._taken: dict[Place, list[str]] = {}
+        """The turns of each visit that have been taken, in order."""
         self._chains: dict[str, list[bytes]] = {}
         self._names: set[str] = set()
 
@@ -105,10 +109,22 @@ class Laws:
                 yield f"{call} was asked something else the second time"
             if self.whole is not None and self.whole.asked.get(call) != line["parameters"]:
                 yield f"{call} was asked {line['parameters']}, not {self.whole.asked.get(call)}"
-            for place, step in steps(name, key, 2 * (line["attempt"] - 1)):
+            yield from self._turns(name, key)
+            effect = ANY if "#" in key else 2 * (line["attempt"] - 1)
+            for place, step in steps(name, key, effect):
                 if step < self._reached.get(place, (0, 0)):
                     yield f"{call} was called although its machine was further: {place}"
                 self._reach(place, step)
+
+    def _turns(self, name: str, key: str) -> Iterator[str]:
+        """Of the turns that one machine takes in a visit, only the last one may be repeated."""
+        visit, part, turn = key.partition("#")
+        if part:
+            taken = self._taken.setdefault((name, visit), [])
+            if turn in taken[:-1]:
+                yield f"{name}{key} was called although others have spoken since"
+            if turn not in taken:
+                taken.append(turn)
 
     def _reach(self, place: Place, step: Step) -> None:
         self._reached[place] = max(self._reached.get(place, (0, 0)), step)
@@ -241,6 +257,8 @@ class Laws:
     def _wait(self, pointer: str) -> float:
         state = self.scene.document
         for part in pointer.split("/")[1:]:
+            if type(state) is str:  # the machine in which an agent of a Debate speaks
+                return 0
             state = state[int(part) if type(state) is list else part]
         return state["Seconds"] if state["Type"] == "Wait" else 0
 

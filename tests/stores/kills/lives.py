@@ -26,6 +26,7 @@ from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.scenes import SCENES, answer, pause
 
 PROGRAMS = {scene.name: compile(scene.document) for scene in SCENES.values()}
+AGENTS = ("Work", "Optimist", "Sceptic")
 EPOCH = 1_704_067_200.0
 
 __all__ = ["End", "Life", "Server", "server"]
@@ -100,7 +101,7 @@ def live(life: Life) -> dict[str, Any]:
     scene, clock = SCENES[life.scene], VirtualClock(life.clock)
     agent = Agent(life.log, clock)
     work = agent.answer if scene.sleeps else agent.answer_at_once
-    store = Store(life.store, synchronous="OFF", clock=clock, agents={"Work": work})
+    store = Store(life.store, synchronous="OFF", clock=clock, agents=dict.fromkeys(AGENTS, work))
     counted: dict[str, int] = {}
 
     def reached(point: str) -> None:

@@ -62,6 +62,8 @@ SHAKY = machine(("Shaky", work("Shaky", **{"retries.$": "$.retries"})))
 PATIENT = machine(("Patient", {"Type": "Wait", "Seconds": 864_000}), ("Late", work("Late")))
 SMALL = machine(("Small", work("Small", **{"n.$": "$"})))
 VOTE = machine(("Vote", {**ASK, "Prompt": "{{ $ }}?"}))
+TALK = {"Type": "Debate", "Agents": ["Optimist", "Sceptic"], "Rounds": 2,
+        "Parameters": {"at": "Talk"}, "ResultPath": "$.talk"}  # fmt: skip
 PARTS = (
     ("First", {**work("First"), "ResultPath": "$.first", "Assign": {"seen.$": "$.at"}}),
     ("Round", {**work("Round", **{"spent.$": SPENT}), "ResultPath": "$.round"}),
@@ -78,6 +80,8 @@ PARTS = (
     ("Large", {**work("Large"), "ResultPath": "$.large"}),
     ("Few", each(SMALL, "$.few", ResultPath="$.fewer")),
     ("Pause", {"Type": "Wait", "Seconds": 600}),
+    ("Talk", TALK),
+    ("Shout", {**TALK, "Communication": {"Style": "simultaneous"}, "ResultPath": "$.shout"}),
     ("People", each(VOTE, "$.few", ResultPath="$.votes")),
     ("Nobody", {**ASK, "Prompt": "Anybody?", "Timeout": "1h", "Default": "Last",
                 "TimeoutAction": "approve", "ResultPath": "$.nobody", "OutputPath": "$"}),
@@ -85,8 +89,8 @@ PARTS = (
               "ResultPath": "$.last"}),
     ("Done", {"Type": "Pass", "Parameters": {
         "both.$": "$.both", "votes.$": "$.votes", "last.$": "$.last", "torn.$": "$.torn.Error",
-        "large.$": "$.large.at", "nobody.$": "$.nobody.approval",
-        "count.$": "$.count.round"}}),
+        "large.$": "$.large.at", "talk.$": "$.talk.history", "shout.$": "$.shout.history",
+        "nobody.$": "$.nobody.approval", "count.$": "$.count.round"}}),
 )  # fmt: skip
 
 
@@ -129,6 +133,9 @@ def answer(parameters: Json, attempt: int) -> Json:
         raise StateError("Flaky", "again")
     if at == "Shaky":
         raise StateError("Flaky" if parameters["retries"] < 2 else "Gone", "as said")
+    if at == "Talk":
+        heard = len(parameters["history"])
+        return {"response": f"I have heard {heard}.", "vote": "yes", "_tokens": 4}
     text = {"text": "x" * 100_000} if at == "Large" else {}
     return {**parameters, **text, "_tokens": 1 + len(at), "_cost": 0.01}
 

@@ -119,7 +119,7 @@ def whole(server: Server, folder: Path, scene: str) -> tuple[Whole, Counter[str]
     """Return what comes of a scene that nobody disturbs, and how often each instant is reached."""
     trial = Trial(server, folder, scene)
     faults = list(trial.run((), None))
-    assert not faults, faults
+    assert not faults, "\n".join(faults)
     outcome = trial.laws.outcome()
     assert {each["status"] for each in outcome.values()} == {"SUCCEEDED"}, outcome
     return Whole(outcome, trial.laws.asked), trial.reached
