@@ -246,7 +246,8 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     usage: Mapping[str, Json] | None = result.get("_usage")
     if type(usage) is not dict:
         usage = None
-    given, made = (0 if usage is None else _count(usage.get(key)) for key in ("input", "output"))
+    given = 0 if usage is None else _count(usage.get("input"))
+    made = 0 if usage is None else _count(usage.get("output"))
     tokens = _count(result["_tokens"]) if "_tokens" in result else given + made
     model = result["model"] if type(result.get("model")) is str else None
     if "_cost" in result or model is None or not tokens:

@@ -66,7 +66,10 @@ class Account:
     @property
     def exceeded(self) -> str | None:
         """The limit that is exceeded, None if there is none."""
-        return next((name for name, most in self.most.items() if self.spent[name] > most), None)
+        for name, most in self.most.items():
+            if self.spent[name] > most:
+                return name
+        return None
 
     @property
     def left(self) -> dict[str, Json]:

@@ -1,0 +1,83 @@
+"""Every field of every block is executed or refused: none is ignored in silence."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asl.checks.execution import DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.conformance.case import CHECK_FACTS, load_suite
+from asl.states.blocks import BLOCKS
+
+Json = Any
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = {
+    "Budget": ("Budget", "StateBudget", "BudgetFallback"),
+    "Cache": ("Cache",),
+    "Generation": ("Generation",),
+    "Guardrails": ("Guardrails", "GuardrailRule"),
+    "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),
+    "Model": ("Model",),
+    "Reasoning": ("Reasoning",),
+}
+"""The schemas of the blocks that are executed and have fields of their own."""
+SCALARS = {"CacheResult", "CacheTTL", "IdempotencyKey", "Idempotent", "Metadata"}
+"""Those that are a single value."""
+CASES = load_suite(ROOT / "conformance" / "blocks")
+
+
+def fields(schema: Json) -> Iterator[str]:
+    """Yield the names of all fields that a schema describes, at any depth."""
+    if isinstance(schema, dict):
+        for name in schema.get("properties", {}):
+            yield name.removesuffix(".$")
+        for part in schema.values():
+            yield from fields(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from fields(part)
+
+
+def keys(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield key.removesuffix(".$")
+            yield from keys(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from keys(part)
+
+
+RUN = {
+    key for case in CASES if not case.expect.keys() <= CHECK_FACTS for key in keys(case.document)
+}
+"""The fields that occur in cases which run."""
+
+
+def every_field() -> Iterator[tuple[str, str]]:
+    for block, names in SCHEMAS.items():
+        for name in names:
+            text = (ROOT / "schemas" / "blocks" / f"{name}.schema.json").read_text(encoding="utf-8")
+            for field in dict.fromkeys(fields(json.loads(text))):
+                yield block, field
+
+
+def test_every_block_is_known() -> None:
+    """A row of the table is a field of a state or of the document, and has a schema here."""
+    assert set(BLOCKS) <= {*STATE_BLOCKS, *DOCUMENT_BLOCKS}
+    assert set(BLOCKS) == SCHEMAS.keys() | SCALARS
+
+
+@pytest.mark.parametrize(("block", "field"), list(every_field()))
+def test_a_field_has_a_case(block: str, field: str) -> None:
+    """It occurs in a case that runs, or is refused by its block."""
+    refused = {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
+    assert field in RUN | refused
+
+
+@pytest.mark.parametrize("field", sorted(SCALARS))
+def test_a_single_value_has_a_case(field: str) -> None:
+    """It occurs in a case that runs."""
+    assert field in RUN
