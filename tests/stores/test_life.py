@@ -437,3 +437,82 @@ def test_a_crash_before_the_redrive_changes_nothing(die_at: int, tmp_path: Path)
     result = lived(tmp_path / "it.db", world, None, True)
     assert (result.status, result.output) == ("SUCCEEDED", expected.output)
     assert result.usage["tokens"] == expected.usage["tokens"]
+
+
+@pytest.mark.parametrize("die_at", range(1, 60, 3))
+def test_a_crashed_execution_that_was_stopped_is_redriven(die_at: int, tmp_path: Path) -> None:
+    """It goes on where its machines stood; what was acknowledged is not done again."""
+    _, expected = whole(tmp_path)
+    world = World()
+    world.mended = True
+    if lived(tmp_path / "it.db", world, die_at, False) is not None:
+        return
+    with opened(tmp_path / "it.db") as store:
+        if not store.executions():
+            return
+        store.stop("it", error="Stopped")
+        assert (store.result("it").status, store.result("it").error) == ("ABORTED", "Stopped")
+    with opened(tmp_path / "it.db", agents={"Work": world.work}) as store:
+        result = store.redrive("it")
+        assert (result.status, result.output) == ("SUCCEEDED", expected.output)
+        assert result.usage["tokens"] == expected.usage["tokens"]
+        assert types(store.result("it")) == types(result)
+        assert "ExecutionAborted" in types(result)
+        assert list(store.faults()) == []
+    assert len(world.answered) - len(set(world.answered)) <= 3
+
+
+def test_a_distributed_map_redrives_the_children_that_failed(store: Store) -> None:
+    """Each from its failed state, though children leave no records."""
+    child = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "One",
+        "States": {
+            "One": {"Type": "Task", "Agent": "One", "Next": "Two"},
+            "Two": {"Type": "Task", "Agent": "Two", "End": True},
+        },
+    }
+    each = {"Type": "Map", "MaxConcurrency": 1, "ToleratedFailureCount": 1, "ItemProcessor": child}
+    calls: list[Any] = []
+    mended = False
+
+    def one(item: Any) -> Any:
+        calls.append(("One", item))
+        return item
+
+    def two(item: Any) -> Any:
+        calls.append(("Two", item))
+        if item < 3 and not mended:
+            raise asl.StateError("Boom")
+        return item * 10
+
+    agents = {"One": one, "Two": two}
+    document = {"StartAt": "Each", "States": {"Each": {**each, "End": True}}}
+    failed = store.start(document, [3, 1, 2, 4], name="it", agents=agents)
+    assert failed.error == "States.ExceedToleratedFailureThreshold"
+    calls.clear()
+    mended = True
+    result = store.redrive("it", agents=agents)
+    assert result.output == [30, 10, 20, 40]
+    assert calls == [("Two", 1), ("Two", 2), ("One", 4), ("Two", 4)]
+
+
+def test_what_waits_beside_a_failure_waits_on_after_a_redrive(store: Store) -> None:
+    """A branch that asks is asked about again, one that was cut off goes on."""
+    branches = [
+        {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 50, "End": True}}},
+        {"StartAt": "Try", "States": {"Try": {"Type": "Task", "Agent": "Flaky", "End": True}}},
+        {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "?", "ResultPath": None,
+                                              "End": True}}},
+    ]  # fmt: skip
+    document = {
+        "StartAt": "Fork",
+        "States": {"Fork": {"Type": "Parallel", "Branches": branches, "End": True}},
+    }
+    assert store.start(document, 1, name="it", agents=BOOM).error == "Boom"
+    assert store.pending() == []
+    (request,) = store.redrive("it", agents=LUCK).pending
+    store.answer(request["requestId"], "approve")
+    result = store.resume("it")
+    assert result.output == [1, {"ok": True}, 1]
+    assert types(store.result("it")) == types(result)
