@@ -1,1 +1,35 @@
-"""Layer 6: agents are reached through adapters: functions, processes, scripts."""
+"""Layer 6: agents are reached through adapters, one module for each kind.
+
+    from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent, Tool
+
+Functions and scripts need no object: they are bound to a name as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asl.agents.http import HttpAgent
+    from asl.agents.mcp import McpServer
+    from asl.agents.model import ModelAgent
+    from asl.agents.process import ProcessAgent
+    from asl.agents.tool import Tool
+
+__all__ = ["HttpAgent", "McpServer", "ModelAgent", "ProcessAgent", "Tool"]
+
+_MODULES = {
+    "HttpAgent": "http",
+    "McpServer": "mcp",
+    "ModelAgent": "model",
+    "ProcessAgent": "process",
+    "Tool": "tool",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,7 @@ from asl.states.base import machines_of
 
 if TYPE_CHECKING:
     from asl.core.document import Document
+    from asl.engine.result import Result
 
 __all__ = ["Way", "cases_of", "ways"]
 
@@ -91,10 +92,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     for _, way in zip(range(limit), every, strict=False):
         data, mocks = _needs(machine, way)
         result = asl.run(program, data, mocks=mocks, clock="virtual")
-        names = [step.name for step in way]
-        if result.visited[: len(names)] != names[: len(result.visited)] or (
-            result.status != "PAUSED" and result.visited != names
-        ):
+        if not _taken(machine, way, result):
             missed.append(way)
             continue
         expect: dict[str, Json] = {"status": result.status, "visited": result.visited}
@@ -112,6 +110,15 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             "expect": expect,
         }
     return list(cases.values()), missed, next(every, None) is None
+
+
+def _taken(machine: Mapping[str, Json], way: Way, result: Result) -> bool:
+    """Whether an execution went a way to its end, or waits for people on it."""
+    names = [step.name for step in way]
+    if result.status == "PAUSED":
+        return names[: len(result.visited)] == result.visited
+    fails = machine["States"][names[-1]]["Type"] == "Fail"
+    return result.visited == names and (result.status == "FAILED") == fails
 
 
 def _literal(value: Json) -> Json:

@@ -159,6 +159,13 @@ def test_what_cannot_be_followed_is_named() -> None:
     assert (len(ways), missed) == (0, 2)
 
 
+def test_a_state_that_cannot_be_carried_out_is_no_case() -> None:
+    """Only a Fail state is expected to fail."""
+    sums = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "End": True}
+    assert taken(machine(P=sums)) == ([], 1)
+    assert taken(machine(P={"Type": "Pass", "Next": "F"}, F={"Type": "Fail"})) == ([["P", "F"]], 0)
+
+
 def test_the_number_of_ways_is_bounded() -> None:
     """A document with more of them says so."""
     states: dict[str, Any] = {}
