@@ -17,9 +17,7 @@ REPORTED_AS = {"V-ST-04": "`V-SUC-01` or `V-FAIL-02`", "V-MAP-14": "`V-ST-03`"}
 
 
 NOT_APPLIED = {
-    "V-CACHE": ("02",),
     "V-CTX": ("03",),
-    "V-MEM": ("05", "06"),
     "V-TOOLS": ("02", "03", "04", "05"),
 }
 """Rules about states and blocks that are not executed yet: they come with their execution."""
