@@ -65,8 +65,8 @@ class Laws:
         self._read = 0
         self._reached: dict[Place, Step] = {}
         """The earliest step at which each machine may still be."""
-        self._taken: dict[Place, list[str]] = {}
-        """The turns of each visit that have been taken, in order."""
+        self._latest: dict[Place, int] = {}
+        """The round that each debate has come to, by its visit."""
         self._chains: dict[str, list[bytes]] = {}
         self._names: set[str] = set()
 
@@ -109,22 +109,22 @@ class Laws:
                 yield f"{call} was asked something else the second time"
             if self.whole is not None and self.whole.asked.get(call) != line["parameters"]:
                 yield f"{call} was asked {line['parameters']}, not {self.whole.asked.get(call)}"
-            yield from self._turns(name, key)
+            yield from self._rounds(name, key)
             effect = ANY if "#" in key else 2 * (line["attempt"] - 1)
             for place, step in steps(name, key, effect):
                 if step < self._reached.get(place, (0, 0)):
                     yield f"{call} was called although its machine was further: {place}"
                 self._reach(place, step)
 
-    def _turns(self, name: str, key: str) -> Iterator[str]:
-        """Of the turns that one machine takes in a visit, only the last one may be repeated."""
+    def _rounds(self, name: str, key: str) -> Iterator[str]:
+        """No debate goes back behind the round in which somebody has spoken."""
         visit, part, turn = key.partition("#")
         if part:
-            taken = self._taken.setdefault((name, visit), [])
-            if turn in taken[:-1]:
-                yield f"{name}{key} was called although others have spoken since"
-            if turn not in taken:
-                taken.append(turn)
+            number = int(turn.partition("/")[0])
+            latest = self._latest.setdefault((name, visit), number)
+            if number < latest:
+                yield f"{name}{key} was called although round {latest} had begun"
+            self._latest[name, visit] = max(number, latest)
 
     def _reach(self, place: Place, step: Step) -> None:
         self._reached[place] = max(self._reached.get(place, (0, 0)), step)
