@@ -6,15 +6,15 @@ otherwise it is handed to `$codemie_holds`, which evaluates it in its own gramma
 """
 
 import ast
-import json
 import math
 from collections.abc import Iterator
 from typing import Final
 
 from asl.core.errors import ExpressionFault
+from asl.dialects.queries import literal
 from asl.expr.codemie.conditions import COMPARISONS, parse
 
-__all__ = ["literal", "translated"]
+__all__ = ["translated"]
 
 _WORDS: Final = frozenset(("and", "or", "in", "true", "false", "null", "function"))
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -32,19 +32,6 @@ def translated(text: str) -> str:
     except (ExpressionFault, _Beyond):
         return f"{{% $codemie_holds($states.input, {literal(text)}) %}}"
     return f"{{% $codemie_output($states.input).({plain}) %}}"
-
-
-def literal(value: object) -> str:
-    """Return a value as JSONata writes it."""
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
-        return f"{{{pairs}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
-    written = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and "'" not in value:
-        return f"'{written[1:-1]}'".replace('\\"', '"')
-    return written
 
 
 def _said(node: ast.expr) -> str:

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.codemie.conditions import literal, translated
+from asl.dialects.codemie.conditions import translated
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.graph import Ambiguous, Graph
+from asl.dialects.queries import literal, query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
 from asl.expr.codemie.transforms import MAPPINGS
@@ -72,11 +73,6 @@ def built(config: Config, *, implicit_retry: bool = True) -> Built:
     builder = _Builder(config, implicit_retry)
     machine = builder.machine(config.start.id, Scope())
     return Built(machine, builder.origins, frozenset(builder.reached), builder.findings)
-
-
-def query(source: str) -> str:
-    """Return an expression between its delimiters."""
-    return f"{{% {source} %}}"
 
 
 class _Builder:

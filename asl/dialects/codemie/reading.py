@@ -14,7 +14,7 @@ from asl.core.values import Json, type_name
 from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.machine import Built, built
-from asl.states.base import machines_of
+from asl.dialects.origins import origins_of
 
 __all__ = ["METADATA", "config_of", "read"]
 
@@ -47,7 +47,7 @@ def read(
         raise _refused(foreign, findings)
     value = _document(config, made)
     origins = {"": (foreign, "")}
-    origins |= {pointer: (foreign, at) for pointer, at in _origins(value, made)}
+    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, made.origins)}
     return Document(
         value,
         foreign.source,
@@ -172,20 +172,3 @@ def _kept(state: Mapping[str, Json], made: Built) -> Json:
     if state["id"] not in made.reached or "assistant_id" not in state or len(state["id"]) > 70:
         return state
     return {key: value for key, value in state.items() if key != "task" or value == ""}
-
-
-def _origins(value: Mapping[str, Json], made: Built) -> Iterator[tuple[str, str]]:
-    """Yield where the states and rules stand in the document, and where they are written."""
-    written = {id(part): pointer for part, pointer in made.origins}
-    todo: list[tuple[Mapping[str, Json], str]] = [(value, "")]
-    while todo:
-        machine, base = todo.pop()
-        for name, state in machine["States"].items():
-            pointer = f"{base}/States/{escape(name)}"
-            if id(state) in written:
-                yield pointer, written[id(state)]
-            for index, rule in enumerate(state.get("Choices", ())):
-                if id(rule) in written:
-                    yield f"{pointer}/Choices/{index}", written[id(rule)]
-            for steps, inner in machines_of(state):
-                todo.append((inner, pointer + "".join(f"/{step}" for step in steps)))

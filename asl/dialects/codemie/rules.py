@@ -45,7 +45,7 @@ CONFLICTS = (
 
 def of_shape(config: Config) -> Iterator[Finding]:
     """Yield what a workflow's keys and values have that they may not; no reader can go on then."""
-    yield from shape.check(config.value, shape.WORKFLOW, config.base)
+    yield from shape.check(config.value, config.base)
     value = config.value
     if type(value.get("states")) is not list:
         if "states" not in value:

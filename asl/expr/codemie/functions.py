@@ -12,7 +12,8 @@ from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerced, parsed
 from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.values import UNDEFINED, Value
+from asl.expr.jsonata.functions.foreign import table
+from asl.expr.jsonata.values import UNDEFINED
 
 __all__ = ["TABLE"]
 
@@ -77,18 +78,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name behind `$codemie_`."""
 
-
-def _row(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
-    def called(*arguments: Value) -> Value:
-        while arguments and arguments[-1] is UNDEFINED:
-            arguments = arguments[:-1]
-        return call(*arguments)
-
-    return Native(f"codemie_{name}", signature, called, arity)
-
-
-TABLE: dict[str, Native] = {
-    f"codemie_{name}": _row(name, signature, call, arity)
-    for name, (signature, call, arity) in _ROWS.items()
-}
+TABLE: dict[str, Native] = table("codemie", _ROWS)
 """Every function by its name in a query."""

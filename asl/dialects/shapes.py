@@ -1,0 +1,157 @@
+"""The shape of a foreign document: which keys there are, and what stands under each.
+
+A shape is a table; whatever does not fit it is a finding at its place.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.values import Json, type_name
+
+__all__ = [
+    "BOOLEAN",
+    "OBJECT",
+    "TEXT",
+    "TEXTS",
+    "Items",
+    "Shape",
+    "anything",
+    "check",
+    "filled",
+    "integer",
+    "is_a",
+    "number",
+]
+
+Kind: TypeAlias = "Callable[[Json], str | None] | Shape | Items"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An object: its keys with what they hold, which must be there, and keys often meant."""
+
+    keys: Mapping[str, Any]
+    required: tuple[str, ...] = ()
+    near_misses: Mapping[str, str] = field(default_factory=dict)
+    """Keys without effect that stand in documents -> what to do."""
+    ignored: frozenset[str] = frozenset()
+    """Keys that belong to editors."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list, and what its items are."""
+
+    kind: Any
+
+
+def is_a(*names: str) -> Callable[[Json], str | None]:
+    """A value of one of these types."""
+    wanted = " or ".join(names)
+
+    def check(value: Json) -> str | None:
+        return None if type_name(value) in names else f"must be a {wanted}"
+
+    return check
+
+
+def filled(value: Json) -> str | None:
+    """A text that is not empty."""
+    if type(value) is not str:
+        return "must be a string"
+    return None if value else "must not be empty"
+
+
+def integer(least: int, most: int | None = None) -> Callable[[Json], str | None]:
+    """A whole number in a range."""
+
+    def check(value: Json) -> str | None:
+        if type(value) is not int:
+            return "must be a whole number"
+        if value < least or (most is not None and value > most):
+            return _range(least, most)
+        return None
+
+    return check
+
+
+def number(least: float, most: float, *, text: bool = False) -> Callable[[Json], str | None]:
+    """A number in a range; with *text* its text as well."""
+
+    def check(value: Json) -> str | None:
+        if text and type(value) is str:
+            try:
+                value = float(value)
+            except ValueError:
+                return "must be a number"
+        if type(value) not in (int, float):
+            return "must be a number"
+        return None if least <= value <= most else _range(least, most)
+
+    return check
+
+
+def _range(least: float, most: float | None) -> str:
+    return f"must be {least} or more" if most is None else f"must be from {least} to {most}"
+
+
+TEXT, BOOLEAN, OBJECT = is_a("string"), is_a("boolean"), is_a("object")
+TEXTS = Items(TEXT)
+
+
+def anything(value: Json) -> str | None:
+    """Any value."""
+    return None
+
+
+def check(value: Json, kind: Kind, pointer: str, prefix: str) -> Iterator[Finding]:
+    """Yield what does not fit a kind, and keys without effect as warnings.
+
+    The codes are *prefix* with SCHEMA, NEAR-MISS and UNKNOWN-KEY.
+    """
+    if isinstance(kind, Shape):
+        yield from _object(value, kind, pointer, prefix)
+    elif isinstance(kind, Items):
+        if type(value) is not list:
+            yield _misfit(value, "must be an array", pointer, prefix)
+            return
+        for index, item in enumerate(value):
+            yield from check(item, kind.kind, f"{pointer}/{index}", prefix)
+    elif complaint := kind(value):
+        yield _misfit(value, complaint, pointer, prefix)
+
+
+def _misfit(value: Json, complaint: str, pointer: str, prefix: str) -> Finding:
+    name = pointer.rpartition("/")[2] or "the document"
+    shown = type_name(value) if not isinstance(value, int | float | str) else repr(value)[:60]
+    hint = None
+    if "string" in complaint and type(value) in (int, float, bool):
+        hint = "put the text in quotes"
+    elif value is None:
+        hint = "leave the key out"
+    message = f"{name!r} {complaint}, not {shown}"
+    return Finding(f"{prefix}-SCHEMA", message, pointer, hint, at_key=value is None)
+
+
+def _object(value: Json, shape: Shape, pointer: str, prefix: str) -> Iterator[Finding]:
+    if type(value) is not dict:
+        yield _misfit(value, "must be an object", pointer, prefix)
+        return
+    for key in shape.required:
+        if key not in value:
+            yield Finding(f"{prefix}-SCHEMA", f"{key!r} is missing", pointer, at_key=True)
+    for key, each in value.items():
+        place = f"{pointer}/{escape(key)}"
+        if key in shape.keys:
+            yield from check(each, shape.keys[key], place, prefix)
+        elif key in shape.near_misses:
+            message = f"{key!r} has no effect here"
+            yield Finding(
+                f"{prefix}-NEAR-MISS", message, place, shape.near_misses[key], at_key=True
+            )
+        elif key not in shape.ignored:
+            near = did_you_mean(key, shape.keys)
+            message = f"{key!r} means nothing here, so it has no effect"
+            yield Finding(f"{prefix}-UNKNOWN-KEY", message, place, near, at_key=True)
