@@ -38,6 +38,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     NATIVE: "asl.dialects.native",
     "amazon": "asl.dialects.amazon",
     "codemie": "asl.dialects.codemie",
+    "contenox": "asl.dialects.contenox",
 }
 """The module of each dialect by its name; it has a `DIALECT`."""
 GROUP: Final = "asl.dialects"

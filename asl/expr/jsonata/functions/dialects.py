@@ -10,7 +10,10 @@ from asl.expr.jsonata.calls import Native
 
 __all__ = ["TABLES", "belonging", "found_in"]
 
-TABLES: Mapping[str, str] = {"codemie": "asl.expr.codemie.functions"}
+TABLES: Mapping[str, str] = {
+    "codemie": "asl.expr.codemie.functions",
+    "contenox": "asl.expr.contenox.functions",
+}
 """The module of each dialect's functions, by the prefix of their names."""
 
 _NONE: Mapping[str, Native] = {}

@@ -1,0 +1,51 @@
+"""Task chains of Contenox: tasks with handlers, and branches with operators, in JSON."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.dialects.base import Dialect
+
+__all__ = ["DIALECT"]
+
+_TASKS = re.compile(r"""^["']?tasks["']?[ \t]*:""", re.MULTILINE)
+_HANDLER = re.compile(r"""\b(?:handler|type)["']?[ \t]*:""")
+_OTHER = re.compile(
+    r"""^["']?(?:States|StartAt|states|steps|Resources)["']?[ \t]*:""", re.MULTILINE
+)
+
+
+def _of_text(text: str) -> bool:
+    found = _TASKS.search(text) is not None and _HANDLER.search(text) is not None
+    return found and _OTHER.search(text) is None
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    tasks = value.get("tasks")
+    if type(tasks) is not list or any(key in value for key in ("StartAt", "states", "steps")):
+        return False
+    return all(type(each) is dict for each in tasks) and (
+        not tasks
+        or any("handler" in each or "transition" in each for each in tasks)
+        or all("id" in each and "type" in each for each in tasks)
+    )
+
+
+def _read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    profile: str | None = None,
+    external_exits: bool = False,
+    approve: tuple[str, ...] = (),
+) -> Document:
+    from asl.dialects.contenox.reading import read
+
+    return read(
+        what, limits, profile=profile, external_exits=external_exits, approve=tuple(approve)
+    )
+
+
+DIALECT = Dialect("contenox", "Contenox task chain", _of_text, _of_value, _read)

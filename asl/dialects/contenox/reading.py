@@ -1,0 +1,103 @@
+"""From the text of a chain to a document of Agent State Language that knows its places."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding, place
+from asl.core.document import Composition, Document, parsed
+from asl.core.errors import AslError, InvalidDocument
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
+from asl.dialects.contenox import rules, shape
+from asl.dialects.contenox.chain import Chain
+from asl.dialects.contenox.machine import Built, built
+from asl.dialects.origins import origins_of
+from asl.expr.contenox.composing import JSON_PATH
+
+__all__ = ["METADATA", "PROFILES", "profile_of", "read"]
+
+METADATA: Final = "Contenox"
+"""The member of the document's `Metadata` that holds what the language cannot say."""
+PROFILES: Final = ("seed", "union", "runtime")
+"""How chains are read: as documented, as all engines together do, as the engine of today does."""
+_SEED: Final = ("not_equals", "not_contains", "range")
+_SEED_TOKENS: Final = ("stop", "length", "error", "failed")
+_ENGINE_TOKENS: Final = ("tool_call", "executed")
+
+
+def read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    profile: str | None = None,
+    external_exits: bool = False,
+    approve: tuple[str, ...] = (),
+) -> Document:
+    """Read a chain as a document; raises InvalidDocument with all that is wrong with it.
+
+    Without a *profile* its shape decides. With *external_exits* a target like `__next__` ends the
+    chain. *approve* are the tools, or their providers, about whose calls people are asked.
+    """
+    if profile is not None and profile not in PROFILES:
+        raise AslError(f"no profile {profile!r} of chains; there are {', '.join(PROFILES)}")
+    foreign = what if isinstance(what, Document) else parsed(what, limits)
+    foreign = replace(foreign, dialect="contenox")
+    findings = [*shape.check(foreign.value)]
+    _insist(foreign, findings)
+    chain = Chain(foreign.value, profile or profile_of(foreign.value))
+    findings += rules.of_names(chain)
+    _insist(foreign, findings)
+    findings += rules.of_tasks(chain, external_exits=external_exits)
+    _insist(foreign, findings)
+    made = built(chain, approve)
+    findings += made.findings
+    findings += _unreachable(chain, made)
+    value = _document(chain, made)
+    origins = {"": (foreign, "")}
+    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, made.origins)}
+    return Document(
+        value,
+        foreign.source,
+        "contenox",
+        composition=Composition(foreign.value, {}, origins, tuple(findings)),
+    )
+
+
+def _insist(foreign: Document, findings: list[Finding]) -> None:
+    report = place(foreign, dict.fromkeys(findings))
+    if not report.ok:
+        raise InvalidDocument(report)
+
+
+def profile_of(value: Mapping[str, Any]) -> str:
+    """Return the profile that a chain is written for, by its shape."""
+    tasks = value["tasks"]
+    branches = [
+        branch
+        for task in tasks
+        for branch in ((task.get("transition") or {}).get("branches") or ())
+    ]
+    said = {branch.get("when") for branch in branches if branch.get("operator") == "equals"}
+    if any(task.get("handler") == "route" or "tools" in task for task in tasks):
+        return "union"
+    if any("edge" in branch for branch in branches) or said & {*_ENGINE_TOKENS}:
+        return "union"
+    composes = (str((branch.get("compose") or {}).get("strategy")) for branch in branches)
+    if any(branch.get("operator") in _SEED for branch in branches) or said & {*_SEED_TOKENS}:
+        return "seed"
+    return "seed" if any(each.startswith(JSON_PATH) for each in composes) else "union"
+
+
+def _unreachable(chain: Chain, made: Built) -> Iterator[Finding]:
+    for name, task in chain.tasks.items():
+        if name not in made.reached:
+            message = f"no transition leads to {name!r}, so it is left out"
+            yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id")
+
+
+def _document(chain: Chain, made: Built) -> dict[str, Json]:
+    comment = chain.value.get("description")
+    value: dict[str, Json] = {"Comment": comment} if comment else {}
+    kept = {"profile": chain.profile, "chain": chain.value}
+    return {**value, "QueryLanguage": "JSONata", **made.machine, "Metadata": {METADATA: kept}}

@@ -1,0 +1,145 @@
+"""The shape of a chain: which keys there are, and what stands under each."""
+
+from collections.abc import Iterator
+
+from asl.core.diagnostics import Finding
+from asl.core.values import Json, type_name
+from asl.dialects import shapes
+from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, TEXTS, Items, Shape, anything, is_a
+
+__all__ = ["CHAIN", "check"]
+
+
+def _text_or_null(value: Json) -> str | None:
+    return None if value is None or type(value) is str else "must be a string"
+
+
+def _scalar(value: Json) -> str | None:
+    return None if type(value) in (str, int, float) else "must be a string"
+
+
+def _whole(value: Json) -> str | None:
+    return None if type(value) is int else "must be a whole number"
+
+
+def _conditions(value: Json) -> str | None:
+    if type(value) is not dict:
+        return "must be an object"
+    if all(type(each) is bool for each in value.values()):
+        return None
+    return "must hold booleans"
+
+
+_RETRY = Shape(
+    {
+        "max_attempts": _whole,
+        "initial_backoff": TEXT,
+        "max_backoff": TEXT,
+        "jitter": anything,
+        "rate_limit_min_wait": TEXT,
+        "fallback_model_id": TEXT,
+        "fallback_after": anything,
+    }
+)
+_CONFIG = Shape(
+    {
+        "model": TEXT,
+        "models": TEXTS,
+        "provider": TEXT,
+        "providers": TEXTS,
+        "temperature": anything,
+        "think": anything,
+        "max_tokens": is_a("integer", "number", "string"),
+        "shift": BOOLEAN,
+        "hooks": TEXTS,
+        "tools": TEXTS,
+        "hide_tools": TEXTS,
+        "tools_policies": OBJECT,
+        "hook_policies": OBJECT,
+        "compact_policy": anything,
+        "pass_clients_tools": BOOLEAN,
+        "retry_policy": _RETRY,
+    }
+)
+_TOOL = Shape({"name": TEXT, "type": TEXT, "tool_name": TEXT, "args": OBJECT})
+_COMPOSE = Shape({"with_var": TEXT, "strategy": TEXT}, ("with_var",))
+_BRANCH = Shape(
+    {
+        "operator": TEXT,
+        "when": _scalar,
+        "goto": _text_or_null,
+        "edge": TEXT,
+        "compose": _COMPOSE,
+        "alert_on_match": anything,
+    },
+    ("operator",),
+    {
+        "on_failure": "it belongs to the transition, beside 'branches'",
+        "next": "the key is goto",
+    },
+)
+_TRANSITION = Shape(
+    {
+        "branches": Items(_BRANCH),
+        "on_failure": _text_or_null,
+        "on_failure_alert": anything,
+    },
+    near_misses={
+        "goto": "it belongs to a branch",
+        "next": "say it in a branch with the operator default",
+    },
+)
+_TASK = Shape(
+    {
+        "id": TEXT,
+        "handler": TEXT,
+        "type": TEXT,
+        "description": TEXT,
+        "system_instruction": TEXT,
+        "prompt_template": TEXT,
+        "input_var": TEXT,
+        "input_max_bytes": _whole,
+        "output_template": TEXT,
+        "print": TEXT,
+        "valid_conditions": _conditions,
+        "execute_config": _CONFIG,
+        "hook": _TOOL,
+        "tools": _TOOL,
+        "transition": _TRANSITION,
+        "timeout": TEXT,
+        "retry_on_failure": _whole,
+        "compose": _COMPOSE,
+    },
+    ("id",),
+    {
+        "on_failure": "it belongs to the transition",
+        "branches": "it belongs to the transition",
+        "goto": "it belongs to a branch of the transition",
+        "retry": "the key is retry_on_failure",
+        "retries": "the key is retry_on_failure",
+        "model": "it belongs to execute_config",
+        "provider": "it belongs to execute_config",
+    },
+)
+CHAIN = Shape(
+    {
+        "id": TEXT,
+        "description": TEXT,
+        "tasks": Items(_TASK),
+        "token_limit": _whole,
+        "debug": BOOLEAN,
+        "triggers": anything,
+        "routing_strategy": anything,
+    },
+    ("tasks",),
+    ignored=frozenset(("$schema", "name")),
+)
+
+
+def check(value: Json) -> Iterator[Finding]:
+    """Yield what does not fit a chain: CX-SCHEMA, and keys without effect as warnings."""
+    if type(value) is not dict:
+        shown = type_name(value)
+        yield Finding("CX-SCHEMA", f"a chain is an object, not {shown}", "")
+        return
+    yield from shapes.check(value, CHAIN, "", "CX")

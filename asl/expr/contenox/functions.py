@@ -1,0 +1,85 @@
+"""The functions of the dialect, as JSONata sees them: one row each.
+
+All are pure and bounded by their data; `docs/dialects/contenox.md` says what each one is for.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.expr.contenox import answers, chats, composing, data, numbers, rendering, texts
+from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.functions.foreign import table
+
+__all__ = ["TABLE"]
+
+
+def _asked(chat: Json, tools: list[str]) -> Json:
+    """Whether the last message asks for any of these tools."""
+    return bool(chats.calls(chat, tools))
+
+
+def _failed(found: Json, task: str, error: Json, *given: Json) -> Json:
+    return data.failed(found, task, error, given[0] if given else data.input_of(found))
+
+
+def _tried(found: Json, task: str, handler: str, given: Json) -> Json:
+    """Do a task that no agent does; behind its failure the data evaluates to nothing."""
+    try:
+        return data.done(found, task, _OWN[handler](given))
+    except StateError as error:
+        if error.name == "States.Runtime":
+            raise
+        return data.failed(found, task, {"Error": error.name, "Cause": error.cause}, given)
+
+
+_OWN: Mapping[str, Callable[[Json], answers.Handled]] = {
+    "parse_transition": answers.command,
+    "parse_key_value": answers.pairs,
+    "convert_to_openai_chat_response": chats.converted,
+}
+"""What handlers do that ask nobody."""
+
+_ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
+    "input": ("<x:x>", data.input_of, 1),
+    "variable": ("<xs:x>", data.variable, 2),
+    "text": ("<xss?:s>", rendering.filled, 3),
+    "expanded": ("<xss?:s>", rendering.expanded, 3),
+    "prompt": ("<x:s>", texts.handed, 1),
+    "done": ("<xso:o>", data.done, 3),
+    "failed": ("<xsox?:o>", _failed, 4),
+    "tried": ("<xssx:o>", _tried, 4),
+    "counted": ("<xs:o>", data.counted, 2),
+    "edge_count": ("<xs:n>", data.traversals, 2),
+    "compose": ("<xsos?:o>", composing.composed, 4),
+    "gt": ("<sn:b>", numbers.greater, 2),
+    "lt": ("<sn:b>", numbers.less, 2),
+    "in_range": ("<snn:b>", numbers.between, 3),
+    "noop": ("<x:o>", lambda given: answers.handled(given, "noop"), 1),
+    "answer": ("<xs:o>", answers.handled, 2),
+    "prompt_to_string": ("<x:o>", answers.text, 1),
+    "prompt_to_js": (
+        "<x:o>",
+        lambda answer: answers.handled(answer, "ok" if texts.handed(answer) else "empty_js"),
+        1,
+    ),
+    "condition_key": ("<xo:o>", answers.condition, 2),
+    "parse_number": ("<x:o>", answers.number, 1),
+    "parse_score": ("<x:o>", answers.score, 1),
+    "parse_range": ("<x:o>", answers.range_of, 1),
+    "route": ("<xxa<s>:o>", answers.route, 3),
+    "tool": ("<xss?:o>", answers.tool, 3),
+    "chat": ("<xs?:o>", chats.chat_of, 2),
+    "chat_completion": ("<xxs?:o>", chats.answered, 3),
+    "calls": ("<xx?:a>", chats.calls, 2),
+    "execute_tool_calls": ("<xxx?s?:o>", chats.ran, 4),
+    "parse_transition": ("<x:o>", answers.command, 1),
+    "parse_key_value": ("<x:o>", answers.pairs, 1),
+    "convert_to_openai_chat_response": ("<x:o>", chats.converted, 1),
+    "asked": ("<xa<s>:b>", _asked, 2),
+}
+"""Signature, function and number of arguments by the name behind `$contenox_`."""
+
+TABLE: dict[str, Native] = table("contenox", _ROWS)
+"""Every function by its name in a query."""

@@ -1,0 +1,263 @@
+"""Templates filled in: what the variables of a chain, the caller and the clock say."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.contenox.data import opened, refusal, traversals, variables
+from asl.expr.contenox.templates import (
+    Block,
+    Call,
+    Constant,
+    Field,
+    Macro,
+    Node,
+    Show,
+    macros_in,
+    parse,
+)
+from asl.expr.contenox.texts import as_json, shown
+
+__all__ = ["expanded", "filled", "of_result"]
+
+MAX_LENGTH: Final = 1_000_000
+"""Characters that a text may have when it is filled in."""
+MAX_STEPS: Final = 100_000
+"""Nodes of a template that may be shown, those of a `range` as often as it goes round."""
+MISSING: Final = object()
+
+
+def filled(data: Json, text: str, now: str | None = None) -> str:
+    """Return a template filled in; *now* is the time in RFC 3339. What fails ends the run."""
+    return _Rendering(variables(data), data, now).text(text)
+
+
+def of_result(result: Json, text: str) -> str:
+    """Return a template filled in with the members of a tool's result."""
+    return _Rendering(result, None, None).text(text)
+
+
+def expanded(data: Json, text: str, now: str | None = None) -> str:
+    """Return a text that is no template with its macros expanded; unknown ones stay."""
+    rendering = _Rendering({}, data, now)
+    parts, at = [], 0
+    for start, end, macro in macros_in(text):
+        parts += [text[at:start], rendering.macro(macro)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+class _Rendering:
+    def __init__(self, root: Json, data: Json, now: str | None) -> None:
+        self.root = root
+        self.data = data
+        self.now = now
+        self.steps = MAX_STEPS
+        self.length = 0
+        self.parts: list[str] = []
+
+    def text(self, template: str) -> str:
+        try:
+            nodes = parse(template)
+        except ExpressionFault as fault:
+            raise refusal(f"this is no template: {fault}") from None
+        self.nodes(nodes, self.root)
+        return "".join(self.parts)
+
+    def put(self, text: str) -> None:
+        self.length += len(text)
+        if self.length > MAX_LENGTH:
+            raise refusal(f"a template grew beyond {MAX_LENGTH} characters")
+        self.parts.append(text)
+
+    def nodes(self, nodes: tuple[Node, ...], dot: Any) -> None:
+        for node in nodes:
+            self.steps -= 1
+            if self.steps < 0:
+                raise refusal(f"a template took more than {MAX_STEPS} steps")
+            if isinstance(node, str):
+                self.put(node)
+            elif isinstance(node, Show):
+                found = self.value(node.value, dot)
+                self.put(shown(None if found is MISSING else found))
+            elif isinstance(node, Macro):
+                self.put(self.macro(node))
+            else:
+                self.block(node, dot)
+
+    def block(self, block: Block, dot: Any) -> None:
+        value = self.value(block.value, dot)
+        if block.kind == "range":
+            items = self.items(value)
+            for item in items:
+                self.nodes(block.body, item)
+            if not items:
+                self.nodes(block.otherwise, dot)
+        elif truth(value):
+            self.nodes(block.body, value if block.kind == "with" else dot)
+        else:
+            self.nodes(block.otherwise, dot)
+
+    def items(self, value: Any) -> list[Json]:
+        if value is MISSING or value is None:
+            return []
+        if isinstance(value, dict):
+            return [value[key] for key in sorted(value)]
+        if isinstance(value, list):
+            return value
+        raise refusal(f"nothing ranges over {shown(value)[:40]!r}")
+
+    def value(self, expression: Constant | Field | Call, dot: Any) -> Any:
+        if isinstance(expression, Constant):
+            return expression.value
+        if isinstance(expression, Field):
+            return _field(self.root if expression.root else dot, expression.names)
+        arguments = [self.value(each, dot) for each in expression.arguments]
+        given = [None if each is MISSING else each for each in arguments]
+        try:
+            return _CALLS[expression.name](*given)
+        except (TypeError, ValueError, LookupError, AttributeError):
+            raise refusal(f"{expression.name!r} cannot work on what it is given") from None
+
+    def macro(self, macro: Macro) -> str:
+        name, payload = macro.name, macro.payload
+        if name == "var":
+            return self.given(payload)
+        if name == "edge_count":
+            return str(traversals(self.data, payload))
+        if name in ("now", "date") and self.now is not None:
+            return moment(self.now, payload or ("" if name == "now" else "2006-01-02"))
+        return macro.written
+
+    def given(self, payload: str) -> str:
+        """Return what the caller gives for the first of several names, else the text behind it."""
+        named = opened(self.data).get("vars", {})
+        first, *others = (each.strip() for each in payload.split("|"))
+        if first in named:
+            return shown(named[first])
+        for other in others:
+            if not other.startswith("var:"):
+                return other
+            if other[4:].strip() in named:
+                return shown(named[other[4:].strip()])
+        raise refusal(f"nothing is given for {{{{var:{first}}}}}: add it to 'vars' of the input")
+
+
+def truth(value: Any) -> bool:
+    """Whether a value counts as true: not absent, not false, not zero, not empty."""
+    return value is not MISSING and bool(value)
+
+
+def _field(value: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        if value is MISSING:
+            return MISSING
+        if not isinstance(value, dict):
+            raise refusal(f"{shown(value)[:40]!r} has no field {name!r}")
+        value = value.get(name, MISSING)
+    return value
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Json], bool]:
+    def ordered(left: Json, right: Json) -> bool:
+        numbers = all(type(each) in (int, float) for each in (left, right))
+        if not numbers and not (isinstance(left, str) and isinstance(right, str)):
+            raise TypeError
+        return compare(left, right)
+
+    return ordered
+
+
+def _same(left: Json, right: Json) -> bool:
+    return type(left) is type(right) and left == right
+
+
+def _index(value: Any, *keys: Json) -> Any:
+    for key in keys:
+        if isinstance(value, list) and type(key) is int and 0 <= key < len(value):
+            value = value[key]
+        elif isinstance(value, dict) and isinstance(key, str):
+            value = value.get(key)
+        else:
+            raise LookupError
+    return value
+
+
+def _truncated(length: Any, text: Any) -> str:
+    return str.__getitem__(text, slice(length) if length >= 0 else slice(length, None))
+
+
+_CALLS: Final[Mapping[str, Callable[..., Any]]] = {
+    "eq": lambda first, *others: any(_same(first, each) for each in others),
+    "ne": lambda first, other: not _same(first, other),
+    "lt": _ordered(lambda left, right: left < right),
+    "le": _ordered(lambda left, right: left <= right),
+    "gt": _ordered(lambda left, right: left > right),
+    "ge": _ordered(lambda left, right: left >= right),
+    "and": lambda *values: next((each for each in values if not truth(each)), values[-1]),
+    "or": lambda *values: next((each for each in values if truth(each)), values[-1]),
+    "not": lambda value: not truth(value),
+    "len": len,
+    "index": _index,
+    "print": lambda *values: "".join(shown(each) for each in values),
+    "default": lambda fallback, value: value if truth(value) else fallback,
+    "toJson": as_json,
+    "trunc": _truncated,
+    "upper": lambda text: str.upper(text),
+    "lower": lambda text: str.lower(text),
+    "trim": lambda text: str.strip(text),
+    "quote": lambda value: as_json(shown(value)),
+    "join": lambda mark, values: str.join(mark, [shown(each) for each in list(values)]),
+    "contains": lambda part, text: str.__contains__(text, part),
+    "hasPrefix": lambda part, text: str.startswith(text, part),
+    "hasSuffix": lambda part, text: str.endswith(text, part),
+}
+
+# --------------------------------------------------------------------------------------------
+# Moments
+
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LAYOUT: Final = re.compile(
+    r"January|Jan|Monday|Mon|2006|Z07:00|-07:00|MST|\.0+|01|02|03|04|05|06|15|PM|1|2|3"
+)
+_PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
+    "January": lambda at: _MONTHS[at.month - 1],
+    "Jan": lambda at: _MONTHS[at.month - 1][:3],
+    "Monday": lambda at: _DAYS[at.weekday()],
+    "Mon": lambda at: _DAYS[at.weekday()][:3],
+    "2006": lambda at: f"{at.year:04}",
+    "06": lambda at: f"{at.year % 100:02}",
+    "01": lambda at: f"{at.month:02}",
+    "1": lambda at: str(at.month),
+    "02": lambda at: f"{at.day:02}",
+    "2": lambda at: str(at.day),
+    "15": lambda at: f"{at.hour:02}",
+    "03": lambda at: f"{(at.hour + 11) % 12 + 1:02}",
+    "3": lambda at: str((at.hour + 11) % 12 + 1),
+    "04": lambda at: f"{at.minute:02}",
+    "05": lambda at: f"{at.second:02}",
+    "PM": lambda at: "AM" if at.hour < 12 else "PM",
+    "Z07:00": lambda at: "Z",
+    "-07:00": lambda at: "+00:00",
+    "MST": lambda at: "UTC",
+}
+
+
+def moment(now: str, layout: str) -> str:
+    """Return a time (RFC 3339, in UTC) in a layout of Go, RFC 3339 in seconds without one."""
+    at = datetime.fromisoformat(now.replace("Z", "+00:00"))
+
+    def part(match: re.Match[str]) -> str:
+        written = match[0]
+        if written.startswith(".0"):
+            return f".{at.microsecond:06}"[: len(written)].ljust(len(written), "0")
+        return _PARTS[written](at)
+
+    return _LAYOUT.sub(part, layout or "2006-01-02T15:04:05Z07:00")

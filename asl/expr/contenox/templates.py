@@ -1,0 +1,350 @@
+"""The closed part of Go's template language that texts are written in, and the macros around it.
+
+A template is text with actions between double braces. An action shows a value, or is a macro:
+
+    {{.task.field}} {{. | toJson}} {{"text"}} {{if eq .a "x"}}..{{else}}..{{end}}
+    {{range .list}}..{{end}} {{with .field}}..{{end}} {{/* comment */}} {{- .trimmed -}}
+    {{var:name|text}} {{now:2006-01-02}} {{date}} {{chain:id}} {{edge_count:a->b}}
+
+There are no variables, no definitions and no methods.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+
+__all__ = [
+    "FUNCTIONS",
+    "MACROS",
+    "Block",
+    "Call",
+    "Constant",
+    "Field",
+    "Macro",
+    "Node",
+    "Show",
+    "macros_in",
+    "names_in",
+    "parse",
+]
+
+CODE: Final = "CX-TEMPLATE"
+MAX_DEPTH: Final = 32
+"""How deep blocks and parentheses may stand in each other."""
+MACROS: Final = frozenset(
+    ("var", "now", "date", "chain", "edge_count", "host", "toolservice", "tools", "hookservice")
+)
+FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
+    "eq": (2, 9),
+    "ne": (2, 2),
+    "lt": (2, 2),
+    "le": (2, 2),
+    "gt": (2, 2),
+    "ge": (2, 2),
+    "and": (1, 9),
+    "or": (1, 9),
+    "not": (1, 1),
+    "len": (1, 1),
+    "index": (2, 9),
+    "print": (0, 9),
+    "default": (2, 2),
+    "toJson": (1, 1),
+    "trunc": (2, 2),
+    "upper": (1, 1),
+    "lower": (1, 1),
+    "trim": (1, 1),
+    "quote": (1, 1),
+    "join": (2, 2),
+    "contains": (2, 2),
+    "hasPrefix": (2, 2),
+    "hasSuffix": (2, 2),
+}
+"""What may be called, with the fewest and the most arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is written out."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`.a.b`, or `$.a.b` with the root instead of the value at hand."""
+
+    names: tuple[str, ...]
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function and its arguments."""
+
+    name: str
+    arguments: tuple["Expression", ...]
+
+
+Expression: TypeAlias = Constant | Field | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """An action that shows a value."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """`{{name:payload}}`; `written` is its text."""
+
+    name: str
+    payload: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`if`, `with` or `range` with what is shown, and what otherwise."""
+
+    kind: str
+    value: Expression
+    body: tuple["Node", ...]
+    otherwise: tuple["Node", ...]
+
+
+Node: TypeAlias = str | Show | Macro | Block
+
+_ACTION: Final = re.compile(
+    r"\{\{(?P<left>-(?=[ \t\r\n]))?"
+    r"(?:\s*/\*.*?\*/\s*|(?P<body>(?:[^\"`{}]|\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`)*?))"
+    r"(?P<right>(?<=[ \t\r\n])-)?\}\}",
+    re.DOTALL,
+)
+_MACRO: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::(.*))?", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`)"
+    r"|(?P<number>[-+]?[0-9]+(?:\.[0-9]+)?(?![\w.]))"
+    r"|(?P<field>\$?(?:\.[^\W\d]\w*)+|\$(?!\w)|\.(?![\w.]))"
+    r"|(?P<word>[^\W\d]\w*)|(?P<mark>[()|]))"
+)
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'"}
+_WORDS: Final[dict[str, Json]] = {"true": True, "false": False, "nil": None}
+_OPENING: Final = ("if", "with", "range")
+
+
+def macro(body: str, written: str) -> Macro | None:
+    """Return the macro that stands between braces, None for anything else."""
+    match = _MACRO.fullmatch(body)
+    if match is None or match[1] not in MACROS:
+        return None
+    return Macro(match[1], (match[2] or "").strip(), written)
+
+
+_BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
+
+
+def macros_in(text: str) -> Iterator[tuple[int, int, Macro]]:
+    """Yield the macros of a text that is no template, each with its start and end."""
+    for match in _BRACES.finditer(text):
+        found = macro(match[1], match[0])
+        if found is not None:
+            yield match.start(), match.end(), found
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> tuple[Node, ...]:
+    """Parse a template; raises ExpressionFault (CX-TEMPLATE) for what it does not have."""
+    return _Parser(text).template()
+
+
+def names_in(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """Yield the variables that a template names, outside of `with` and `range`."""
+    for node in nodes:
+        if isinstance(node, Show):
+            yield from _names(node.value)
+        elif isinstance(node, Block):
+            yield from _names(node.value)
+            if node.kind == "if":
+                yield from names_in(node.body)
+            yield from names_in(node.otherwise)
+
+
+def _names(value: Expression) -> Iterator[str]:
+    if isinstance(value, Field) and value.names:
+        yield value.names[0]
+    elif isinstance(value, Call):
+        for each in value.arguments:
+            yield from _names(each)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+        self.trimming = False
+
+    def fault(self, message: str, at: int) -> ExpressionFault:
+        hint = "fields, if, with, range, else, end and some functions are understood"
+        return ExpressionFault(message, at, CODE, hint)
+
+    def template(self) -> tuple[Node, ...]:
+        nodes, closing, at = self.nodes()
+        if closing is not None:
+            raise self.fault(f"{{{{{closing}}}}} closes nothing", at)
+        return nodes
+
+    def nodes(self) -> tuple[tuple[Node, ...], str | None, int]:
+        """Read up to the end, or to an `end` or `else`: that word with what follows, its place."""
+        found: list[Node] = []
+        while True:
+            start = self.text.find("{{", self.at)
+            literal = self.text[self.at : start if start >= 0 else len(self.text)]
+            if self.trimming:
+                literal = literal.lstrip(" \t\r\n")
+            if start < 0:
+                self.at = len(self.text)
+                found += [literal] if literal else []
+                return tuple(found), None, self.at
+            match = _ACTION.match(self.text, start)
+            if match is None:
+                raise self.fault("this action is not closed, or holds a brace", start)
+            if match["left"]:
+                literal = literal.rstrip(" \t\r\n")
+            found += [literal] if literal else []
+            self.trimming, self.at = match["right"] is not None, match.end()
+            body = match["body"]
+            if body is None:
+                continue
+            word = body.split(None, 1)[0] if body.strip() else ""
+            if word in ("end", "else"):
+                return tuple(found), body.strip(), start
+            found.append(self.action(body, word, match))
+
+    def action(self, body: str, word: str, match: re.Match[str]) -> Node:
+        named = macro(body, match[0])
+        if named is not None:
+            return named
+        if word in _OPENING:
+            return self.block(word, body.split(None, 1)[1:], match.start("body"))
+        return Show(self.expression(body, match.start("body")))
+
+    def block(self, kind: str, rest: list[str], at: int) -> Block:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.fault(f"blocks stand more than {MAX_DEPTH} deep in each other", at)
+        value = self.expression(rest[0] if rest else "", at)
+        body, closing, place = self.nodes()
+        otherwise: tuple[Node, ...] = ()
+        if closing is not None and closing.startswith("else"):
+            more = closing[4:].split(None, 1)
+            if more and more[0] in ("if", "with") and more[0] == kind:
+                otherwise = (self.block(kind, more[1:], place),)
+                self.depth -= 1
+                return Block(kind, value, body, otherwise)
+            if more:
+                raise self.fault(f"{{{{{closing}}}}} is not understood", place)
+            otherwise, closing, place = self.nodes()
+        if closing != "end":
+            raise self.fault(f"{{{{{kind}}}}} is not closed by {{{{end}}}}", place)
+        self.depth -= 1
+        return Block(kind, value, body, otherwise)
+
+    def expression(self, body: str, at: int) -> Expression:
+        tokens = list(self.tokens(body, at))
+        value, rest = self.pipeline(tokens, at, 0)
+        if rest:
+            raise self.fault(f"{rest[0][1]!r} is one too many", at)
+        return value
+
+    def tokens(self, body: str, at: int) -> Iterator[tuple[str, str]]:
+        place, end = 0, len(body.rstrip())
+        while place < end:
+            match = _TOKEN.match(body, place)
+            if match is None or match.lastgroup is None:
+                raise self.fault(f"{body[place:end][:40]!r} is not understood", at)
+            yield match.lastgroup, match[match.lastgroup]
+            place = match.end()
+
+    def pipeline(
+        self, tokens: list[tuple[str, str]], at: int, depth: int
+    ) -> tuple[Expression, list[tuple[str, str]]]:
+        if depth > MAX_DEPTH:
+            raise self.fault(f"parentheses stand more than {MAX_DEPTH} deep in each other", at)
+        value: Expression | None = None
+        while True:
+            value, tokens = self.command(tokens, value, at, depth)
+            if not tokens or tokens[0] != ("mark", "|"):
+                return value, tokens
+            tokens = tokens[1:]
+
+    def command(
+        self, tokens: list[tuple[str, str]], piped: Expression | None, at: int, depth: int
+    ) -> tuple[Expression, list[tuple[str, str]]]:
+        """Read a function with its arguments, the last one piped in, or a value."""
+        operands: list[Expression] = []
+        name: str | None = None
+        while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
+            kind, text = tokens[0]
+            if kind == "word" and text not in _WORDS:
+                if operands or name is not None:
+                    raise self.fault(f"{text!r} is a function: put its call in parentheses", at)
+                name, tokens = text, tokens[1:]
+                continue
+            operand, tokens = self.operand(tokens, at, depth)
+            operands.append(operand)
+        if piped is not None:
+            operands.append(piped)
+        if name is not None:
+            return self.call(name, tuple(operands), at), tokens
+        if len(operands) != 1 or piped is not None:
+            what = "nothing is shown here" if not operands else "only functions take arguments"
+            raise self.fault(what, at)
+        return operands[0], tokens
+
+    def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> Call:
+        if name not in FUNCTIONS:
+            raise self.fault(f"there is no function {name!r} here", at)
+        least, most = FUNCTIONS[name]
+        if not least <= len(arguments) <= most:
+            raise self.fault(f"{name!r} takes {least} to {most} arguments", at)
+        return Call(name, arguments)
+
+    def operand(
+        self, tokens: list[tuple[str, str]], at: int, depth: int
+    ) -> tuple[Expression, list[tuple[str, str]]]:
+        kind, text = tokens[0]
+        if kind == "string":
+            return Constant(_unquoted(text)), tokens[1:]
+        if kind == "number":
+            return Constant(float(text) if "." in text else int(text[:20])), tokens[1:]
+        if kind == "word":
+            return Constant(_WORDS[text]), tokens[1:]
+        if kind == "field":
+            names = tuple(each for each in text.removeprefix("$").split(".") if each)
+            return Field(names, text.startswith("$")), tokens[1:]
+        value, rest = self.pipeline(tokens[1:], at, depth + 1)
+        if not rest:
+            raise self.fault("a parenthesis is not closed", at)
+        return value, rest[1:]
+
+
+def _unquoted(text: str) -> str:
+    if text[0] == "`":
+        return text[1:-1]
+
+    def meant(match: re.Match[str]) -> str:
+        escaped = match[1]
+        if escaped[0] in "ux" and len(escaped) > 1:
+            return chr(int(escaped[1:], 16))
+        return _ESCAPES.get(escaped, escaped)
+
+    return _ESCAPE.sub(meant, text[1:-1])

@@ -1,0 +1,76 @@
+"""Values as texts: as templates show them, as text handlers take them, and chats."""
+
+import json
+from collections.abc import Mapping
+from typing import TypeAlias, cast
+
+from asl.core.errors import StateError
+from asl.core.values import Json, type_name
+
+__all__ = ["INPUT_TYPE", "Chat", "as_json", "content_of", "handed", "is_chat", "shown"]
+
+INPUT_TYPE = "Contenox.InputType"
+"""The error of a task that cannot work on what it is given."""
+
+Chat: TypeAlias = Mapping[str, Json]
+
+
+def is_chat(value: Json) -> bool:
+    """Whether a value is a chat history: an object with a list of `messages`."""
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        return False
+    return all(isinstance(each, dict) for each in value["messages"])
+
+
+def content_of(chat: Chat) -> str:
+    """Return the content of the last message, empty if there is none."""
+    messages = cast(list[dict[str, Json]], chat["messages"])
+    content = messages[-1].get("content") if messages else ""
+    return content if isinstance(content, str) else ""
+
+
+def handed(value: Json) -> str:
+    """Return a value as handlers of texts take it; fails with Contenox.InputType."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if is_chat(value):
+        return content_of(cast(Chat, value))
+    raise StateError(INPUT_TYPE, f"a text, a number or a chat is needed, not {type_name(value)}")
+
+
+def shown(value: Json, nested: bool = False) -> str:
+    """Return a value as templates show it: objects as `map[k:v]`, lists as `[a b]`."""
+    if value is None:
+        return "<nil>" if nested else "<no value>"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        parts = (f"{key}:{shown(each, True)}" for key, each in sorted(value.items()))
+        return f"map[{' '.join(parts)}]"
+    if isinstance(value, list):
+        return f"[{' '.join(shown(each, True) for each in value)}]"
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e21:
+            return str(int(value))
+        return _exponent(repr(value))
+    return str(value)
+
+
+def _exponent(text: str) -> str:
+    mantissa, mark, exponent = text.partition("e")
+    if not mark:
+        return text
+    return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
+
+
+def as_json(value: Json) -> str:
+    """Return a value as compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
