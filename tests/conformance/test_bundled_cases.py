@@ -42,7 +42,7 @@ def test_ids_are_unique(cases: list[Case]) -> None:
 
 def test_every_case_cites_a_section(cases: list[Case]) -> None:
     """Each case names a section of a specification or an entry of its register."""
-    cites = re.compile(r"(codemie )?\d+(\.\d+)*|C-\d+|[VR]-[A-Z]+-\d+|READ-\d+|EXEC-\d+")
+    cites = re.compile(r"((codemie|contenox) )?\d+(\.\d+)*|C-\d+|[VR]-[A-Z]+-\d+|READ-\d+|EXEC-\d+")
     assert [case.id for case in cases if not cites.fullmatch(case.spec)] == []
 
 

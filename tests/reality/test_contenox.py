@@ -125,6 +125,15 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
         assert result.status == "SUCCEEDED", (result.error, result.cause)
 
 
+@pytest.mark.parametrize("file", ACCEPTED)
+def test_what_was_read_is_written_as_it_was(file: str) -> None:
+    """Reading and writing give the chain back, with all its keys."""
+    document = asl.load(FOLDER / file)
+    conversion = asl.convert(document, to="contenox")
+    assert conversion.document == json.loads((FOLDER / file).read_text())
+    assert asl.load(conversion.text).value["States"] == document.value["States"]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_chain_behaves_as_recorded(case: dict[str, Any]) -> None:
     """Tasks, evaluations, variables and output are those of the case."""

@@ -1,12 +1,13 @@
 """Task chains of Contenox: tasks with handlers, and branches with operators, in JSON."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
-from asl.dialects.base import Dialect
+from asl.dialects.base import Dialect, Written
 
 __all__ = ["DIALECT"]
 
@@ -48,4 +49,16 @@ def _read(
     )
 
 
-DIALECT = Dialect("contenox", "Contenox task chain", _of_text, _of_value, _read)
+def _write(document: Document) -> Written:
+    from asl.dialects.contenox.restoring import write
+
+    return write(document)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.contenox.restoring import lost
+
+    return lost(document)
+
+
+DIALECT = Dialect("contenox", "Contenox task chain", _of_text, _of_value, _read, _write, _lost)

@@ -1,0 +1,75 @@
+"""The way back of a document that was read from a chain, and what it does not say of that.
+
+The chain was kept in the `Metadata`. That is trusted only as far as reading it again gives the
+document that is there.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.errors import AslError, InvalidDocument
+from asl.core.source import Source
+from asl.core.values import Json, json_equal
+from asl.dialects.base import Written
+from asl.dialects.contenox.reading import METADATA, PROFILES, read
+
+__all__ = ["lost", "write"]
+
+_SETTINGS = ("token_limit", "debug", "triggers", "routing_strategy")
+
+
+def write(document: Document) -> Written:
+    """Write a document that was read from a chain and still is what it was then.
+
+    Raises AslError for any other.
+    """
+    chain = restored(document.whole)
+    if chain is None:
+        raise AslError(
+            "this version writes no chains but those that were read, if their document is unchanged"
+        )
+    return Written(chain, json.dumps(chain, ensure_ascii=False, indent=2) + "\n")
+
+
+def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what a document says of the chain that it was, None if nothing."""
+    found = value.get("Metadata")
+    found = found.get(METADATA) if type(found) is dict else None
+    return found if type(found) is dict and type(found.get("chain")) is dict else None
+
+
+def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
+    """Return the chain that a document was read from, None if it is another one by now."""
+    about = kept(value)
+    if about is None or about.get("profile") not in PROFILES:
+        return None
+    chain: dict[str, Json] = about["chain"]
+    for exits in (False, True):
+        try:
+            again = read(Document(chain, Source()), profile=about["profile"], external_exits=exits)
+        except InvalidDocument:
+            continue
+        if json_equal(_compared(again.value), _compared(value)):
+            return chain
+    return None
+
+
+def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
+
+
+def lost(document: Document) -> Iterator[Finding]:
+    """Yield what a document that was read from a chain does not say."""
+    about = kept(document.value)
+    for key in _SETTINGS if about is not None else ():
+        if about is not None and key in about["chain"]:
+            yield Finding(
+                "L-SETTING",
+                f"{key!r} has no effect on a run of the document",
+                f"/{key}",
+                "it is kept under 'Metadata'",
+                at_key=True,
+            )
