@@ -152,10 +152,11 @@ def compile(
 def convert(document: Document | What, to: str, *, implicit_retry: bool = True) -> Conversion:
     """Return a document in another language: `text`, `document` (its value), `losses`, `ok`.
 
-    `to` is `asl`, `codemie`, or what a package offers under the entry point `asl.dialects`. Each
-    loss is a diagnostic: `error` where behaviour is lost, `warning` where it is approximated; its
-    hint says what was done instead. `ok` if no behaviour is lost. Without *implicit_retry* the
-    retries are left out that a platform makes unasked; that is for what is read here.
+    `to` is `asl`, `codemie`, `contenox` (for what was read from a chain), or what a package offers
+    under the entry point `asl.dialects`. Each loss is a diagnostic: `error` where behaviour is
+    lost, `warning` where it is approximated; its hint says what was done instead. `ok` if no
+    behaviour is lost. Without *implicit_retry* the retries are left out that a platform makes
+    unasked; that is for what is read here.
 
     Raises InvalidDocument for what cannot be read, and AslError for a language that is not known.
     """

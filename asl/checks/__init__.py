@@ -73,6 +73,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
+"""Advice to authors; a document that was read from another language has its own about the same."""
+
+
 def check(
     document: Document,
     profile: Profile = DEFAULT,
@@ -97,7 +101,10 @@ def check(
     workflow = taken_apart(
         document.value, profile, agents, resources, express, workflows, document.name
     )
-    findings = [*document.findings, *_composing(document), *_findings(workflow)]
+    found = _findings(workflow)
+    if document.dialect != "asl" and not profile.aws:
+        found = (each for each in found if each.code not in OF_THE_AUTHOR)
+    findings = [*document.findings, *_composing(document), *found]
     if profile.aws:
         findings = [*aws.adapted(findings), *aws.check(workflow)]
     graded = [

@@ -78,6 +78,11 @@ class Branch:
         return written if isinstance(written, str) else str(written)
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """What it asks: another branch with the same key is never taken."""
+        return self.operator, self.when, self.value.get("edge", "")
+
+    @property
     def goto(self) -> str:
         """The task that follows, END where the chain ends."""
         return self.value.get("goto") or END
@@ -197,13 +202,20 @@ class Chain:
         return "seed" if self.profile == "seed" else "union"
 
     def ordered(self, task: Task) -> tuple[list[Branch], Branch | None]:
-        """Return the branches that are tried in order, and the default behind them."""
-        first = next((each for each in task.branches if each.operator == "default"), None)
-        if self.profile == "seed" and first is not None:
-            before = task.branches[: task.branches.index(first)]
-        else:
-            before = [each for each in task.branches if each.operator != "default"]
-        return before, first
+        """Return the branches that are tried in order, and the default behind them.
+
+        One like an earlier one is left out.
+        """
+        before: dict[tuple[str, ...], Branch] = {}
+        default: Branch | None = None
+        for each in task.branches:
+            if each.operator != "default":
+                before.setdefault(each.key, each)
+            else:
+                default = default or each
+                if self.profile == "seed":
+                    break
+        return [*before.values()], default
 
     def caught(self, task: Task) -> Branch | None:
         """Return the branch that takes a failure in the seed's reading, None in any other."""

@@ -153,12 +153,11 @@ def _branches(chain: Chain, task: Task) -> Iterator[Finding]:
         yield Finding("CX-DEFAULT-ORDER", message, defaults[0].pointer, hint)
     seen: dict[tuple[str, str, str], Branch] = {}
     for branch in task.branches:
-        key = (branch.operator, branch.when, branch.value.get("edge", ""))
-        if branch.operator != "default" and key in seen:
-            related = ((seen[key].pointer, "this one"),)
+        if branch.operator != "default" and branch.key in seen:
+            related = ((seen[branch.key].pointer, "this one"),)
             message = "an earlier branch is the same, so this one is never taken"
             yield Finding("CX-DEAD-BRANCH", message, branch.pointer, related=related)
-        seen.setdefault(key, branch)
+        seen.setdefault(branch.key, branch)
     if task.branches and not defaults and _open(chain, task):
         yield Finding(
             "CX-NO-DEFAULT",

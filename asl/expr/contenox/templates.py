@@ -130,7 +130,7 @@ _ACTION: Final = re.compile(
 _MACRO: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::(.*))?", re.DOTALL)
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`)"
-    r"|(?P<number>[-+]?[0-9]+(?:\.[0-9]+)?(?![\w.]))"
+    r"|(?P<number>[-+]?[0-9]{1,18}(?:\.[0-9]{1,18})?(?![\w.]))"
     r"|(?P<field>\$?(?:\.[^\W\d]\w*)+|\$(?!\w)|\.(?![\w.]))"
     r"|(?P<word>[^\W\d]\w*)|(?P<mark>[()|]))"
 )
@@ -325,7 +325,7 @@ class _Parser:
         if kind == "string":
             return Constant(_unquoted(text)), tokens[1:]
         if kind == "number":
-            return Constant(float(text) if "." in text else int(text[:20])), tokens[1:]
+            return Constant(float(text) if "." in text else int(text)), tokens[1:]
         if kind == "word":
             return Constant(_WORDS[text]), tokens[1:]
         if kind == "field":
