@@ -5,7 +5,7 @@ A shape is a table; whatever does not fit it is a finding at its place.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.values import Json, type_name
@@ -15,6 +15,7 @@ __all__ = [
     "OBJECT",
     "TEXT",
     "TEXTS",
+    "Codes",
     "Items",
     "Shape",
     "anything",
@@ -24,6 +25,15 @@ __all__ = [
     "is_a",
     "number",
 ]
+
+
+class Codes(NamedTuple):
+    """The codes of a dialect: what does not fit, keys that mean nothing here, unknown ones."""
+
+    misfit: str
+    near_miss: str
+    unknown: str
+
 
 Kind: TypeAlias = "Callable[[Json], str | None] | Shape | Items"
 
@@ -106,24 +116,21 @@ def anything(value: Json) -> str | None:
     return None
 
 
-def check(value: Json, kind: Kind, pointer: str, prefix: str) -> Iterator[Finding]:
-    """Yield what does not fit a kind, and keys without effect as warnings.
-
-    The codes are *prefix* with SCHEMA, NEAR-MISS and UNKNOWN-KEY.
-    """
+def check(value: Json, kind: Kind, pointer: str, codes: Codes) -> Iterator[Finding]:
+    """Yield what does not fit a kind, and keys without effect as warnings."""
     if isinstance(kind, Shape):
-        yield from _object(value, kind, pointer, prefix)
+        yield from _object(value, kind, pointer, codes)
     elif isinstance(kind, Items):
         if type(value) is not list:
-            yield _misfit(value, "must be an array", pointer, prefix)
+            yield _misfit(value, "must be an array", pointer, codes)
             return
         for index, item in enumerate(value):
-            yield from check(item, kind.kind, f"{pointer}/{index}", prefix)
+            yield from check(item, kind.kind, f"{pointer}/{index}", codes)
     elif complaint := kind(value):
-        yield _misfit(value, complaint, pointer, prefix)
+        yield _misfit(value, complaint, pointer, codes)
 
 
-def _misfit(value: Json, complaint: str, pointer: str, prefix: str) -> Finding:
+def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     name = pointer.rpartition("/")[2] or "the document"
     shown = type_name(value) if not isinstance(value, int | float | str) else repr(value)[:60]
     hint = None
@@ -132,26 +139,24 @@ def _misfit(value: Json, complaint: str, pointer: str, prefix: str) -> Finding:
     elif value is None:
         hint = "leave the key out"
     message = f"{name!r} {complaint}, not {shown}"
-    return Finding(f"{prefix}-SCHEMA", message, pointer, hint, at_key=value is None)
+    return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 
 
-def _object(value: Json, shape: Shape, pointer: str, prefix: str) -> Iterator[Finding]:
+def _object(value: Json, shape: Shape, pointer: str, codes: Codes) -> Iterator[Finding]:
     if type(value) is not dict:
-        yield _misfit(value, "must be an object", pointer, prefix)
+        yield _misfit(value, "must be an object", pointer, codes)
         return
     for key in shape.required:
         if key not in value:
-            yield Finding(f"{prefix}-SCHEMA", f"{key!r} is missing", pointer, at_key=True)
+            yield Finding(codes.misfit, f"{key!r} is missing", pointer, at_key=True)
     for key, each in value.items():
         place = f"{pointer}/{escape(key)}"
         if key in shape.keys:
-            yield from check(each, shape.keys[key], place, prefix)
+            yield from check(each, shape.keys[key], place, codes)
         elif key in shape.near_misses:
             message = f"{key!r} has no effect here"
-            yield Finding(
-                f"{prefix}-NEAR-MISS", message, place, shape.near_misses[key], at_key=True
-            )
+            yield Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)
         elif key not in shape.ignored:
             near = did_you_mean(key, shape.keys)
             message = f"{key!r} means nothing here, so it has no effect"
-            yield Finding(f"{prefix}-UNKNOWN-KEY", message, place, near, at_key=True)
+            yield Finding(codes.unknown, message, place, near, at_key=True)

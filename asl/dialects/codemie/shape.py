@@ -10,6 +10,7 @@ from asl.dialects.shapes import (
     OBJECT,
     TEXT,
     TEXTS,
+    Codes,
     Items,
     Shape,
     anything,
@@ -182,6 +183,9 @@ WORKFLOW = Shape(
 )
 
 
+_CODES = Codes("CM-SCHEMA", "CM-NEAR-MISS", "CM-UNKNOWN-KEY")
+
+
 def check(value: Json, pointer: str) -> Iterator[Finding]:
     """Yield what does not fit a workflow: CM-SCHEMA, and keys without effect as warnings."""
-    yield from shapes.check(value, WORKFLOW, pointer, "CM")
+    yield from shapes.check(value, WORKFLOW, pointer, _CODES)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from asl.core.diagnostics import Finding
 from asl.core.values import Json, type_name
 from asl.dialects import shapes
-from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, TEXTS, Items, Shape, anything, is_a
+from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, TEXTS, Codes, Items, Shape, anything, is_a
 
 __all__ = ["CHAIN", "check"]
 
@@ -136,10 +136,13 @@ CHAIN = Shape(
 )
 
 
+_CODES = Codes("CX-SCHEMA", "CX-NEAR-MISS", "CX-UNKNOWN-KEY")
+
+
 def check(value: Json) -> Iterator[Finding]:
     """Yield what does not fit a chain: CX-SCHEMA, and keys without effect as warnings."""
     if type(value) is not dict:
         shown = type_name(value)
         yield Finding("CX-SCHEMA", f"a chain is an object, not {shown}", "")
         return
-    yield from shapes.check(value, CHAIN, "", "CX")
+    yield from shapes.check(value, CHAIN, "", _CODES)
