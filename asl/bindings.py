@@ -164,13 +164,11 @@ def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
 
 def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
     """Return the storages of checkpoints; `file` is a folder of the user, if nothing else."""
-    from os import PathLike
+    from asl.stores.folder import Folder
 
-    from asl.stores.folder import Folder, state_folder
-
-    storages: dict[str, Storage] = {"file": Folder(f"{state_folder()}/checkpoints")}
+    storages: dict[str, Storage] = {"file": Folder()}
     for name, storage in (checkpoints or {}).items():
-        if isinstance(storage, (str, PathLike)):
+        if isinstance(storage, str) or hasattr(storage, "__fspath__"):
             storages[name] = Folder(storage)
         elif hasattr(storage, "__setitem__"):
             storages[name] = storage

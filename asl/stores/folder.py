@@ -19,10 +19,20 @@ def state_folder() -> str:
 
 
 class Folder:
-    """A storage of checkpoints (`asl.engine.checkpoints.Storage`), made at the first one."""
+    """A storage of checkpoints (`asl.engine.checkpoints.Storage`), made at the first one.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+    Without a path it is the user's own, in the state folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        """Where the files are; looked up when it is needed, which is rare."""
+        if self._path is None:
+            return os.path.join(state_folder(), "checkpoints")
+        return os.fspath(self._path)
 
     def __setitem__(self, id: str, checkpoint: Json) -> None:
         """Write a checkpoint; a file of this name is replaced as a whole or not at all."""
