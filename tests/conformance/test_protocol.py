@@ -113,11 +113,16 @@ def test_serve_answers_line_by_line() -> None:
                 document={
                     "StartAt": "A",
                     "States": {
-                        "A": {"Type": "Debate", "Agents": ["a", "b"], "Topic": "t", "End": True}
+                        "A": {
+                            "Type": "Task",
+                            "Agent": "a",
+                            "Streaming": {"Enabled": True},
+                            "End": True,
+                        }
                     },
                 },
             ),
-            "Debate",
+            "Streaming",
         ),
     ],
 )

@@ -69,7 +69,9 @@ def test_what_cannot_be_run_yet_is_skipped(pytester: pytest.Pytester) -> None:
     """A case for a feature that this version does not execute is no failure."""
     text = """
     id: later
-    document: { StartAt: A, States: { A: { Type: Debate, Agents: [a, b], Topic: t, End: true } } }
+    document:
+      StartAt: A
+      States: { A: { Type: Task, Agent: a, Streaming: { Enabled: true }, End: true } }
     expect: { status: SUCCEEDED }
     """
     pytester.makefile(".asl-test.yaml", later=text)
