@@ -155,8 +155,9 @@ class _Session:
         self.listed: dict[str, Any] = {}
 
     def answer(self, payload: Json, call: Call | None) -> Any:
-        """A server answers by its tools only."""
-        raise NotImplementedError
+        """Refuse: a server answers by its tools only."""
+        message = f"{self.server.label} is a server: bind one of its tools, server.tool(NAME)"
+        raise StateError("States.TaskFailed", message)
 
     async def connected(self) -> mcp.Client:
         """Return the connection, which is made at the first need, and again when it has broken."""

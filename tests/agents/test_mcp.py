@@ -134,6 +134,14 @@ def test_a_server_is_started_once_in_a_run(started: list[Any], tmp_path: Path) -
     assert "ASL_TEST_LEAK" not in result.output[0]["environment"]
 
 
+def test_a_server_is_no_agent_itself(started: list[Any]) -> None:
+    """It says what to bind instead, and is not even started."""
+    result = asl.run(task(), {}, agents={"A": McpServer(["files"])})
+    assert (result.status, result.error) == ("FAILED", "States.TaskFailed")
+    assert result.cause == "files is a server: bind one of its tools, server.tool(NAME)"
+    assert started == []
+
+
 def test_what_a_tool_answers(started: list[Any]) -> None:
     """Several texts are lines; a failure and a tool that is not there are errors."""
     two, fail, nope, wrong = outcomes(
