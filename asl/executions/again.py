@@ -1,0 +1,125 @@
+"""Beginning anew: from where an execution failed, or from a checkpoint of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from asl.core.profile import PROFILES
+from asl.core.values import Json
+from asl.documents import program_of
+from asl.executions.errors import ExecutionNotRedrivable
+from asl.executions.kept import UNSUCCESSFUL, Kept
+
+if TYPE_CHECKING:
+    from asl.core.document import Document, What
+    from asl.engine.checkpoints import Checkpoint, Storage
+    from asl.program import Program
+    from asl.stores.journal import SqliteJournal
+    from asl.stores.sqlite import Stored
+
+__all__ = ["redriven", "rewound"]
+
+REDRIVEN = "ExecutionRedriven"
+
+
+def redriven(kept: Kept, known: Stored, document: Document | What | None = None) -> None:
+    """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
+    from asl.stores.redrive import missing, void
+
+    if known.status not in UNSUCCESSFUL:
+        what = f"Execution is {known.status} and cannot be redriven"
+        if known.status in ("RUNNING", "PAUSED"):
+            what += f": 'asl resume {known.name}' goes on with it"
+        raise ExecutionNotRedrivable(what)
+    key, program = _chosen(kept, known, document)
+    journal = kept.journal(known)
+    lacking = missing(program, journal.positions, journal.answers)
+    if lacking:
+        raise ExecutionNotRedrivable(
+            f"the document has not what the execution {known.name!r} stands at: "
+            + ", ".join(lacking)
+        )
+    for answer in void(journal.positions, journal.answers):
+        journal.drop_answer(answer)
+    journal.drop_closed_requests()
+    details = {"redriveCount": known.redrives + 1}
+    _begin(kept, journal, known, key, kept.now(), REDRIVEN, details)
+
+
+def rewound(
+    kept: Kept,
+    known: Stored,
+    name: str,
+    document: Document | What | None,
+    force: bool,
+    storages: Mapping[str, Storage],
+) -> None:
+    """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
+    from asl.engine.checkpoints import chosen, definition_hash, refuse_unfit
+    from asl.engine.history import RESUMED
+    from asl.engine.past import at_checkpoint, refuse_status, resumption
+
+    if known.status != "RUNNING":  # else its process has died
+        refuse_status(known.name, known.status)
+    key, program = _chosen(kept, known, document)
+    checkpoint, now = chosen(kept.checkpoints(known), name), kept.now()
+    definition = definition_hash(program.document)
+    refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
+    checkpoint = _fetched(checkpoint, storages)
+    journal = kept.journal(known)
+    position = {
+        **at_checkpoint(checkpoint, journal.visits, now),
+        "records": journal.recorded.get("", 0),
+        "usage": ["0", 0] if journal.spending is None else journal.spending[0],
+    }
+    journal.put_position("", position)
+    journal.close_requests()
+    details = resumption(checkpoint, known.redrives + 1)
+    _begin(kept, journal, known, key, now, RESUMED, details)
+
+
+def _chosen(kept: Kept, known: Stored, document: Document | What | None) -> tuple[str, Program]:
+    """Return hash and program of the document with which an execution goes on."""
+    if document is None:
+        return known.document, kept.program(known)
+    program = program_of(document, PROFILES[known.profile], False)
+    program = replace(program, name=known.workflow)
+    return kept.put_program(program), program
+
+
+def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:
+    """Return a checkpoint with what another storage holds of it."""
+    from asl.engine.checkpoints import CheckpointNotFound
+
+    if checkpoint.storage == "default":
+        return checkpoint
+    try:
+        found = storages[checkpoint.storage][checkpoint.id]
+    except KeyError:
+        raise CheckpointNotFound(
+            f"the storage {checkpoint.storage!r} has no checkpoint {checkpoint.id!r}"
+        ) from None
+    return replace(checkpoint, data=found["data"], variables=found["variables"])
+
+
+def _begin(
+    kept: Kept,
+    journal: SqliteJournal,
+    known: Stored,
+    document: str,
+    now: float,
+    event: str,
+    details: dict[str, Json],
+) -> None:
+    """Write how the execution has ended and that it goes on."""
+    from asl.engine.history import ENDINGS
+
+    ending = None
+    if known.ended is not None:
+        ending = known.ended, ENDINGS[known.status], kept.ending(known)
+    if document != known.document:
+        details = {**details, "document": document, "replaced": known.document}
+    journal.put_life(now, known.redrives + 1, event, details, ending, document)
+    kept.file.flush()

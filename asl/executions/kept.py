@@ -1,0 +1,174 @@
+"""Executions as they stand in the file: their documents, inputs, histories and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from asl.core.errors import StateError
+from asl.core.values import Json, compact
+from asl.executions.errors import ExecutionNotFound
+from asl.stores.sqlite import BELOW, SqliteStore, Stored
+
+if TYPE_CHECKING:
+    from asl.engine.checkpoints import Checkpoint
+    from asl.engine.execution import Execution
+    from asl.engine.history import Event
+    from asl.engine.result import Result
+    from asl.program import Program
+    from asl.states.decisions import Asked
+    from asl.stores.journal import SqliteJournal
+
+__all__ = ["FINAL", "UNSUCCESSFUL", "Kept"]
+
+UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
+FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
+
+
+class Kept:
+    """Reads executions; `now` tells the present, up to which one that runs has come."""
+
+    def __init__(self, file: SqliteStore, now: Callable[[], float]) -> None:
+        self.file = file
+        self.now = now
+        self._programs: dict[tuple[str, str], Program] = {}
+
+    def get(self, name: str) -> Stored:
+        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        found = self.file.execution(name) or self.file.execution(name.rpartition(":")[2])
+        if found is None:
+            raise ExecutionNotFound(f"there is no execution {name!r} in {self.file.path}")
+        return found
+
+    # What it runs by
+
+    def put_program(self, program: Program) -> str:
+        """Keep a document; returns its hash."""
+        key = sha256(compact(program.document).encode()).hexdigest()
+        self.file.put_document(key, program.document)
+        self._programs[key, program.profile.name] = program
+        return key
+
+    def program(self, stored: Stored) -> Program:
+        """Return the program by which an execution goes on."""
+        import asl
+
+        key = stored.document, stored.profile
+        program = self._programs.get(key)
+        if program is None:
+            program = asl.compile(self.file.document(stored.document), profile=stored.profile)
+        if program.name != stored.workflow:  # the same document may have several names
+            program = replace(program, name=stored.workflow)
+        self._programs[key] = program
+        return program
+
+    def program_of(self, stored: Stored) -> Callable[[str], Program]:
+        """Return what gives the program of a document that an execution has had, by its hash."""
+        return lambda document: self.program(replace(stored, document=document))
+
+    def input(self, stored: Stored) -> Json:
+        """Return the input; what is gathered is written first, for it may stand there."""
+        return self._column(stored, "input")
+
+    def _column(self, stored: Stored, column: str) -> Json:
+        query = f"SELECT {column} FROM execution WHERE number = ?"
+        ((body,),) = self.file.rows(query, stored.number)
+        return None if body is None else self.file.unpacked(body)
+
+    def journal(self, stored: Stored) -> SqliteJournal:
+        """Return the journal of an execution, with what is in it."""
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, stored.number, b"")
+        journal.programs = self.program_of(stored)
+        journal.load()
+        return journal
+
+    # What has come of it
+
+    def open(self, stored: Stored) -> list[Asked]:
+        """Return what an execution, and all that it has started, ask and nobody has decided."""
+        below = f"execution IN ({BELOW} SELECT number FROM below)"
+        condition = f"status = 'open' AND (execution = ? OR {below})"
+        return self.file.requests(condition, stored.number, stored.number)
+
+    def checkpoints(self, stored: Stored) -> list[Checkpoint]:
+        """Return what an execution has saved, the oldest first."""
+        return self.file.checkpoints("execution = ?", stored.number)
+
+    def events(self, name: str, wait: Callable[[], object] | None) -> Iterator[Event]:
+        """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
+        from asl.engine.history import ENDINGS, Expander
+        from asl.engine.journal import RecordReader
+        from asl.stores.journal import SqliteJournal
+
+        stored = self.get(name)
+        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        execution = self._execution(stored, self.program(stored))
+        reader = RecordReader(execution, (), self.program_of(stored))
+        expander, read = Expander(execution), 0
+        journal.begin(reader)
+        yield expander.start()
+        while True:
+            stored = self.get(name)  # what was written before its end is read after this
+            records = list(journal.history(read))
+            for path, body in records:
+                yield from expander.feed(reader.read(path, body))
+            read += len(records)
+            if stored.status in ENDINGS:
+                ended = stored.started if stored.ended is None else stored.ended
+                yield expander.end(stored.status, ended, self.ending(stored))
+                return
+            if wait is None:
+                return
+            if not records:
+                wait()
+
+    def ending(self, stored: Stored) -> dict[str, Json]:
+        """Return the details of the last event of an execution."""
+        if stored.status == "SUCCEEDED":
+            return {"output": self._column(stored, "output")}
+        both = {"error": stored.error, "cause": stored.cause}
+        return {key: value for key, value in both.items() if value is not None}
+
+    def result(self, stored: Stored, program: Program) -> Result:
+        """Return what an execution has come to, its history so far included."""
+        from asl.engine.journal import RecordReader
+        from asl.engine.records import BROKEN
+        from asl.engine.result import Result
+        from asl.stores.journal import SqliteJournal
+
+        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        execution = self._execution(stored, program)
+        reader = RecordReader(execution, (), self.program_of(stored))
+        records = list(journal.records_of(reader))
+        failure = None
+        if stored.status in UNSUCCESSFUL:
+            failure = StateError(stored.error, stored.cause)
+        if stored.status == "FAILED":
+            broken = (each[5] for each in reversed(records) if each[0] == BROKEN)
+            failure = next(broken, failure)
+        flat = [item for record in records for item in record]
+        ended = self.now() if stored.ended is None else stored.ended
+        output = self._column(stored, "output")
+        result = Result(execution, flat, stored.status, ended, output, failure)
+        result.checkpoints = self.checkpoints(stored)
+        if stored.status == "PAUSED":
+            result.asked = self.open(stored)
+        return result
+
+    def _execution(self, stored: Stored, program: Program) -> Execution:
+        """Return an execution as it is kept, to read its history."""
+        from asl.engine.execution import Execution
+        from asl.engine.journal import read_spending
+
+        execution = Execution(
+            program, self.input(stored), stored.name, stored.started, [], stored.express
+        )
+        execution.redrives, execution.redriven = stored.redrives, stored.redriven
+        usage = self._column(stored, "usage")
+        if usage is not None:
+            read_spending(usage, execution)
+        return execution

@@ -1,0 +1,88 @@
+"""Answers of people: to which request, whether it may be given, and what it decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asl.core.values import Json, compact, detached
+from asl.executions.errors import RequestNotFound
+
+if TYPE_CHECKING:
+    from asl.states.decisions import Asked, Verdict
+    from asl.stores.sqlite import SqliteStore
+
+__all__ = ["answer", "asking", "request"]
+
+
+def request(file: SqliteStore, id: str) -> Asked:
+    """Return a request by its id; raises RequestNotFound."""
+    found = file.requests("id = ?", id)
+    if not found:
+        raise RequestNotFound(f"there is no request {id!r} in {file.path}")
+    return found[0]
+
+
+def asking(file: SqliteStore, id: str) -> str:
+    """Return the name of the topmost execution that a request is to be answered for."""
+    found = file.rows(
+        "SELECT name FROM execution JOIN request ON execution = number WHERE id = ?", id
+    )
+    if not found:
+        raise RequestNotFound(f"there is no request {id!r} in {file.path}")
+    return file.top(found[0][0])
+
+
+def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Json:
+    """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
+    from asl.states.decisions import AnswerRefused, check_answer
+
+    text = compact(detached(given))
+    with file.transaction():
+        asked = request(file, id)
+        if asked.status != "open":
+            return _repeated(file, asked, text)
+        for notice in asked.notices():
+            if asked.created + notice.after > now:
+                break
+            if notice.final:
+                raise AnswerRefused("the answer comes too late: resume the execution")
+        verdict = check_answer(asked.body, given, asked.received, now, "user")
+        _put_verdict(file, asked, verdict, text, now)
+    return None if verdict.decision is None else verdict.decision["record"]
+
+
+def _repeated(file: SqliteStore, asked: Asked, text: str) -> Json:
+    from asl.states.decisions import AnswerRefused
+
+    ((kept,),) = file.rows("SELECT answer FROM request WHERE id = ?", asked.id)
+    if kept is None or compact(file.unpacked(kept)[0]) != text:
+        became = {"answered": "answered", "timeout": "decided by its timeout"}
+        raise AnswerRefused(f"the request was {became.get(asked.status, 'closed')} already")
+    return file.unpacked(kept)[1]
+
+
+def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
+    """Keep the decision as the answer of the effect, together with what became of the request.
+
+    Where approvals are still collected, only those.
+    """
+    write, received = file.write, file.packed(compact(verdict.received))
+    if verdict.decision is None:
+        write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
+        return
+    ((number,),) = file.rows("SELECT execution FROM request WHERE id = ?", asked.id)
+    kept = f"[{text},{compact(verdict.decision['record'])}]"
+    write(
+        "INSERT INTO answer VALUES (?, ?, ?)",
+        number,
+        asked.key,
+        file.packed(compact([asked.kind, now, verdict.decision, None])),
+    )
+    write(
+        "UPDATE request SET status = 'answered', wake = NULL, received = ?, answer = ? "
+        "WHERE id = ?",
+        received,
+        file.packed(kept),
+        asked.id,
+    )
+    write("UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'", number)

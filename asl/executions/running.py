@@ -1,0 +1,217 @@
+"""Running what is kept: one process at a time, from where an execution stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from time import time_ns
+from typing import TYPE_CHECKING, TypeAlias
+
+from asl.bindings import Bindings, bind
+from asl.core.values import Json, compact
+from asl.executions.again import redriven
+from asl.executions.errors import ExecutionBusy, ExecutionExists
+from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept
+from asl.stores.sqlite import Stored
+
+if TYPE_CHECKING:
+    from asl.engine.result import Result
+    from asl.hosts.children import Begun
+    from asl.hosts.clock import Clock
+    from asl.program import Program
+    from asl.states.host import Child
+    from asl.stores.journal import SqliteJournal
+
+__all__ = ["Again", "Running"]
+
+Again: TypeAlias = Callable[[Stored], None]
+"""Lets an execution that has ended begin anew."""
+
+
+class Running:
+    """Runs the executions of one store on a clock."""
+
+    def __init__(self, kept: Kept, clock: Clock) -> None:
+        self.kept = kept
+        self.file = kept.file
+        self.clock = clock
+        self._at_work: set[int] = set()
+        self._last = 0
+
+    async def start(
+        self,
+        name: str,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        bindings: Bindings,
+        in_event_loop: bool,
+    ) -> Result:
+        """Start an execution, or go on with the one of this name; raises ExecutionExists."""
+        with self.locked(name):
+            document = self.kept.put_program(program)
+            known = self.file.execution(name)
+            if known is not None:
+                self._check_same(known, document, data)
+                return await self._go_on(known, program, bindings, in_event_loop)
+            stored, journal = self._create(name, program, document, data, express, requestor, None)
+            return await self._run(stored, program, data, journal, bindings, in_event_loop)
+
+    async def resume(
+        self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
+    ) -> Result:
+        """Go on with the topmost execution of this one, after *again* where that is given."""
+        kept = self.kept
+        name = self.file.top(kept.get(name).name)
+        with self.locked(name):
+            known = kept.get(name)
+            if again is not None:
+                again(known)
+                known = kept.get(name)
+            return await self._go_on(known, kept.program(known), bindings, in_event_loop)
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Keep other processes from an execution; its lock ends with this one."""
+        place = int.from_bytes(sha256(name.encode()).digest()[:7])
+        if place in self._at_work or not self.file.locks.take(place):
+            raise ExecutionBusy(f"somebody else is at work on the execution {name!r}")
+        self._at_work.add(place)
+        try:
+            yield
+        finally:
+            self._at_work.discard(place)
+            self.file.locks.leave(place)
+
+    def _check_same(self, known: Stored, document: str, data: Json) -> None:
+        if known.document != document:
+            raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
+        if self.kept.input(known) != data:
+            raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
+
+    def _create(
+        self,
+        name: str,
+        program: Program,
+        document: str,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        parent: int | None,
+    ) -> tuple[Stored, SqliteJournal]:
+        import asl
+        from asl.stores.journal import SqliteJournal
+
+        number = self._last = max(self._last + 1, (time_ns() // 1000 << 10) + os.getpid() % 1024)
+        chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
+        started = self.clock.now()
+        self.file.write(
+            "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
+            "requestor, status, started, written_by, chain, parent) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'RUNNING', ?, ?, ?, ?)",
+            number,
+            name,
+            program.name,
+            document,
+            program.profile.name,
+            int(express),
+            self.file.packed(compact(data)),
+            requestor,
+            started,
+            asl.__version__,
+            chain,
+            parent,
+        )
+        stored = Stored(
+            number, name, program.name, document, program.profile.name, express, requestor,
+            "RUNNING", started, None, None, None, None, 0, parent, None,
+        )  # fmt: skip
+        journal = SqliteJournal(self.file, number, chain)
+        journal.may_have_started = False
+        return stored, journal
+
+    async def _go_on(
+        self, known: Stored, program: Program, bindings: Bindings, in_event_loop: bool
+    ) -> Result:
+        if known.status in FINAL:
+            return self.kept.result(known, program)
+        journal, data = self.kept.journal(known), self.kept.input(known)
+        return await self._run(known, program, data, journal, bindings, in_event_loop)
+
+    async def _run(
+        self,
+        stored: Stored,
+        program: Program,
+        data: Json,
+        journal: SqliteJournal,
+        bindings: Bindings,
+        in_event_loop: bool,
+    ) -> Result:
+        from asl.hosts.run import execute
+
+        bound = bind(bindings, program)
+        bound.services.keep = self._keep
+        result = await execute(
+            program,
+            data,
+            bound.find,
+            self.clock,
+            name=stored.name,
+            express=stored.express,
+            foreign=True,
+            buckets=bound.buckets,
+            listener=bound.listener,
+            in_event_loop=in_event_loop,
+            services=bound.services,
+            requestor=stored.requestor,
+            started=stored.started,
+            redrives=stored.redrives,
+            redriven=stored.redriven,
+            journal=journal,
+        )
+        journal.put_result(result)
+        await journal.commit(in_event_loop)
+        if journal.saved:
+            result.checkpoints = self.kept.checkpoints(stored)
+        return result
+
+    # Executions that others start
+
+    def _keep(self, journal: SqliteJournal, child: Child, find: Callable[[], Program]) -> Begun:
+        """Begin an execution that a state of another one starts, or find it begun."""
+        from asl.hosts.children import Begun
+
+        kept = self.kept
+        known = self.file.execution(child.name)
+        if known is None:
+            program, journal.may_have_started = find(), True
+            document = kept.put_program(program)
+            stored, own = self._create(
+                child.name, program, document, child.data, False, None, journal.number
+            )
+            return Begun(program, child.data, stored.started, own)
+        if known.parent != journal.number:
+            raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
+        if known.status in UNSUCCESSFUL and self._redriven_since(known):
+            redriven(kept, known)
+            known = kept.get(child.name)
+        program, data = kept.program(known), kept.input(known)
+        if known.status in FINAL:
+            return Begun(program, data, known.started, result=kept.result(known, program))
+        return Begun(
+            program,
+            data,
+            known.started,
+            kept.journal(known),
+            redrives=known.redrives,
+            redriven=known.redriven,
+        )
+
+    def _redriven_since(self, known: Stored) -> bool:
+        """Whether the execution that has started this one was redriven after its end."""
+        query = "SELECT redriven FROM execution WHERE number = ?"
+        ((redriven,),) = self.file.rows(query, known.parent)
+        return redriven is not None and known.ended is not None and known.ended <= redriven

@@ -1,0 +1,365 @@
+"""The front door of a store: what can be done with its executions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.core.errors import AslError
+from asl.core.values import Json, detached
+from asl.documents import program_of
+from asl.executions import people
+from asl.executions.again import redriven, rewound
+from asl.executions.kept import FINAL, Kept
+from asl.executions.running import Again, Running
+from asl.stores.sqlite import SqliteStore, Stored
+
+if TYPE_CHECKING:
+    from asl.core.document import Document, What
+    from asl.core.profile import Profile
+    from asl.engine.checkpoints import Checkpoint
+    from asl.engine.history import Event
+    from asl.engine.result import Result
+    from asl.hosts.clock import Clock
+    from asl.program import Program
+
+__all__ = ["Store", "open_store"]
+
+
+class Store:
+    """Executions in a file, and those who answer for the names in their documents.
+
+    `bindings` are what `asl.run` takes (`asl.Bindings`); they hold for every execution, those given
+    to `start` or `resume` for one.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: str = "FULL",
+        clock: str | Clock = "wall",
+        **bindings: Unpack[Bindings],
+    ) -> None:
+        self.file = SqliteStore(path, synchronous=synchronous)
+        self.clock = clock_of(clock)
+        self.bindings = bindings
+        self._kept = Kept(self.file, self.clock.now)
+        self._running = Running(self._kept, self.clock)
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self.file.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # Running
+
+    def start(
+        self,
+        workflow: Program | Document | What,
+        input: Json = None,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Start an execution and run it until it ends or waits for people; blocks the caller.
+
+        Starting the same document on the same input under a name that exists goes on with that
+        execution, or returns what it came to. Raises ExecutionExists where they differ.
+        """
+        from asl.hosts.local import drive
+
+        refuse_running_loop()
+        work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
+        return drive(work, self.clock)
+
+    async def astart(
+        self,
+        workflow: Program | Document | What,
+        input: Json = None,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Do what `start` does on the running event loop; many at a time share each commit."""
+        return await self._start(workflow, input, name, profile, express, requestor, bindings, True)
+
+    def resume(
+        self,
+        name: str,
+        *,
+        from_checkpoint: str | None = None,
+        document: Document | What | None = None,
+        force: bool = False,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
+
+        Returns what it came to where it has ended. One that another execution has started is gone
+        on with together with that. With `from_checkpoint` (a name or an id) it goes on from there,
+        after a failure or the death of its process; with another `document` only by `force`. Raises
+        ExecutionNotFound, ExecutionBusy while another process is at work on it, and
+        CheckpointRefused where it cannot go on from the checkpoint.
+        """
+        from asl.hosts.local import drive
+
+        refuse_running_loop()
+        again = self._rewinding(from_checkpoint, document, force, bindings)
+        return drive(self._resume(name, bindings, False, again), self.clock)
+
+    async def aresume(
+        self,
+        name: str,
+        *,
+        from_checkpoint: str | None = None,
+        document: Document | What | None = None,
+        force: bool = False,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Do what `resume` does on the running event loop."""
+        again = self._rewinding(from_checkpoint, document, force, bindings)
+        return await self._resume(name, bindings, True, again)
+
+    def redrive(
+        self,
+        name: str,
+        *,
+        document: Document | What | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Go on with an execution from the states that failed or were cut off; blocks the caller.
+
+        What has succeeded is not done again: neither states nor iterations nor branches. With a
+        corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
+        ended without success, and for a document without a state at which the execution stands.
+        """
+        from asl.hosts.local import drive
+
+        refuse_running_loop()
+        work = self._resume(
+            name, bindings, False, lambda known: redriven(self._kept, known, document)
+        )
+        return drive(work, self.clock)
+
+    async def aredrive(
+        self,
+        name: str,
+        *,
+        document: Document | What | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Do what `redrive` does on the running event loop."""
+        again = lambda known: redriven(self._kept, known, document)  # noqa: E731
+        return await self._resume(name, bindings, True, again)
+
+    def _start(
+        self,
+        workflow: Program | Document | What,
+        data: Json,
+        name: str | None,
+        profile: str | Profile | None,
+        express: bool,
+        requestor: str | None,
+        bindings: Bindings,
+        in_event_loop: bool,
+    ) -> Coroutine[Any, Any, Result]:
+        program = program_of(workflow, profile, False)
+        check_name(name)
+        return self._running.start(
+            name or os.urandom(16).hex(),
+            program,
+            {} if data is None else detached(data),
+            express,
+            requestor,
+            self._given(bindings),
+            in_event_loop,
+        )
+
+    def _resume(
+        self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
+    ) -> Coroutine[Any, Any, Result]:
+        return self._running.resume(name, self._given(bindings), in_event_loop, again)
+
+    def _rewinding(
+        self,
+        checkpoint: str | None,
+        document: Document | What | None,
+        force: bool,
+        bindings: Bindings,
+    ) -> Again | None:
+        if checkpoint is None:
+            if document is not None or force:
+                raise AslError("another document, and force, are for going on from a checkpoint")
+            return None
+        storages = bind(self._given(bindings)).services.storages
+        return lambda known: rewound(self._kept, known, checkpoint, document, force, storages)
+
+    def _given(self, bindings: Bindings) -> Bindings:
+        """Return the bindings of a run: its own, and those of the store."""
+        given: Bindings = {**self.bindings, **bindings}
+        beside = f"{self.file.path}.checkpoints"
+        given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
+        return given
+
+    # Checkpoints
+
+    def checkpoints(self, name: str | None = None) -> list[Checkpoint]:
+        """Return what an execution has saved, or all of them have, the oldest first."""
+        if name is not None:
+            return self._kept.checkpoints(self.get(name))
+        return self.file.checkpoints("1 = 1")
+
+    # People
+
+    def pending(self, name: str | None = None) -> list[dict[str, Json]]:
+        """Return the open requests as people see them, the oldest first.
+
+        Those of all executions, or those of one and of all that it has started.
+        """
+        if name is None:
+            found = self.file.requests("status = 'open'")
+        else:
+            found = self._kept.open(self.get(name))
+        return [asked.shown for asked in found]
+
+    def request(self, request_id: str) -> dict[str, Json]:
+        """Return a request as people see it, also one that is not open any more.
+
+        Raises RequestNotFound.
+        """
+        return people.request(self.file, request_id).shown
+
+    def asking(self, request_id: str) -> str:
+        """Return the name of the execution that a request is to be answered for: the topmost one.
+
+        Raises RequestNotFound.
+        """
+        return people.asking(self.file, request_id)
+
+    def answer(
+        self,
+        request_id: str,
+        approval: str | None = None,
+        *,
+        by: str | None = None,
+        comment: str | None = None,
+        edited: Mapping[str, Json] | None = None,
+        roles: Sequence[str] = (),
+        **more: Json,
+    ) -> Json:
+        """Answer a request; returns the record of the decision, None while others have to agree.
+
+        The same answer twice is one. Raises AnswerRefused for an answer outside of the rules, or
+        one that comes too late; nothing has changed then. `resume` goes on with the execution.
+        """
+        given = {"approval": approval, "approver": by, "comment": comment, "edited_content": edited}
+        answer: dict[str, Json] = {
+            **{key: value for key, value in given.items() if value is not None},
+            **more,
+        }
+        if roles:
+            answer["roles"] = list(roles)
+        return people.answer(self.file, request_id, answer, self.clock.now())
+
+    def due(self) -> list[str]:
+        """Return the names of the paused executions that have something to go on with.
+
+        A request was answered, or the time for an escalation or a timeout has come.
+        """
+        query = (
+            "SELECT name, parent FROM execution WHERE wake <= ? AND status = 'PAUSED' ORDER BY wake"
+        )
+        due = self.file.rows(query, self.clock.now())
+        tops = [name if parent is None else self.file.top(name) for name, parent in due]
+        return list(dict.fromkeys(tops))
+
+    def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
+        """End an execution that nobody is at work on; its status becomes ABORTED.
+
+        Raises ExecutionNotFound, ExecutionBusy, and AslError for one that has ended already.
+        """
+        from asl.stores.journal import SqliteJournal
+
+        name = self.get(name).name
+        with self._running.locked(name):
+            stored = self.get(name)
+            if stored.status in FINAL:
+                raise AslError(f"the execution {name!r} has ended already: {stored.status}")
+            if stored.parent is not None:
+                top = self.file.top(name)
+                raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
+            journal = SqliteJournal(self.file, stored.number, b"")
+            journal.put_end("ABORTED", self.clock.now(), None, error, cause)
+            self.file.flush()
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one."""
+        from asl.stores.doctor import faults
+
+        return faults(self.file)
+
+    # Looking
+
+    def get(self, name: str) -> Stored:
+        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        return self._kept.get(name)
+
+    def executions(
+        self, *, status: str | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Stored]:
+        """Return a page of executions, the newest first, without those that others started."""
+        return self.file.executions(status=status, before=before, limit=limit)
+
+    def started_by(self, name: str) -> list[Stored]:
+        """Return the executions that one has started, and those that they have, in this order."""
+        return self.file.below(self.get(name).number)
+
+    def top(self, name: str) -> str:
+        """Return the name of the execution that has led to this one; of a top one its own."""
+        return self.file.top(self.get(name).name)
+
+    def events(self, name: str, *, wait: Callable[[], object] | None = None) -> Iterator[Event]:
+        """Yield the history of an execution as far as it is written.
+
+        With *wait* it is followed to its end, also while another process is at work on it: *wait*
+        is called whenever there is nothing new.
+        """
+        return self._kept.events(name, wait)
+
+    def result(self, name: str) -> Result:
+        """Return what an execution has come to, its history so far included."""
+        known = self.get(name)
+        return self._kept.result(known, self._kept.program(known))
+
+    def program(self, name: str) -> Program:
+        """Return the program by which an execution goes on; raises ExecutionNotFound."""
+        return self._kept.program(self.get(name))
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    clock: str | Clock = "wall",
+    **bindings: Unpack[Bindings],
+) -> Store:
+    """Open a file of executions that survive their process; it is made where there is none.
+
+    `bindings` are those of `run` (agents, resources, ...) and hold for every execution of the
+    store. `synchronous` is SQLite's: with `FULL` what is acknowledged survives a loss of power,
+    with `NORMAL` the death of the process. Raises StoreError for a file that cannot be used.
+    """
+    return Store(path, synchronous=synchronous, clock=clock, **bindings)
