@@ -1,14 +1,11 @@
 """What is remembered: values by namespace and key, for Memory blocks and caches (8.4, 8.7)."""
 
-import math
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from asl.core.values import Json, compact
+from asl.core.values import Json
 
-__all__ = ["Entry", "Memory", "ProcessMemory", "likeness"]
+__all__ = ["Entry", "Memory", "ProcessMemory"]
 
 
 class Entry(NamedTuple):
@@ -74,15 +71,3 @@ class ProcessMemory:
 
 def _expired(entry: Entry, now: float) -> bool:
     return entry.expires is not None and entry.expires <= now
-
-
-_WORD = re.compile(r"\w+")
-
-
-def likeness(query: str, value: Json) -> float:
-    """Return how alike a query and a value are, from 0 to 1: the cosine of their words."""
-    text = value if type(value) is str else compact(value)
-    one, other = (Counter(map(str.casefold, _WORD.findall(each))) for each in (query, text))
-    common = sum(count * other[word] for word, count in one.items())
-    lengths = math.prod(sum(count * count for count in each.values()) for each in (one, other))
-    return common / math.sqrt(lengths) if common else 0.0

@@ -13,8 +13,9 @@ from typing import Any, Final
 from asl.core.errors import StateError
 from asl.core.values import Json, json_equal
 from asl.engine.agent import Call
-from asl.engine.memory import Entry, Memory, ProcessMemory, likeness
+from asl.engine.memory import Entry, Memory, ProcessMemory
 from asl.expr.intrinsics.objects import merged
+from asl.expr.likeness import likeness
 from asl.expr.times import format_timestamp, parse_duration
 from asl.hosts.services import Service, host_of
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.engine.memory import Entry, ProcessMemory, likeness
+from asl.engine.memory import Entry, ProcessMemory
+from asl.expr.likeness import likeness
 from asl.memories.sqlite import SqliteMemory
 
 Json = Any
