@@ -7,7 +7,7 @@ answer) and `heartbeat` (seconds between signs of life during the delay):
 | --- | --- |
 | `return` | the value |
 | `raise` | an error: `{"Error": name, "Cause": text}`, both optional |
-| `echo` | `true`: the request itself |
+| `echo` | `true`: the request itself; `context`, `generation`, ...: what the call has besides |
 | `hang` | `true`: none, ever |
 | `sequence` | the scripts of the list one after the other; the last one repeats |
 | `table` | the script `then` of the first row whose pattern `when` matches the request |
@@ -97,7 +97,7 @@ def _raise(error: Json) -> _Answer:
 
 def _echo(value: Json) -> _Answer:
     async def answer(payload: Json, call: Call) -> Json:
-        return payload
+        return payload if value is True else getattr(call, value)
 
     return answer
 
@@ -144,6 +144,8 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
 )
 SCRIPTS = tuple(_KINDS)
 """The keys of which a script has exactly one."""
+BESIDES = ("budget", "context", "generation", "metadata", "model", "quality", "reasoning")
+"""What a script can echo of its call."""
 SCRIPT_KEYS = (*SCRIPTS, "delay", "heartbeat")
 
 
@@ -173,6 +175,8 @@ def check_script(script: Json, place: str = "script") -> None:
     value = script[kind]
     if kind == "raise" and not _is_error(value):
         raise AslError(f"{place}.raise: an object with texts 'Error' and 'Cause', both optional")
+    if kind == "echo" and value is not True and value not in BESIDES:
+        raise AslError(f"{place}.echo: true, or one of {', '.join(BESIDES)}")
     if kind == "sequence":
         if type(value) is not list or not value:
             raise AslError(f"{place}.sequence: a list of at least one script")

@@ -16,7 +16,7 @@ from .workflows import caught, for_each, retried, task
         ({"return": {"a": 1}}, {"a": 1}),
         ({"return": None}, None),
         ({"echo": True}, {"q": 1}),
-        ({"table": [{"when": {"q": 2}, "then": {"hang": 1}}, {"then": {"echo": 1}}]}, {"q": 1}),
+        ({"table": [{"when": {"q": 2}, "then": {"hang": 1}}, {"then": {"echo": True}}]}, {"q": 1}),
         ({"table": [{"when": {"q": {"$type": "number"}}, "then": {"return": "n"}}]}, "n"),
         ({"sequence": [{"return": "first"}, {"return": "second"}]}, "first"),
         ({"return": 1, "delay": 5}, 1),
