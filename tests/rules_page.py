@@ -17,7 +17,6 @@ REPORTED_AS = {"V-ST-04": "`V-SUC-01` or `V-FAIL-02`", "V-MAP-14": "`V-ST-03`"}
 
 
 NOT_APPLIED = {
-    "V-CTX": ("03",),
     "V-TOOLS": ("02", "03", "04", "05"),
 }
 """Rules about states and blocks that are not executed yet: they come with their execution."""

@@ -135,7 +135,7 @@ class _Endpoint:
         return client.build_request(
             agent.method,
             agent.url,
-            content=compact(payload).encode(),
+            content=compact(_sent(payload, call.context)).encode(),
             headers={**headers, **agent.headers},
         )
 
@@ -201,6 +201,11 @@ class _Endpoint:
         if self.client is not None:
             client, self.client = self.client, None
             await client.aclose()
+
+
+def _sent(payload: Json, context: Json) -> Json:
+    """Return what is sent: the parameters, with the context beside them where there is one."""
+    return {**payload, "_context": context} if context and type(payload) is dict else payload
 
 
 def _query(payload: Json) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class _Model:
         with capture_run_messages() as messages:
             try:
                 run = await self._asked(self._model(name), offers).run(
-                    _prompt(payload),
+                    _asked(payload, call.context),
                     deps=asking,
                     model_settings=self._settings(call),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
@@ -224,6 +224,15 @@ def _prompt(payload: Json) -> str:
                 payload = payload[name]
                 break
     return payload if type(payload) is str else compact(payload)
+
+
+def _asked(payload: Json, context: Json) -> str | list[str]:
+    """Return the prompt, behind the parts of the context where there is one."""
+    if context is None:
+        return _prompt(payload)
+    shown = ((part["path"], part["value"]) for part in context["parts"])
+    texts = (f"{path}: {value if type(value) is str else compact(value)}" for path, value in shown)
+    return [*texts, _prompt(payload)]
 
 
 def _tool(offer: Offer) -> Any:

@@ -92,6 +92,7 @@ class _Programs:
                 "state": call.state_name,
                 "attempt": call.attempt,
                 "key": call.idempotency_key,
+                **({} if call.context is None else {"context": call.context}),
             },
         }
         program.hide = call.hide

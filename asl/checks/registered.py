@@ -57,7 +57,12 @@ def _debating(node: Node) -> Iterator[tuple[str, str]]:
 def _judges(
     node: Node, known: frozenset[str], near: Callable[[str, Collection[str]], str | None]
 ) -> Iterator[Finding]:
-    """Yield the checkers and validators of guardrails that are not registered."""
+    """Yield checkers and validators of guardrails, and summarisers, that are not registered."""
+    summary = below(node.value, "Context", "Summarize")
+    name = text(summary, "Using")
+    if name is not None and name not in known:
+        place = node.at("Context", "Summarize", "Using")
+        yield Finding("V-TASK-03", f"no agent {name!r} is registered", place, near(name, known))
     for side in ("Input", "Output"):
         guard = below(node.value, "Guardrails", side)
         named = [(guard, node.at("Guardrails", side), "Validator", "V-TASK-03")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from asl.core.values import Json
+from asl.core.values import Json, detached
 from asl.states.host import Frame, Options, Part, Target
 
 __all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
@@ -118,6 +118,15 @@ class Call:
     def metadata(self) -> Json:
         """What the state's `Metadata` came to, None without it."""
         return self._block("metadata")
+
+    @property
+    def context(self) -> Json:
+        """What the state's `Context` has chosen to show, None without one; the agent's to keep.
+
+        `{"parts": [{"path", "value", "tokens", "truncated"}, ...], "tokens": n}`.
+        """
+        context = self._block("context")
+        return None if context is None else detached(context)
 
     @property
     def quality(self) -> str | None:

@@ -176,6 +176,7 @@ def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> dict
     if most is None:
         return {}
     given, made = Decimal(-(-measure(payload, 2**62) // BYTES_PER_TOKEN)), Decimal(most)
+    given += options.blocks.get("context", {}).get("tokens", 0)
     sizes = {"MaxTokens": given + made, "MaxInputTokens": given, "MaxOutputTokens": made}
     price = prices.get(options.blocks.get("model", ""))
     if price is not None:

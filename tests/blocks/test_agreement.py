@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = {
     "Budget": ("Budget", "StateBudget", "BudgetFallback"),
     "Cache": ("Cache",),
+    "Context": ("Context",),
     "Generation": ("Generation",),
     "Guardrails": ("Guardrails", "GuardrailRule"),
     "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),

@@ -507,14 +507,12 @@ TABLE: dict[str, Refused | list[Run]] = {
             {**MEMORY, "ContextLoaderAgent": {"isNewUser": True, "history": []}},
             "LoadUserContext CheckNewUser WelcomeNewUser ProcessRequest UpdateHistory SaveToMemory",
             {"message": "Hi", "userId": "u", "isNewUser": True, "interactionCount": 4},
-            blocks=True,
         ),
         Run(
             {"userId": "u", "userMessage": "hello"},
             {**MEMORY, "ContextLoaderAgent": {"isNewUser": False, "history": [1]}},
             "LoadUserContext CheckNewUser ProcessRequest UpdateHistory SaveToMemory",
             {"isNewUser": False, "interactionCount": 4},
-            blocks=True,
         ),
     ],
     "tutorial-09-multi-agent-debate.b01": [

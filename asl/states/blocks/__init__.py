@@ -10,6 +10,7 @@ from asl.states.base import Compiler
 from asl.states.blocks.base import Block, Wrap, make_parameters
 from asl.states.blocks.budget import BUDGET
 from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
+from asl.states.blocks.context import CONTEXT, show_context
 from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
 from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
 from asl.states.blocks.memory import MEMORY, use_memory
@@ -35,6 +36,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             CACHE_RESULT,
             CACHE_TTL,
             MEMORY,
+            CONTEXT,
         )
     }
 )
@@ -47,6 +49,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Idempotent", "IdempotencyKey"), tell_key),
     (("Reasoning",), demand_reasoning),
     (("Guardrails",), guard_output),
+    (("Context",), show_context),
     (("Cache", "CacheResult"), use_cache),
     (("Guardrails",), guard_input),
     ((), make_parameters),

@@ -1,0 +1,313 @@
+"""Context: which of a state's data the agent is shown, within a number of tokens (8.8)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate, takewhile
+from math import ceil
+from typing import Final, TypeAlias
+
+from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.profile import Profile
+from asl.core.values import Json, is_integer, is_number, measure
+from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, token_count
+from asl.expr.likeness import likeness
+from asl.expr.paths import Path, parse_path
+from asl.expr.paths.places import Steps, located, without, written
+from asl.expr.references import place
+from asl.states.base import Compiler, Node
+from asl.states.blocks.base import Attempt, Block, Perform, given
+
+__all__ = ["CONTEXT", "show_context"]
+
+STRATEGIES: Final = ("sliding_window", "priority_based", "semantic", "summarize")
+MOMENTS: Final = ("TokensExceed", "Always", "Never")
+TOP_K: Final = 10
+RATIO: Final = 0.25
+DOTS: Final = b"..."
+"""What a text ends with that was cut."""
+
+_Candidate: TypeAlias = tuple[str, tuple[Steps, ...], Json]
+"""`(path as it is shown, the nodes it stands for, value)`."""
+
+
+def show_context(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what builds the context of a call."""
+    plan = _Plan(compiler)
+
+    async def perform(attempt: Attempt) -> Json:
+        attempt.tell("context", await plan.built(attempt))
+        return await inner(attempt)
+
+    return perform
+
+
+class _Plan:
+    """The block of one state, compiled."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        block = compiler.within("Context")
+        self.state, self.profile = compiler.name, compiler.profile
+        self.fields = given(block, ("Strategy", "MaxTokens", "TopK", "Query"))
+        self.exclude, self.include, self.priority, self.candidates = (
+            _paths(block.state.get(field, ()))
+            for field in ("Exclude", "Include", "Priority", "Candidates")
+        )
+        self.summarizes = "Summarize" in block.state
+        self.summary = given(block.within("Summarize"), ("When", "Using", "Ratio"))
+        (self.target,) = _paths([block.within("Summarize").state.get("Target", "$")])
+
+    async def built(self, attempt: Attempt) -> Json:
+        """Return the context of one attempt; raises StateError for one that cannot be."""
+        found = self._found(attempt)
+        most = found.get("MaxTokens")
+        document = without(
+            attempt.data,
+            (steps for path in self.exclude for steps, _ in located(path, attempt.data)),
+        )
+        window = _Window(self.profile, most)
+        for path in self.include:
+            for candidate in _named(path, document):
+                if not window.shows(candidate):
+                    window.take(candidate)
+        if window.over:
+            cause = (
+                f"state '{self.state}': what Context.Include names has {window.tokens} tokens, "
+                f"more than {most}"
+            )
+            raise StateError("Agent.ContextOverflow", cause)
+        if self.summarizes:
+            document = await self._summarized(attempt, document, most)
+        for candidate in self._candidates(document, found):
+            if not window.add(candidate):
+                break
+        told = {"tokens": window.tokens, "parts": len(window.parts)}
+        attempt.frame.note("ContextBuilt", told)
+        return {"parts": window.parts, "tokens": window.tokens}
+
+    def _found(self, attempt: Attempt) -> Mapping[str, Json]:
+        """Return the computed fields; raises StateError for those that do not fit."""
+        found = self.fields(attempt.data, attempt.frame)
+        for field, value in found.items():
+            fits = value in STRATEGIES if field == "Strategy" else is_integer(value) and value >= 1
+            if field != "Query" and not fits:
+                raise self._misfit(field, value)
+        return found
+
+    def _misfit(self, field: str, value: Json) -> StateError:
+        cause = f"state '{self.state}': Context.{field} cannot be {value!r}"
+        return StateError("States.Runtime", cause)
+
+    # Candidates
+
+    def _candidates(self, document: Json, found: Mapping[str, Json]) -> Iterable[_Candidate]:
+        strategy = found.get("Strategy", "sliding_window")
+        if strategy == "priority_based":
+            return (each for path in self.priority for each in _named(path, document))
+        if strategy == "semantic":
+            return self._likest(document, found)
+        return reversed(list(_pieces(document)))
+
+    def _likest(self, document: Json, found: Mapping[str, Json]) -> list[_Candidate]:
+        """Return the candidates that are most like the query, the best first."""
+        query = found.get("Query")
+        if type(query) is not str:
+            raise self._misfit("Query", query)
+        pieces = [
+            piece
+            for path in self.candidates
+            for steps, value in located(path, document)
+            for piece in _elements(steps, value)
+        ]
+        if not self.candidates:
+            pieces = list(_pieces(document))
+        pieces.sort(key=lambda piece: -likeness(query, piece[2]))
+        return pieces[: int(found.get("TopK", TOP_K))]
+
+    # Summaries
+
+    async def _summarized(self, attempt: Attempt, document: Json, most: int | None) -> Json:
+        """Return the document with a summary in place of the target, where one is wanted."""
+        found = self.summary(attempt.data, attempt.frame)
+        when, agent = found.get("When", MOMENTS[0]), found.get("Using")
+        ratio = found.get("Ratio", RATIO)
+        if when not in MOMENTS:
+            raise self._misfit("Summarize.When", when)
+        if not (is_number(ratio) and 0 < ratio <= 1):
+            raise self._misfit("Summarize.Ratio", ratio)
+        exceeds = most is not None and token_count(self.profile, document) > most
+        nodes = located(self.target, document)
+        if when == "Never" or (when != "Always" and not exceeds) or not nodes:
+            return document
+        ((steps, content),) = nodes
+        wanted = max(1, ceil(token_count(self.profile, content) * ratio))
+        request = {"content": content, "ratio": ratio, "targetTokens": wanted}
+        try:
+            summary = _summary(await attempt.ask(str(agent), request))
+        except StateError as error:
+            if error.name == "States.BudgetExceeded":
+                raise
+            reason = f"the summariser {agent!r} failed: {error}"
+        else:
+            if summary is not None:
+                return place(document, steps, summary)
+            reason = f"the summariser {agent!r} answered without a summary"
+        attempt.frame.note("ContextWarning", {"reason": reason})
+        return document
+
+
+def _summary(answer: Json) -> Json:
+    """Return the summary in an answer, None where there is none."""
+    if type(answer) is dict:
+        return answer.get("summary", answer.get("response"))
+    return answer if type(answer) is str else None
+
+
+def _paths(texts: Iterable[str]) -> tuple[Path, ...]:
+    """Return the paths into the data; what is none was found by the check."""
+    return tuple(path for text in texts if (path := _path(text)) is not None)
+
+
+def _path(text: str) -> Path | None:
+    try:
+        path = parse_path(text)
+    except ExpressionFault:
+        return None
+    return path if path.root == "$" else None
+
+
+def _named(path: Path, document: Json) -> Iterator[_Candidate]:
+    """Yield what a path names as one candidate, if it is there."""
+    nodes = located(path, document)
+    if nodes:
+        values = [value for _, value in nodes]
+        value = values[0] if path.definite else values
+        yield path.text, tuple(steps for steps, _ in nodes), value
+
+
+def _pieces(document: Json) -> Iterator[_Candidate]:
+    """Yield the fields of a document and the elements of its arrays, in its order."""
+    if type(document) is dict:
+        for key, value in document.items():
+            yield from _elements((key,), value)
+    else:
+        yield from _elements((), document)
+
+
+def _elements(steps: Steps, value: Json) -> Iterator[_Candidate]:
+    """Yield the elements of an array, and any other value itself."""
+    nodes = [((*steps, at), each) for at, each in enumerate(value)] if type(value) is list else None
+    for at, each in [(steps, value)] if nodes is None else nodes:
+        yield written(at), (at,), each
+
+
+# --------------------------------------------------------------------------------------------
+# The window
+
+
+class _Window:
+    """What is shown so far, and how much more fits."""
+
+    def __init__(self, profile: Profile, most: int | None) -> None:
+        self.count: Callable[[Json], int] = lambda value: token_count(profile, value)
+        self.most = most
+        self.tokens = 0
+        self.parts: list[dict[str, Json]] = []
+        self.shown: set[Steps] = set()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is more than fits."""
+        return self.most is not None and self.tokens > self.most
+
+    def shows(self, candidate: _Candidate) -> bool:
+        """Whether a candidate is shown already, by itself or within another one."""
+        return all(
+            any(node[:end] in self.shown for end in range(len(node) + 1)) for node in candidate[1]
+        )
+
+    def take(self, candidate: _Candidate, truncated: bool = False) -> None:
+        """Show a candidate, whether it fits or not."""
+        path, nodes, value = candidate
+        tokens = self.count(value)
+        self.shown.update(nodes)
+        self.tokens += tokens
+        self.parts.append({"path": path, "value": value, "tokens": tokens, "truncated": truncated})
+
+    def add(self, candidate: _Candidate) -> bool:
+        """Show a candidate that is not shown yet, or what fits of it; False for the last one."""
+        path, nodes, value = candidate
+        if self.shows(candidate):
+            return True
+        left = None if self.most is None else self.most - self.tokens
+        if left is None or self.count(value) <= left:
+            self.take(candidate)
+            return True
+        cut = _cut(value, left, self.count)
+        if cut:
+            self.take((path, nodes, cut), truncated=True)
+        return False
+
+
+def _cut(value: Json, tokens: int, count: Callable[[Json], int]) -> Json:
+    """Return what fits of a value into so many tokens, None for nothing."""
+    room = tokens * BYTES_PER_TOKEN
+    if type(value) is str and room > len(DOTS):
+        text = value[:room].encode()[: room - len(DOTS)]
+        return text.decode(errors="ignore") + DOTS.decode()
+    if type(value) is not list:
+        return None
+    # Each element counts for as much as it needs by itself, and a comma.
+    sizes = accumulate(measure(each, room) + 1 for each in reversed(value))
+    kept = sum(1 for _ in takewhile(lambda size: size + 1 <= room, sizes))
+    return value[len(value) - kept :]
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    block = node.value["Context"]
+    for field in ("Include", "Exclude", "Candidates", "Priority"):
+        listed = block.get(field)
+        for index, text in enumerate(listed if type(listed) is list else ()):
+            if type(text) is str and _path(text) is None and not node.open(text):
+                code = "V-CTX-03" if field == "Priority" else "V-CTX-01"
+                message = f"{text!r} is no path into the effective input"
+                yield Finding(code, message, node.at("Context", field, index), "such as $.history")
+    yield from _check_summary(block, node)
+
+
+def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
+    summary = block.get("Summarize")
+    if summary is None and block.get("Strategy") == "summarize":
+        message = "'summarize' needs to know who summarises"
+        yield Finding("V-CTX-01", message, node.at("Context", "Strategy"), "add Summarize")
+    if type(summary) is not dict:
+        return
+    if {"Using", "Using.$"}.isdisjoint(summary) and summary.get("When") != "Never":
+        message = "nothing says which agent summarises"
+        yield Finding(
+            "V-CTX-01", message, node.at("Context", "Summarize"), "add Using", at_key=True
+        )
+    target = summary.get("Target")
+    if type(target) is str and not node.open(target):
+        path = _path(target)
+        if path is None or not path.reference:
+            message = f"the summary takes the place of one node, which {target!r} does not name"
+            place = node.at("Context", "Summarize", "Target")
+            yield Finding("V-CTX-01", message, place, "a path such as $.history")
+
+
+CONTEXT = Block(
+    "Context",
+    _check,
+    lacks=(
+        "Priority.$",
+        "Include.$",
+        "Exclude.$",
+        "Candidates.$",
+        "Summarize.$",
+        "Summarize/Target.$",
+    ),
+)
