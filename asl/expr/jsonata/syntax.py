@@ -27,7 +27,7 @@ def parse(source: str) -> Any:
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
     _check_depth(source)
-    parser = library.Parser()
+    parser = _idle()
     try:
         tree = parser.parse(source, _pattern)
     except library.JException as error:
@@ -50,7 +50,25 @@ def parse(source: str) -> Any:
             raise _refused(str(fault("S0106")), comment) from None
         named = (code for code, text in library.MESSAGES.items() if text == str(error))
         raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
+    _keep(parser)
     return tree
+
+
+_IDLE: list[Any] = []
+"""Parsers that have read their source: their table of operators costs more than most sources."""
+
+
+def _idle() -> Any:
+    try:
+        return _IDLE.pop()
+    except IndexError:  # asked first, another thread might take it in between
+        return library.Parser()
+
+
+def _keep(parser: Any) -> None:
+    """Let another source be read with a parser that has come to the end of one."""
+    parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
+    _IDLE.append(parser)
 
 
 def too_deep(offset: int) -> ExpressionFault:
