@@ -11,10 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import durability, workloads
+from benchmarks import dialects, durability, workloads
 from benchmarks.workloads import Workload
 
-WORKLOADS = (*workloads.WORKLOADS, *durability.WORKLOADS)
+WORKLOADS = (*workloads.WORKLOADS, *durability.WORKLOADS, *dialects.WORKLOADS)
 
 
 def best(action: Callable[[], object], rounds: int) -> float:

@@ -5,7 +5,7 @@ V-JSONATA-*. Specification 3.6. The query language itself is imported with the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -123,21 +123,33 @@ def queries_of(node: Node) -> Iterator[Written]:
     after = ALWAYS if state.get("Type") in WITHOUT_RESULT else RESULT
     templates = (*TEMPLATES, "Parameters") if state.get("Type") == "Include" else TEMPLATES
     for field in (*templates, *AGENT_TEMPLATES):
-        yield from _strings(state.get(field), node.at(field), ALWAYS)
+        yield from _under(node, state, ALWAYS, field)
     for field in AFTERWARDS:
-        yield from _strings(state.get(field), node.at(field), after)
+        yield from _under(node, state, after, field)
     for field, wanted in TYPED.items():
-        yield from _strings(state.get(field), node.at(field), ALWAYS, wanted)
+        yield from _under(node, state, ALWAYS, field, wanted=wanted)
     for index, rule in objects(state, "Choices"):
-        place = node.at("Choices", index, "Condition")
-        yield from _strings(rule.get("Condition"), place, ALWAYS, "boolean")
+        yield from _under(node, rule, ALWAYS, "Choices", index, "Condition", wanted="boolean")
     for entries, members in (("Choices", ALWAYS), ("Catch", ERROR)):
         for index, entry in objects(state, entries):
             for field in AFTERWARDS:
-                yield from _strings(entry.get(field), node.at(entries, index, field), members)
+                yield from _under(node, entry, members, entries, index, field)
     for steps, field, kind in NESTED:
-        value = below(state, *steps).get(field)
-        yield from _strings(value, node.at(*steps, field), ALWAYS, kind)
+        if steps[0] in state:
+            yield from _under(node, below(state, *steps), ALWAYS, *steps, field, wanted=kind)
+
+
+def _under(
+    node: Node,
+    holder: Mapping[str, Json],
+    members: frozenset[str],
+    *way: str | int,
+    wanted: str | None = None,
+) -> Iterator[Written]:
+    """Yield the strings of the field at the end of a way, if its holder has that field."""
+    value = holder.get(str(way[-1]))
+    if value is not None:
+        yield from _strings(value, node.at(*way), members, wanted)
 
 
 def _strings(
