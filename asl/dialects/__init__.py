@@ -103,16 +103,21 @@ def load(
 ) -> Document:
     """Read a document in any dialect, found out by its shape where it is not named.
 
-    `reading` are options of the dialect's reader. Everything else is as in `asl.compose.load`.
+    `reading` are options of the dialect's reader; AslError for one that it does not have. Everything
+    else is as in `asl.compose.load`.
     """
     return load_document(what, foreign=partial(_foreign, dialect, reading or {}), **options)
 
 
 def load_each(
-    what: What, *, dialect: str | None = None, **options: Any
+    what: What,
+    *,
+    dialect: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> list[Document | InvalidDocument]:
     """Read a document in any dialect, or all that a template holds: each, or why it cannot be."""
-    return load_documents(what, foreign=partial(_foreign, dialect, {}), **options)
+    return load_documents(what, foreign=partial(_foreign, dialect, reading or {}), **options)
 
 
 def _foreign(
@@ -122,6 +127,9 @@ def _foreign(
     found = detect(what) if name is None else dialect(name)
     if found is None or found.read is None:
         return None
+    for option in reading.keys() - found.options:
+        hint = did_you_mean(option, found.options) or ", ".join(sorted(found.options)) or "none"
+        raise AslError(f"{found.title} is not read with an option {option!r} (there is {hint})")
     return found.read(what, limits, **reading)
 
 

@@ -36,6 +36,7 @@ class Dialect:
     either, whose findings are what there is to say about it; it raises InvalidDocument. It is None
     for what is read without a detour. `lost` says
     what such a document cannot say of the one that was read, and `write(document)` is the way back.
+    `options` are the names of those that `read` takes.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Dialect:
     read: Callable[..., Document] | None
     write: Callable[[Document], Written]
     lost: Callable[[Document], Iterable[Finding]] = _nothing
+    options: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

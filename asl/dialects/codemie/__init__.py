@@ -8,6 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects.base import Dialect, Written
+from asl.dialects.codemie.options import NAMES, Options
 
 __all__ = ["DIALECT"]
 
@@ -45,11 +46,11 @@ def _of_value(value: Mapping[str, Any]) -> bool:
 
 
 def _read(
-    what: Source | Document, limits: Limits = DEFAULT_LIMITS, *, implicit_retry: bool = True
+    what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: bool
 ) -> Document:
     from asl.dialects.codemie.reading import read
 
-    return read(what, limits, implicit_retry=implicit_retry)
+    return read(what, limits, Options(**options))
 
 
 def _write(document: Document) -> Written:
@@ -64,4 +65,4 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-DIALECT = Dialect("codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost)
+DIALECT = Dialect("codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES)

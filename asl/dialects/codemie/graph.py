@@ -1,5 +1,6 @@
 """Where control goes: which states can follow, where branches meet, how far iterations reach."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -21,6 +22,11 @@ class Graph:
             name: tuple(dict.fromkeys(target for target, _ in state.targets()))
             for name, state in states.items()
         }
+
+    @cached_property
+    def entries(self) -> Counter[str]:
+        """How many states lead to each."""
+        return Counter(target for targets in self.edges.values() for target in targets)
 
     def reachable(self, start: Iterable[str], stop: str = END) -> set[str]:
         """Return the states that can be reached without passing *stop*, those at the start too."""
@@ -100,7 +106,7 @@ class Graph:
             state = self.states[name]
             to = state.next
             if "condition" in to or "switch" in to:
-                return self._marked(name) or self.after(name)
+                return self.parting(name)
             if "state_ids" in to:
                 name = self.meeting(to["state_ids"])
             elif state.iter_key is None:
@@ -108,6 +114,13 @@ class Graph:
             else:
                 name = to["state_id"]
         return END
+
+    def parting(self, name: str) -> str:
+        """Return where items meet again that part at this state.
+
+        Raises Ambiguous where the marked last states behind it disagree.
+        """
+        return self._marked(name) or self.after(name)
 
     def _marked(self, name: str) -> str | None:
         """Return the common target of the marked states that a routing state leads to."""

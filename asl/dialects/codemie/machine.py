@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.conditions import translated
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.graph import Ambiguous, Graph
+from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.queries import literal, query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
@@ -26,14 +27,23 @@ RECURSION_LIMIT: Final = 50
 """How many states a run may enter where the workflow does not say."""
 MAX_DEPTH: Final = 30
 """How deep iterations and forks may stand in each other."""
-PERMANENT: Final = (
-    "CM.Unauthorized",
-    "CM.Forbidden",
-    "CM.NotFound",
-    "CM.InvalidCredentials",
-    "CM.TruncatedOutput",
+RETRIED: Final = (
+    "CM.ServerError",
+    "CM.RateLimit",
+    "CM.Timeout",
+    "CM.Connection",
+    "CM.TaskFailed",
+    "States.Timeout",
+    "States.RateLimitExceeded",
+    "Agent.NetworkError",
+    "Agent.APIError",
+    "Agent.ModelError",
+    "Agent.ToolError",
 )
-"""Errors that another attempt does not mend."""
+"""Errors that another attempt may mend: the platform's, and what our agents call the same.
+
+A wildcard would also retry what no attempt mends, CM.Unauthorized first of all.
+"""
 STORED: Final = (
     "store_in_context",
     "output_key",
@@ -64,25 +74,23 @@ class Scope(NamedTuple):
     depth: int = 0
 
 
-def built(config: Config, *, implicit_retry: bool = True) -> Built:
-    """Build the machine of a workflow without errors.
-
-    With *implicit_retry* every Task has the retrier that the platform gives to each state, also
-    where the workflow says nothing of it.
-    """
-    builder = _Builder(config, implicit_retry)
+def built(config: Config, options: Options = DEFAULT) -> Built:
+    """Build the machine of a workflow without errors."""
+    builder = _Builder(config, options)
     machine = builder.machine(config.start.id, Scope())
     return Built(machine, builder.origins, frozenset(builder.reached), builder.findings)
 
 
 class _Builder:
-    def __init__(self, config: Config, implicit_retry: bool) -> None:
+    def __init__(self, config: Config, options: Options) -> None:
         self.config = config
-        self.implicit_retry = implicit_retry
+        self.options = options
         self.graph = Graph(config.states)
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.reached: set[str] = set()
         self.findings: list[Finding] = []
+        self.waiting: set[str] = set()
+        """States that were reported to wait while others do."""
         self.names: set[str] = set()
         self.left = 20 * len(config.states) + 200
         limit = config.value.get("recursion_limit", RECURSION_LIMIT)
@@ -111,6 +119,10 @@ class _Builder:
         """Build the machine that begins with a state; *asked* says that its gate is behind us."""
         return _Machine(self, scope).built(start, asked)
 
+    def parted(self, state: State, scope: Scope) -> dict[str, Json]:
+        """Build the machine of items that part at once, as the state says that they come from."""
+        return _Machine(self, scope).parted(state)
+
     def fits(self, state: State, heads: Iterable[str], stop: str, scope: Scope) -> bool:
         """Whether the states from *heads* on can stand in a machine of their own."""
         if state.id in self.graph.reachable(heads, stop) or scope.depth >= MAX_DEPTH:
@@ -122,6 +134,18 @@ class _Builder:
             )
             return False
         return True
+
+    def waits(self, name: str, meeting: str) -> None:
+        """Report a state that waits for others while branches are on their way to another one."""
+        if meeting == END or name in self.waiting:
+            return
+        self.waiting.add(name)
+        self.found(
+            "CM-NESTED-JOIN",
+            f"{name!r} waits for others while {meeting!r} does; the platform may run that twice",
+            f"{self.config.states[name].pointer}/id",
+            f"let all branches meet in {meeting!r}",
+        )
 
 
 class _Machine:
@@ -144,6 +168,15 @@ class _Machine:
         if entry is None:  # a branch without states
             entry = self.builder.name(END)
             self.states[entry] = {"Type": "Pass", "End": True}
+        return self.closed(entry)
+
+    def parted(self, state: State) -> dict[str, Json]:
+        to = state.next
+        entry = self.fork(state, to["state_ids"]) if "state_ids" in to else self.choice(state)
+        return self.closed(entry)
+
+    def closed(self, entry: str) -> dict[str, Json]:
+        """Build what is still to be built of the machine that begins here."""
         while self.todo:
             self.state(self.config.states[self.todo.pop(0)])
         if self.ending is not None:
@@ -215,16 +248,16 @@ class _Machine:
         made = self.written(state, self.work(state))
         self.states[self.tasks[state.id]] = made
         to = state.next
-        if "condition" in to or "switch" in to:
-            self.chosen(state, made)
+        if state.iter_key is not None and (state.finishes or not self.scope.item):
+            self.iterated(state, made)
+        elif any(True for _ in state.conditions()):
+            made["Next"] = self.choice(state)
         elif len(to.get("state_ids", ())) > 1:
-            self.forked(state, made, to["state_ids"])
+            made["Next"] = self.fork(state, to["state_ids"])
         elif "state_ids" in to:
             made |= self.going(to["state_ids"][0])
-        elif state.iter_key is None or (self.scope.item and not state.finishes):
-            made |= self.going(to["state_id"])
         else:
-            self.iterated(state, made)
+            made |= self.going(to["state_id"] if "state_id" in to else state.otherwise)
 
     def written(self, state: State, value: dict[str, Json], below: str = "") -> dict[str, Json]:
         return self.builder.written(value, f"{state.pointer}{below}")
@@ -239,16 +272,13 @@ class _Machine:
         arguments, result = self.arguments(state, actor), "$states.result"
         made: dict[str, Json] = {"Type": "Task", "Agent": name, "Arguments": arguments}
         schema = self.schema(state)
-        permanent = [*PERMANENT]
+        policy = self.config.policy(state)
+        if policy["max_attempts"] > 1 and (
+            self.builder.options.implicit_retry or self.has_policy(state)
+        ):
+            made["Retry"] = [_retrier(policy)]
         if schema is not None:
-            permanent.append("CM.OutputSchema")
-        if actor.get("tool_result_json_pointer"):
-            permanent.append("CM.ResultPointer")
-        retry = _retriers(self.config.policy(state), permanent)
-        if retry and (self.builder.implicit_retry or self.has_policy(state)):
-            made["Retry"] = retry
-        if schema is not None:
-            limit = int(self.config.policy(state)["max_attempts"])
+            limit = int(policy["max_attempts"])
             result = f"$codemie_valid({result}, {literal(schema)})"
             refused = f"$codemie_refuse({INPUT}, $states.errorOutput, {limit})"
             made["Catch"] = [
@@ -259,7 +289,7 @@ class _Machine:
                 }
             ]
         if kind == "tool_id":
-            result = _of_tool(actor, result)
+            result = self.picked(actor, result)
         made["Output"] = self.stored(state, result)
         return made
 
@@ -284,7 +314,7 @@ class _Machine:
     def arguments(self, state: State, actor: Mapping[str, Any]) -> Json:
         kind = state.actor[0]
         if kind == "tool_id":
-            return _tool_arguments(state, actor)
+            return self.tool_arguments(state, actor)
         task = state.value.get("task", "")
         made: dict[str, Json] = {"task": task}
         if kind == "custom_node_id":
@@ -309,10 +339,36 @@ class _Machine:
         task: str = state.value.get("task", "")
         resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
         if resolves and any(each.steps for each in placeholders(task)):
-            return query(f"$codemie_text({INPUT}, {literal(task)})")
+            return query(self.filled(literal(task)))
         if task.startswith("{%") or task.endswith("%}"):
             return query(literal(task))
         return task
+
+    def filled(self, text: str) -> str:
+        """Return the call that resolves the placeholders of a text."""
+        deep = "" if self.builder.options.expand_values else ", false"
+        return f"$codemie_text({INPUT}, {text}{deep})"
+
+    def tool_arguments(self, state: State, tool: Mapping[str, Any]) -> Json:
+        arguments: dict[str, Json] = state.value.get("tool_args") or tool.get("tool_args") or {}
+        if not arguments:
+            return query(f"$codemie_context({INPUT})")
+        if not any(map(_open, _leaves(arguments))):
+            return arguments
+        parts = [INPUT, literal(arguments)]
+        if not self.builder.options.expand_values:
+            parts += [literal(tool.get("input_key")), "false"]
+        elif tool.get("input_key"):
+            parts.append(literal(tool["input_key"]))
+        return query(f"$codemie_arguments({', '.join(parts)})")
+
+    def picked(self, tool: Mapping[str, Any], result: str) -> str:
+        """Return what is left of a tool's result."""
+        if tool.get("tool_result_json_pointer"):
+            result = f"$codemie_at({result}, {literal(tool['tool_result_json_pointer'])})"
+        if tool.get("resolve_dynamic_values_in_response"):
+            result = self.filled(result)
+        return result
 
     def stored(self, state: State, result: str) -> str:
         """Return the Output of a state: its answer is written into the data."""
@@ -343,8 +399,9 @@ class _Machine:
 
     # Transitions
 
-    def chosen(self, state: State, made: dict[str, Json]) -> None:
-        name = made["Next"] = self.builder.name(f"{state.id}:if")
+    def choice(self, state: State) -> str:
+        """Build the Choice of a state's conditions; return its name."""
+        name = self.builder.name(f"{state.id}:if")
         self.states[name] = choice = self.written(state, {"Type": "Choice"}, "/next")
         choice["Choices"] = [
             self.written(
@@ -359,15 +416,13 @@ class _Machine:
             for text, target, place in state.conditions()
         ]
         choice |= {**self.counted(state.otherwise), "Default": self.target(state.otherwise)}
-        if not choice["Choices"]:
-            del self.states[name], made["Next"]
-            made |= self.going(state.otherwise)
-        elif self.scope.item:
+        if self.scope.item:
             self.builder.found(
                 "CM-PERITEM-BRANCH",
                 f"{state.id!r} chooses for every item; the platform runs each target once",
                 f"{state.pointer}/next",
             )
+        return name
 
     def counted(self, target: str) -> dict[str, Json]:
         """Return what a Choice does to hold the bound on states."""
@@ -375,12 +430,16 @@ class _Machine:
             return {}
         return {"Output": query(f"$codemie_step({INPUT}, {self.builder.limit})")}
 
-    def forked(self, state: State, made: dict[str, Json], heads: list[str]) -> None:
+    def fork(self, state: State, heads: list[str]) -> str:
+        """Build the Parallel of a state's branches; return its name."""
         builder, scope = self.builder, self.scope
         meeting = builder.graph.meeting(heads)
+        name = builder.name(f"{state.id}:fork")
         if not builder.fits(state, heads, meeting, scope):
-            return
-        name = made["Next"] = builder.name(f"{state.id}:fork")
+            return name
+        for each in sorted(builder.graph.reachable(heads, meeting)):
+            if builder.graph.entries[each] > 1:
+                builder.waits(each, meeting)
         inner = Scope(meeting, scope.item, scope.depth + 1)
         self.states[name] = fork = self.written(
             state,
@@ -395,12 +454,15 @@ class _Machine:
         going = self.going(meeting)  # what follows has the plain names
         fork["Branches"] = [builder.machine(head, inner) for head in heads]
         fork |= going
+        return name
 
     def iterated(self, state: State, made: dict[str, Json]) -> None:
         builder, scope = self.builder, self.scope
-        worker, key = state.next["state_id"], state.next["iter_key"]
+        worker, key = state.next.get("state_id"), state.next["iter_key"]
+        heads = [target for target, _ in state.targets()]
         try:
-            meeting = builder.graph.join(worker)
+            graph = builder.graph
+            meeting = graph.parting(state.id) if worker is None else graph.join(worker)
         except Ambiguous as targets:
             builder.found(
                 "CM-AMBIGUOUS-JOIN",
@@ -409,8 +471,10 @@ class _Machine:
                 "let all states that are marked 'finish_iteration' go to the same one",
             )
             return
-        if not builder.fits(state, [worker], meeting, scope):
+        if not builder.fits(state, heads, meeting, scope):
             return
+        if scope.depth and meeting not in (scope.stop, END):
+            builder.waits(meeting, scope.stop)
         name = builder.name(f"{state.id}:each")
         include = state.next.get("include_in_iterator_context")
         parts = [INPUT, "$states.context.Map.Item.Value"]
@@ -427,16 +491,21 @@ class _Machine:
         )
         if "max_concurrency" in self.config.value:
             each["MaxConcurrency"] = self.config.value["max_concurrency"]
-        first = self.config.states[worker]
         inner = Scope(meeting, True, scope.depth + 1)
-        each["ItemProcessor"] = builder.machine(worker, inner, asked=True)
-        made["Next"] = self.gate(first, name) if first.gated else name
+        made["Next"] = name
+        if worker is None:
+            each["ItemProcessor"] = builder.parted(state, inner)
+        else:
+            first = self.config.states[worker]
+            each["ItemProcessor"] = builder.machine(worker, inner, asked=True)
+            if first.gated:
+                made["Next"] = self.gate(first, name)
+            self._mismatches(worker, key)
         self.states[name] = each
         each["Output"] = query(f"$codemie_join({INPUT}, $states.result)")
         each |= self.going(meeting)
-        self._mismatches(state, worker, key)
 
-    def _mismatches(self, state: State, worker: str, key: str) -> None:
+    def _mismatches(self, worker: str, key: str) -> None:
         seen: set[str] = set()
         name = worker
         while name != END and name not in seen:
@@ -482,33 +551,18 @@ class _Machine:
         return name
 
 
-def _retriers(policy: Mapping[str, float], permanent: list[Json]) -> list[Json]:
-    more = int(policy["max_attempts"]) - 1
-    if more < 1:
-        return []
+def _retrier(policy: Mapping[str, float]) -> dict[str, Json]:
     interval = max(1, math.ceil(policy["initial_interval"]))
     retrier: dict[str, Json] = {
-        "ErrorEquals": ["States.ALL"],
+        "ErrorEquals": [*RETRIED],
         "IntervalSeconds": interval,
-        "MaxAttempts": more,
+        "MaxAttempts": int(policy["max_attempts"]) - 1,
         "BackoffRate": policy["backoff_factor"],
     }
     longest = math.floor(policy["max_interval"])
     if longest > interval:
         retrier["MaxDelaySeconds"] = longest
-    return [{"ErrorEquals": permanent, "MaxAttempts": 0}, retrier]
-
-
-def _tool_arguments(state: State, tool: Mapping[str, Any]) -> Json:
-    arguments: dict[str, Json] = state.value.get("tool_args") or tool.get("tool_args") or {}
-    if not arguments:
-        return query(f"$codemie_context({INPUT})")
-    if not any(map(_open, _leaves(arguments))):
-        return arguments
-    parts = [INPUT, literal(arguments)]
-    if tool.get("input_key"):
-        parts.append(literal(tool["input_key"]))
-    return query(f"$codemie_arguments({', '.join(parts)})")
+    return retrier
 
 
 def _leaves(value: Json) -> Iterator[Json]:
@@ -522,14 +576,6 @@ def _leaves(value: Json) -> Iterator[Json]:
 def _open(value: Json) -> bool:
     """Whether an argument is to be filled in, or would be taken for an expression."""
     return value in (None, "") or (type(value) is str and ("{{" in value or "{%" in value))
-
-
-def _of_tool(tool: Mapping[str, Any], result: str) -> str:
-    if tool.get("tool_result_json_pointer"):
-        result = f"$codemie_at({result}, {literal(tool['tool_result_json_pointer'])})"
-    if tool.get("resolve_dynamic_values_in_response"):
-        result = f"$codemie_text({INPUT}, {result})"
-    return result
 
 
 def _transforms(node: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from asl.core.values import Json, type_name
 from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.machine import Built, built
+from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.origins import origins_of
 
 __all__ = ["METADATA", "config_of", "read"]
@@ -24,7 +25,7 @@ FAULT: Final = "CM-YAML"
 
 
 def read(
-    what: Source | Document, limits: Limits = DEFAULT_LIMITS, *, implicit_retry: bool = True
+    what: Source | Document, limits: Limits = DEFAULT_LIMITS, options: Options = DEFAULT
 ) -> Document:
     """Read a workflow as a document; raises InvalidDocument with all that is wrong with it."""
     foreign = what if isinstance(what, Document) else _parsed(what, limits)
@@ -35,17 +36,17 @@ def read(
     foreign, config = config_of(foreign, limits)
     findings = [*_scalars(foreign), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
-        findings += rules.of_shape(config)
+        findings += rules.of_shape(config, options)
         if _ok(foreign, findings):
             findings += rules.of_states(config)
     if not _ok(foreign, findings):
         raise _refused(foreign, findings)
-    made = built(config, implicit_retry=implicit_retry)
+    made = built(config, options)
     findings += made.findings
     findings += _unreachable(config, made)
     if not _ok(foreign, findings):
         raise _refused(foreign, findings)
-    value = _document(config, made)
+    value = _document(config, made, options)
     origins = {"": (foreign, "")}
     origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, made.origins)}
     return Document(
@@ -152,7 +153,7 @@ def _unreachable(config: Config, made: Built) -> Iterator[Finding]:
             )
 
 
-def _document(config: Config, made: Built) -> dict[str, Json]:
+def _document(config: Config, made: Built, options: Options) -> dict[str, Json]:
     about = config.about or {}
     comment = about.get("description", config.value.get("description"))
     value: dict[str, Json] = {} if type(comment) is not str else {"Comment": comment}
@@ -160,6 +161,8 @@ def _document(config: Config, made: Built) -> dict[str, Json]:
     kept: dict[str, Json] = {"form": config.form}
     if about:
         kept["about"] = about
+    if options.said():
+        kept["reading"] = options.said()
     kept["config"] = {
         key: [_kept(state, made) for state in each] if key == "states" else each
         for key, each in config.value.items()

@@ -5,6 +5,7 @@ again gives the document that is there: whoever changes the document changes the
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,12 +15,15 @@ from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json, json_equal
 from asl.dialects.codemie.machine import INPUT
+from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.states.base import machines_of
 
 __all__ = ["kept", "lost", "restored", "wrapped"]
 
-_TEXT = f"{{% $codemie_text({INPUT}, "
+_TEXT = re.compile(
+    rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL
+)
 _SETTINGS = (
     "enable_summarization_node",
     "messages_limit_before_summarization",
@@ -48,14 +52,18 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         return None
     config["states"] = [_with_task(state, texts) for state in config["states"]]
     whole = wrapped(config, about)
-    for implicit in (True, False):
-        try:
-            again = read(Document(whole, Source()), implicit_retry=implicit)
-        except InvalidDocument:
-            return None
-        if json_equal(_compared(again.value), _compared(value)):
-            return whole
-    return None
+    try:
+        again = read(Document(whole, Source()), options=_options(about))
+    except InvalidDocument:
+        return None
+    return whole if json_equal(_compared(again.value), _compared(value)) else None
+
+
+def _options(about: Mapping[str, Any]) -> Options:
+    """Return how the workflow was read."""
+    told = about.get("reading")
+    known = told.items() if type(told) is dict else ()
+    return Options(**{name: each for name, each in known if name in NAMES and type(each) is bool})
 
 
 def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
@@ -88,9 +96,8 @@ def _said(text: str) -> str:
     """Return the text that an expression of the reader stands for."""
     if not (text.startswith("{% ") and text.endswith(" %}")):
         return text
-    inner = text[3:-3]
-    if text.startswith(_TEXT):
-        inner = text[len(_TEXT) : -4]
+    match = _TEXT.fullmatch(text)
+    inner = text[3:-3] if match is None else match[1]
     if inner[:1] == "'":
         inner = '"' + inner[1:-1].replace('"', '\\"') + '"'
     try:

@@ -9,6 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.codemie import shape
 from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State
+from asl.dialects.codemie.options import DEFAULT, Options
 from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.placeholders import placeholders
 
@@ -42,8 +43,12 @@ CONFLICTS = (
     ("state_id", "switch"),
 )
 
+LEGACY = frozenset((("state_ids", "iter_key"), ("iter_key", "condition")))
+"""Conflicts that older workflows have."""
+_MADE_OF = frozenset(("assistant_id", "system_prompt"))
 
-def of_shape(config: Config) -> Iterator[Finding]:
+
+def of_shape(config: Config, options: Options = DEFAULT) -> Iterator[Finding]:
     """Yield what a workflow's keys and values have that they may not; no reader can go on then."""
     yield from shape.check(config.value, config.base)
     value = config.value
@@ -54,11 +59,11 @@ def of_shape(config: Config) -> Iterator[Finding]:
     if not value["states"]:
         yield Finding("CM-NO-STATES", "there are no states", f"{config.base}/states", at_key=True)
     for name, each, pointer in _members(config, "assistants"):
-        yield from _assistant(name, each, pointer)
+        yield from _assistant(name, each, pointer, options)
     for _, each, pointer in _members(config, "custom_nodes"):
         yield from _node(each, pointer)
     for _, each, pointer in _members(config, "states"):
-        yield from _state(each, pointer)
+        yield from _state(each, pointer, options)
 
 
 def _members(config: Config, key: str) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -68,8 +73,13 @@ def _members(config: Config, key: str) -> Iterator[tuple[str, dict[str, Any], st
             yield str(each.get("id")), each, f"{config.base}/{key}/{index}"
 
 
-def _assistant(name: str, value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
-    if "assistant_id" not in value and "system_prompt" not in value:
+def _assistant(
+    name: str, value: Mapping[str, Any], pointer: str, options: Options
+) -> Iterator[Finding]:
+    if options.accept_legacy and "model" in value and value.keys().isdisjoint(_MADE_OF):
+        message = f"the platform refuses {name!r}, which has a 'model' alone"
+        yield Finding("CM-LEGACY", message, f"{pointer}/model", "add a 'system_prompt'", at_key=True)
+    elif value.keys().isdisjoint(_MADE_OF):
         yield Finding(
             "CM-SCHEMA",
             f"the assistant {name!r} has neither 'assistant_id' nor 'system_prompt'",
@@ -102,9 +112,25 @@ def _node(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
             f"{pointer}/config/documents_filtering_pattern",
             at_key=True,
         )
+    mappings = config.get("mappings") if type(config) is dict else None
+    for index, mapping in enumerate(mappings if type(mappings) is list else ()):
+        for key in ("condition", "filter_condition", "script"):
+            text = mapping.get(key) if type(mapping) is dict else None
+            if type(text) is str:
+                yield from _transforming(text, f"{pointer}/config/mappings/{index}/{key}")
 
 
-def _state(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+def _transforming(text: str, pointer: str) -> Iterator[Finding]:
+    """Warn of an expression of a transformation that fails whenever it is evaluated."""
+    try:
+        parse(text, members=True)
+    except ExpressionFault as fault:
+        yield Finding(
+            "CM-EXPR-UNSUPPORTED", fault.message, pointer, fault.hint, inside=fault.offset
+        )
+
+
+def _state(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[Finding]:
     kinds = [key for key in ACTORS if key in value]
     if len(kinds) != 1:
         what = "none" if not kinds else " and ".join(map(repr, kinds))
@@ -130,12 +156,22 @@ def _state(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
             at_key=True,
         )
     if type(value.get("next")) is dict:
-        yield from _next(value["next"], f"{pointer}/next")
+        yield from _next(value["next"], f"{pointer}/next", options)
 
 
-def _next(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+def _next(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[Finding]:
     for one, other in CONFLICTS:
-        if one in value and other in value:
+        if one not in value or other not in value:
+            continue
+        if options.accept_legacy and (one, other) in LEGACY:
+            yield Finding(
+                "CM-LEGACY",
+                f"the platform refuses {one!r} beside {other!r}; the items part there",
+                f"{pointer}/{other}",
+                "choose first, and iterate from the state that was chosen",
+                at_key=True,
+            )
+        else:
             yield Finding(
                 "CM-NEXT-CONFLICT",
                 f"{one!r} and {other!r} exclude each other",

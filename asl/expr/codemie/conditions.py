@@ -36,10 +36,10 @@ class Failure(Exception):
 # Reading
 
 
-def parse(text: str) -> ast.expr:
-    """Read an expression; raises ExpressionFault.
+def parse(text: str, *, members: bool = False) -> ast.expr:
+    """Read an expression, with *members* one in which `user.name` is a member of an object.
 
-    Its code is CM-EXPR-SYNTAX for what is no expression at all, and CM-EXPR-UNSUPPORTED for what
+    Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and CM-EXPR-UNSUPPORTED for what
     is one beyond the grammar: that is false when it is evaluated.
     """
     if len(text) > MAX_LENGTH:
@@ -58,7 +58,7 @@ def parse(text: str) -> ast.expr:
         ) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionFault("the expression cannot be read", 0, SYNTAX) from None
-    _Grammar(lead).check(tree, 0)
+    _Grammar(lead, members).check(tree, 0)
     return tree
 
 
@@ -98,8 +98,9 @@ _CONSTANTS = (str, int, float, bool, type(None))
 class _Grammar:
     """Lets through what the grammar has, and says of anything else what it is."""
 
-    def __init__(self, lead: int) -> None:
+    def __init__(self, lead: int, members: bool) -> None:
         self.lead = lead
+        self.members = members
 
     def check(self, node: ast.AST, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -119,6 +120,8 @@ class _Grammar:
                 raise self.beyond(node, "** is not supported")
             case ast.Call():
                 self.call(node)
+            case ast.Attribute() if self.members and not node.attr.startswith("_"):
+                pass
             case ast.Attribute():
                 hint = "an object's member is written user['name']"
                 raise self.beyond(node, f".{node.attr} is only supported as a call", hint)
@@ -195,16 +198,16 @@ _NAMED: Mapping[type[ast.AST], str] = {
 
 
 @lru_cache(maxsize=512)
-def _known(text: str) -> ast.expr | None:
+def _known(text: str, members: bool) -> ast.expr | None:
     try:
-        return parse(text)
+        return parse(text, members=members)
     except ExpressionFault:
         return None
 
 
-def holds(text: str, names: Names) -> bool:
+def holds(text: str, names: Names, *, members: bool = False) -> bool:
     """Whether a condition is true of these names; a failure makes it false."""
-    tree = _known(text)
+    tree = _known(text, members)
     if tree is None:
         return False
     try:
@@ -213,7 +216,7 @@ def holds(text: str, names: Names) -> bool:
         return False
 
 
-def value_of(tree: ast.expr, names: Names, *, members: bool = False) -> Any:
+def value_of(tree: ast.expr, names: Names) -> Any:
     """Return the value of an expression that was read here; raises Failure."""
     try:
         return _Evaluation(names).value(tree)
@@ -262,6 +265,8 @@ class _Evaluation:
                     for key, each in zip(keys, parts, strict=True)
                     if key is not None
                 }
+            case ast.Attribute(value=held, attr=name):
+                return self.member(self.value(held), name)
             case ast.Subscript(value=held, slice=index):
                 return self.item(self.value(held), index)
             case ast.Call():
@@ -331,6 +336,11 @@ class _Evaluation:
             ]
             return held[slice(*bounds)]
         return held[self.value(index)]
+
+    def member(self, held: Any, name: str) -> Any:
+        if not isinstance(held, dict):
+            raise Failure(f"no member {name}")
+        return held[name]
 
     def called(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):

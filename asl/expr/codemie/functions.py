@@ -6,6 +6,7 @@ All are pure and bounded by their data; `docs/dialects/codemie.md` says what eac
 from collections.abc import Callable
 from typing import Any
 
+from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.codemie import forks, schemas, store, transforms
 from asl.expr.codemie.conditions import holds
@@ -18,19 +19,21 @@ from asl.expr.jsonata.values import UNDEFINED
 __all__ = ["TABLE"]
 
 
-def _text(data: Json, template: Json) -> Json:
-    return filled(as_text(template), store.in_scope(data))
+def _text(data: Json, template: Json, deep: bool = True) -> Json:
+    return filled(as_text(template), store.in_scope(data), deep=deep)
 
 
-def _arguments(data: Json, arguments: Json, input_key: Json = None) -> Json:
-    scope = dict(store.in_scope(data))
+def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = True) -> Json:
+    scope = store.in_scope(data)
     if input_key is not None:
         steps = next(placeholders(f"{{{{{input_key}}}}}")).steps
         found = looked_up(steps, scope) if steps else None
         found = parsed(found) if isinstance(found, str) else found
-        scope = found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            raise StateError("CM.ToolArguments", f"the context has no object at {input_key!r}")
+        scope = found
     given = {key: scope.get(key) if each in (None, "") else each for key, each in arguments.items()}
-    resolved = {key: argument(each, scope) for key, each in given.items()}
+    resolved = {key: argument(each, scope, deep=deep) for key, each in given.items()}
     return {key: each for key, each in resolved.items() if each is not None}
 
 
@@ -50,8 +53,8 @@ def _branch(data: Json, item: Json = UNDEFINED, include: Json = None) -> Json:
 
 
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
-    "text": ("<xx:s>", _text, 2),
-    "arguments": ("<xos?:o>", _arguments, 3),
+    "text": ("<xxb?:s>", _text, 3),
+    "arguments": ("<xo(sl)?b?:o>", _arguments, 4),
     "context": ("<x:o>", store.context_of, 1),
     "history": ("<x:a>", store.history, 1),
     "store": (

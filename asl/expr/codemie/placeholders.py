@@ -77,16 +77,20 @@ def looked_up(steps: Steps, scope: Scope) -> Json:
     return value
 
 
-def filled(text: str, scope: Scope) -> str:
-    """Return a text with its placeholders resolved; what leads nowhere stays as it is."""
-    return _filled(text, scope, frozenset(), _Room())
+def filled(text: str, scope: Scope, *, deep: bool = True) -> str:
+    """Return a text with its placeholders resolved; what leads nowhere stays as it is.
+
+    With *deep* those within what they stand for are resolved, too.
+    """
+    return _filled(text, scope, frozenset(), _Room(MAX_DEPTH if deep else 0))
 
 
 class _Room:
-    """How much text may still be put in."""
+    """How much text may still be put in, and how deep."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int) -> None:
         self.left = MAX_LENGTH
+        self.depth = depth
 
 
 def _filled(text: str, scope: Scope, open_: frozenset[str], room: _Room) -> str:
@@ -110,21 +114,21 @@ def _resolved(
     assert place.steps is not None
     name = place.steps[0]
     shown = as_text(value)
-    if isinstance(value, str) and name not in open_ and len(open_) < MAX_DEPTH:
+    if isinstance(value, str) and name not in open_ and len(open_) < room.depth:
         shown = _filled(value, scope, open_ | {name}, room)
     room.left -= len(shown)
     return shown
 
 
-def argument(value: Json, scope: Scope) -> Json:
+def argument(value: Json, scope: Scope, *, deep: bool = True) -> Json:
     """Return an argument with its placeholders resolved, at any depth.
 
     A text that is one placeholder becomes what that stands for, of whatever type.
     """
     if isinstance(value, dict):
-        return {key: argument(each, scope) for key, each in value.items()}
+        return {key: argument(each, scope, deep=deep) for key, each in value.items()}
     if isinstance(value, list):
-        return [argument(each, scope) for each in value]
+        return [argument(each, scope, deep=deep) for each in value]
     if not isinstance(value, str):
         return value
     found = list(placeholders(value))
@@ -132,4 +136,4 @@ def argument(value: Json, scope: Scope) -> Json:
         meant = looked_up(found[0].steps, scope)
         if meant is not NOTHING and not isinstance(meant, str):
             return meant
-    return filled(value, scope)
+    return filled(value, scope, deep=deep)

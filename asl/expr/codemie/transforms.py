@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from asl.core.errors import StateError
+from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
-from asl.expr.codemie.conditions import Failure, parse, value_of
+from asl.expr.codemie.conditions import Failure, holds, parse, value_of
 from asl.expr.codemie.outputs import parsed
 from asl.expr.codemie.placeholders import filled
 from asl.expr.codemie.store import context_of, history, last
@@ -100,9 +100,7 @@ def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
 
 
 def _true(text: str, names: Mapping[str, Json]) -> bool:
-    from asl.expr.codemie.conditions import holds
-
-    return holds(text, names)
+    return holds(text, names, members=True)
 
 
 def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
@@ -110,10 +108,8 @@ def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
 
 
 def _script(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
-    from asl.core.errors import ExpressionFault
-
     try:
-        return _as_json(value_of(parse(mapping["script"]), source))
+        return _as_json(value_of(parse(mapping["script"], members=True), source))
     except ExpressionFault as fault:
         raise Failure(fault.message) from None
 
