@@ -6,7 +6,7 @@ What a call needs is loaded by that call: importing this costs little.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, InvalidDocument
 
@@ -41,6 +41,7 @@ def load(
     name: str | None = None,
     format: str | None = None,
     dialect: str | None = None,
+    reading: Mapping[str, Any] | None = None,
     resource: str | None = None,
     variables: Mapping[str, Json] | None = None,
     root: str | os.PathLike[str] | None = None,
@@ -50,7 +51,8 @@ def load(
     """Read a document from a path, text, bytes, dict or open file, with all that it imports.
 
     A string that begins with `{` or has several lines is text, any other a path. A workflow in
-    another language is known by its shape, or by the name of its `dialect`. In a template of SAM or
+    another language is known by its shape, or by the name of its `dialect`; `reading` are the
+    options with which that is read. In a template of SAM or
     CloudFormation and in a Terraform file, `resource` names the state machine; it may be left out
     where there is only one. `variables` are the values of placeholders (`${Name}`) and of
     parameters there.
@@ -70,6 +72,7 @@ def load(
         name=name,
         format=format,
         dialect=dialect,
+        reading=reading,
         resource=resource,
         variables=variables or {},
         root=root,
@@ -149,25 +152,35 @@ def compile(
     return compile_workflow(loaded.whole, chosen, loaded.name)
 
 
-def convert(document: Document | What, to: str, *, implicit_retry: bool = True) -> Conversion:
+def convert(
+    document: Document | What,
+    to: str,
+    *,
+    implicit_retry: bool = True,
+    reading: Mapping[str, Any] | None = None,
+    **writing: Any,
+) -> Conversion:
     """Return a document in another language: `text`, `document` (its value), `losses`, `ok`.
 
     `to` is `asl`, `codemie`, `contenox` (for what was read from a chain), or what a package offers
     under the entry point `asl.dialects`. Each loss is a diagnostic: `error` where behaviour is
     lost, `warning` where it is approximated; its hint says what was done instead. `ok` if no
     behaviour is lost. Without *implicit_retry* the retries are left out that a platform makes
-    unasked; that is for what is read here.
+    unasked; that and other options for `reading` are for what is read here. All further options are
+    the writer's (docs/convert.md): `names` say what agents are called at Amazon, and what resources
+    are called here; `tools` which agents are no assistants in a workflow.
 
-    Raises InvalidDocument for what cannot be read, and AslError for a language that is not known.
+    Raises InvalidDocument for what cannot be read, and AslError for a language or an option that is
+    not known.
     """
     from asl.core.document import Document
     from asl.dialects import converted
     from asl.dialects import load as load_document
 
     if not isinstance(document, Document):
-        reading = {} if implicit_retry else {"implicit_retry": False}
-        document = load_document(document, reading=reading)
-    return converted(document, to)
+        asked = {} if implicit_retry else {"implicit_retry": False}
+        document = load_document(document, reading={**asked, **(reading or {})})
+    return converted(document, to, writing)
 
 
 def graph(document: Document | What, *, format: str = "mermaid") -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "read_document",
     "read_documents",
     "read_input",
+    "read_table",
     "workflows",
 ]
 
@@ -138,10 +139,12 @@ def binding_options(command: Command) -> Command:
 class Origin(TypedDict):
     """How a document is taken from a file.
 
-    It is what `--dialect`, `--resource`, `--var`, `--vars`, `--root` and `--param` say.
+    It is what `--dialect`, `--reading`, `--resource`, `--var`, `--vars`, `--root` and `--param`
+    say.
     """
 
     dialect: str | None
+    reading: Mapping[str, Json]
     resource: str | None
     variables: Mapping[str, Json]
     defaults: Mapping[str, Json]
@@ -151,6 +154,7 @@ class Origin(TypedDict):
 
 AS_IT_IS: Origin = {
     "dialect": None,
+    "reading": {},
     "resource": None,
     "variables": {},
     "defaults": {},
@@ -165,6 +169,13 @@ def origin_options(command: Command) -> Command:
 
     @click.option(
         "--dialect", metavar="NAME", help="Language of the document, if not by its shape."
+    )
+    @click.option(
+        "--reading",
+        "options",
+        metavar="NAME",
+        multiple=True,
+        help="Option of its language: NAME, NAME=TEXT or NAME:=JSON.",
     )
     @click.option("--resource", metavar="NAME", help="State machine of a template.")
     @click.option(
@@ -185,22 +196,24 @@ def origin_options(command: Command) -> Command:
     def with_origin(
         *args: Any,
         dialect: str | None,
+        options: tuple[str, ...],
         resource: str | None,
         pairs: tuple[str, ...],
         files: tuple[str, ...],
         root: str | None,
         values: tuple[str, ...],
-        **options: Any,
+        **others: Any,
     ) -> Any:
         origin: Origin = {
             "dialect": dialect,
+            "reading": dict(map(_option, options)),
             "resource": resource,
             "variables": dict(map(_pair, pairs)),
-            "defaults": {name: value for file in files for name, value in _values(file)},
+            "defaults": {name: value for file in files for name, value in read_table(file).items()},
             "root": root,
             "parameters": dict(map(_parameter, values)),
         }
-        return command(*args, origin=origin, **options)
+        return command(*args, origin=origin, **others)
 
     return with_origin
 
@@ -212,40 +225,40 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _parameter(text: str) -> tuple[str, Json]:
+def _option(text: str) -> tuple[str, Json]:
+    return _parameter(text, "--reading") if "=" in text else (text, True)
+
+
+def _parameter(text: str, option: str = "--param") -> tuple[str, Json]:
     from asl.core.json_text import read_data
 
     name, equals, value = text.partition("=")
     if not name.removesuffix(":") or not equals:
         message = f"{text!r} is neither NAME=TEXT nor NAME:=JSON"
-        raise click.BadParameter(message, param_hint="--param")
+        raise click.BadParameter(message, param_hint=option)
     if not name.endswith(":"):
         return name, value
     try:
         return name[:-1], read_data(value)
     except ValueError as fault:
-        raise click.BadParameter(f"{value!r} is not JSON: {fault}", param_hint="--param") from None
+        raise click.BadParameter(f"{value!r} is not JSON: {fault}", param_hint=option) from None
 
 
-def _values(file: str) -> Iterable[tuple[str, Json]]:
+def read_table(file: str) -> dict[str, Json]:
+    """Read values by name from a JSON or YAML file."""
     from asl.sources.values import read_values
 
     with _faults_are_usage():
-        return read_values(Path(file)).items()
+        return read_values(Path(file))
 
 
-def read_document(
-    name: str, origin: Origin, reading: Mapping[str, Any] | None = None
-) -> "Document":
-    """Read the document of this file, of standard input for `-`.
-
-    `reading` are options of the reader of its dialect.
-    """
+def read_document(name: str, origin: Origin) -> "Document":
+    """Read the document of this file, of standard input for `-`."""
     from asl.dialects import load
 
     if name == "-":
-        return load(sys.stdin.buffer.read(), name="<stdin>", reading=reading, **origin)
-    return load(Path(name), reading=reading, **origin)
+        return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
+    return load(Path(name), **origin)
 
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
@@ -325,12 +338,11 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
         if not (name and equals and path):
             raise click.BadParameter(f"{pair!r} is not NAME=FILE", param_hint="--workflow")
         own: Origin = {
-            "dialect": None,
+            **AS_IT_IS,
             "resource": resource or None,
-            "variables": {},  # not every file needs all of them
+            # not every file needs all of the variables
             "defaults": {**origin["defaults"], **origin["variables"]},
             "root": origin["root"],
-            "parameters": {},
         }
         found[name] = read_document(path, own)
     return found

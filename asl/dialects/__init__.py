@@ -103,8 +103,8 @@ def load(
 ) -> Document:
     """Read a document in any dialect, found out by its shape where it is not named.
 
-    `reading` are options of the dialect's reader; AslError for one that it does not have. Everything
-    else is as in `asl.compose.load`.
+    `reading` are options of the dialect's reader; raises AslError for one that it does not have.
+    Everything else is as in `asl.compose.load`.
     """
     return load_document(what, foreign=partial(_foreign, dialect, reading or {}), **options)
 
@@ -127,19 +127,27 @@ def _foreign(
     found = detect(what) if name is None else dialect(name)
     if found is None or found.read is None:
         return None
-    for option in reading.keys() - found.options:
-        hint = did_you_mean(option, found.options) or ", ".join(sorted(found.options)) or "none"
-        raise AslError(f"{found.title} is not read with an option {option!r} (there is {hint})")
+    _known(found, "read", reading, found.reading)
     return found.read(what, limits, **reading)
 
 
-def converted(document: Document, to: str) -> Conversion:
+def _known(found: Dialect, done: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Raise AslError for an option that a dialect is not read or written with."""
+    for option in given:
+        if option not in known:
+            hint = did_you_mean(option, known) or f"there is {', '.join(sorted(known)) or 'none'}"
+            raise AslError(f"no option {option!r} for what is {done} as {found.name} ({hint})")
+
+
+def converted(document: Document, to: str, writing: Mapping[str, Any] | None = None) -> Conversion:
     """Return a document in another dialect, with what is lost on the way.
 
-    Raises AslError if there is no such dialect.
+    `writing` are options of the dialect's writer. Raises AslError if there is no such dialect, and
+    for an option that it does not have.
     """
     target = dialect(to)
+    _known(target, "written", writing or {}, target.writing)
     lost = () if document.dialect in (NATIVE, to) else dialect(document.dialect).lost(document)
-    written = target.write(document)
+    written = target.write(document, **(writing or {}))
     report = place(document, [*lost, *written.losses])
     return Conversion(written.text, written.value, replace(report, document=document), to)

@@ -18,6 +18,7 @@ from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.names import NAMES, Names, renamed
 from asl.expr.times import parse_duration
 from asl.states.base import machines_of
 from asl.states.task import AGENT_BLOCKS
@@ -43,9 +44,10 @@ def _never(what: str | Mapping[str, Any]) -> bool:
     return False
 
 
-def _write(document: Document) -> Written:
-    writer = _Writer(document.whole)
+def _write(document: Document, names: Mapping[str, str] | None = None) -> Written:
+    writer = _Writer(document.whole, Names(names))
     value = writer.written()
+    writer.resources.all_used()
     losses = [*writer.losses, *_refused(value, writer)]
     return Written(value, json.dumps(value, ensure_ascii=False, indent=2) + "\n", tuple(losses))
 
@@ -66,8 +68,10 @@ def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:
 
 
 class _Writer:
-    def __init__(self, value: Mapping[str, Any]) -> None:
+    def __init__(self, value: Mapping[str, Any], resources: Names) -> None:
         self.value = value
+        self.resources = resources
+        """What the caller calls the functions of agents."""
         self.losses: list[Finding] = []
         self.origins: dict[str, str] = {}
         """JSON Pointers of what was written -> those in the document."""
@@ -144,19 +148,21 @@ class _Writer:
     ) -> dict[str, dict[str, Json]]:
         if "Agent" not in state:
             return {name: state}
-        resource = LAMBDA + _function(str(state["Agent"]))
-        self.lost(
-            "L-RESOURCE",
-            f"the agent {state['Agent']!r} is a Lambda function there",
-            f"{at}/Agent",
-            f"{resource}: put in region, account and name",
-        )
-        return {
-            name: {
-                ("Resource" if key == "Agent" else key): resource if key == "Agent" else value
-                for key, value in state.items()
-            }
-        }
+        resource = self.function(str(state["Agent"]), f"{at}/Agent")
+        return {name: renamed(state, "Agent", "Resource", resource)}
+
+    def function(self, agent: str, at: str) -> str:
+        """Return the resource that stands for an agent."""
+        resource = self.resources.of(agent)
+        if resource is None:
+            resource = LAMBDA + _function(agent)
+            self.lost(
+                "L-RESOURCE",
+                f"{agent!r} is a Lambda function there",
+                at,
+                f"{resource}: give its name, or put in region, account and name",
+            )
+        return resource
 
     def approval(
         self, name: str, state: dict[str, Json], at: str, language: str
@@ -164,11 +170,12 @@ class _Writer:
         for field in state:
             if field not in _ASKED and field not in _COMMON:
                 self.lost("L-APPROVAL", f"nothing does what {field!r} does", f"{at}/{field}")
+        function = self.resources.of(name) or _function(name)
         self.lost(
             "L-RESOURCE",
             "people answer a task token there: with approval, approver, timestamp and comment",
             at,
-            f"the function {_function(name)!r} tells them",
+            f"the function {function!r} tells them",
         )
         jsonata = language == "JSONata"
         if not jsonata and "ResultPath" not in state:
@@ -183,7 +190,7 @@ class _Writer:
         payload |= {key: state[key] for key in ("Prompt", "Prompt.$") if key in state}
         ask: dict[str, Json] = {"Type": "Task", "Resource": TOKEN}
         ask |= {key: state[key] for key in ("Comment", "InputPath", "Retry") if key in state}
-        given: dict[str, Json] = {"FunctionName": _function(name), "Payload": payload}
+        given: dict[str, Json] = {"FunctionName": function, "Payload": payload}
         ask["Arguments" if jsonata else "Parameters"] = given
         record = str(state.get("ResultPath", RECORD))
         if jsonata:
@@ -277,7 +284,7 @@ class _Writer:
             code, f"there is nothing like a {kind} state", at, "a Lambda function of its name"
         )
         kept = {key: state[key] for key in _COMMON if key in state and key != "Type"}
-        return {name: {"Type": "Task", "Resource": LAMBDA + _function(name), **kept}}
+        return {name: {"Type": "Task", "Resource": self.function(name, at), **kept}}
 
 
 def _names(machine: Mapping[str, Any]) -> list[str]:
@@ -321,4 +328,12 @@ _KINDS: Final[Mapping[str, _Handler]] = {
     "Workflow": _Writer.stand_in,
 }
 
-DIALECT = Dialect("amazon", "Amazon States Language", _never, _never, None, _write)
+DIALECT = Dialect(
+    "amazon",
+    "Amazon States Language",
+    _never,
+    _never,
+    None,
+    _write,
+    writing=frozenset((NAMES,)),
+)

@@ -35,8 +35,9 @@ class Dialect:
     `read(source or document, limits, **options)` makes a document of Agent State Language of
     either, whose findings are what there is to say about it; it raises InvalidDocument. It is None
     for what is read without a detour. `lost` says
-    what such a document cannot say of the one that was read, and `write(document)` is the way back.
-    `options` are the names of those that `read` takes.
+    what such a document cannot say of the one that was read, and
+    `write(document, **options)` is the way back.
+    `reading` and `writing` are the names of the options that both take.
     """
 
     name: str
@@ -44,9 +45,10 @@ class Dialect:
     of_text: Callable[[str], bool]
     of_value: Callable[[Mapping[str, Any]], bool]
     read: Callable[..., Document] | None
-    write: Callable[[Document], Written]
+    write: Callable[..., Written]
     lost: Callable[[Document], Iterable[Finding]] = _nothing
-    options: frozenset[str] = frozenset()
+    reading: frozenset[str] = frozenset()
+    writing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,81 @@
-"""The language itself, in JSON."""
+"""The language itself, in JSON; with names for resources, their Tasks ask agents."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asl.core.diagnostics import Finding, escape
 from asl.core.document import Document
+from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.names import NAMES, Names, renamed
+from asl.states.base import machines_of
 
 __all__ = ["DIALECT"]
+
+_WAITING = (".sync", ".sync:2", ".waitForTaskToken")
+"""How the resource of a task ends whose answer comes later."""
 
 
 def _never(what: str | Mapping[str, Any]) -> bool:
     return False
 
 
-def _write(document: Document) -> Written:
+def _write(document: Document, names: Mapping[str, str] | None = None) -> Written:
+    found = Names(names)
+    losses: list[Finding] = []
     value = document.whole
-    return Written(value, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    if names:
+        value = _machine(value, "", found, losses)
+        found.all_used()
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return Written(value, text, tuple(losses))
 
 
-DIALECT = Dialect("asl", "Agent State Language", _never, _never, None, _write)
+def _machine(
+    machine: Mapping[str, Any], pointer: str, names: Names, losses: list[Finding]
+) -> dict[str, Json]:
+    """Return a machine in which named resources are agents."""
+    states = {
+        name: _state(state, f"{pointer}/States/{escape(name)}", names, losses)
+        for name, state in machine["States"].items()
+    }
+    return {**machine, "States": states}
+
+
+def _state(
+    state: Mapping[str, Any], pointer: str, names: Names, losses: list[Finding]
+) -> dict[str, Json]:
+    made = dict(state)
+    for steps, inner in machines_of(state):
+        way = "".join(f"/{step}" for step in steps)
+        machine = _machine(inner, f"{pointer}{way}", names, losses)
+        if len(steps) == 1:
+            made[str(steps[0])] = machine
+        else:
+            listed = made[str(steps[0])]
+            made[str(steps[0])] = [machine if each is inner else each for each in listed]
+    agent = names.of(state["Resource"]) if type(state.get("Resource")) is str else None
+    if agent is None:
+        return made
+    losses += _lost(state["Resource"], f"{pointer}/Resource")
+    return renamed(made, "Resource", "Agent", agent)
+
+
+def _lost(resource: str, pointer: str) -> Iterator[Finding]:
+    if resource.endswith(_WAITING):
+        yield Finding("L-INTEGRATION", "an agent answers at once: nothing waits for it", pointer)
+    elif ":states:::" in resource:
+        message = "the agent gets the parameters of the integration, and gives what that would"
+        yield Finding("L-INTEGRATION", message, pointer)
+
+
+DIALECT = Dialect(
+    "asl",
+    "Agent State Language",
+    _never,
+    _never,
+    None,
+    _write,
+    writing=frozenset((NAMES,)),
+)

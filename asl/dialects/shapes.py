@@ -48,6 +48,8 @@ class Shape:
     """Keys without effect that stand in documents -> what to do."""
     ignored: frozenset[str] = frozenset()
     """Keys that belong to editors."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What to do where a required key is missing."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def _object(value: Json, shape: Shape, pointer: str, codes: Codes) -> Iterator[F
         return
     for key in shape.required:
         if key not in value:
-            yield Finding(codes.misfit, f"{key!r} is missing", pointer, at_key=True)
+            hint = shape.missing.get(key)
+            yield Finding(codes.misfit, f"{key!r} is missing", pointer, hint, at_key=True)
     for key, each in value.items():
         place = f"{pointer}/{escape(key)}"
         if key in shape.keys:

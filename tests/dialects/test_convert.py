@@ -352,6 +352,85 @@ def test_agents_become_functions_of_amazon() -> None:
     assert refused.line == 54
 
 
+ARN = "arn:aws:lambda:eu-west-1:111122223333:function:"
+
+
+def test_functions_have_the_names_that_are_given(tmp_path: Path) -> None:
+    """There and back nothing changes but what Amazon cannot say."""
+    agents = {
+        "StartAt": "Each",
+        "States": {
+            "Each": {
+                "Type": "Map",
+                "ItemProcessor": {
+                    "StartAt": "One",
+                    "States": {"One": {"Type": "Task", "Agent": "Worker", "End": True}},
+                },
+                "Next": "Both",
+            },
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [
+                    {
+                        "StartAt": name,
+                        "States": {name: {"Type": "Task", "Agent": name, "End": True}},
+                    }
+                    for name in ("Ann", "Bob")
+                ],
+                "End": True,
+            },
+        },
+    }
+    names = {"Worker": f"{ARN}work", "Ann": f"{ARN}ann", "Bob": f"{ARN}bob"}
+    there = asl.convert(agents, "amazon", names=names)
+    assert there.faithful
+    assert len(there.losses) == 0
+    assert f"{ARN}bob" in there.text
+    back = asl.convert(there.document, "asl", names={one: other for other, one in names.items()})
+    assert back.document == agents
+    given, file = tmp_path / "a.json", tmp_path / "names.yaml"
+    given.write_text(json.dumps(agents), encoding="utf-8")
+    file.write_text(f"Ann: {ARN}ann\nBob: {ARN}bob\n", encoding="utf-8")
+    words = ["convert", str(given), "--to", "amazon", "--names", str(file)]
+    run = CliRunner().invoke(cli, [*words, "--as", f"Worker={ARN}work"])
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout == there.text
+
+
+def test_a_name_of_nothing_is_wrong_usage() -> None:
+    """The message says which one may be meant; so for an option."""
+    with pytest.raises(asl.AslError, match="did you mean 'Judge'"):
+        asl.convert(AGENTS, "amazon", names={"Juge": f"{ARN}judge"})
+    with pytest.raises(asl.AslError, match="no option 'names'"):
+        asl.convert(AGENTS, "codemie", names={"Judge": f"{ARN}judge"})
+
+
+def test_an_integration_that_becomes_an_agent_is_told() -> None:
+    """Its parameters and its waiting are those of the integration."""
+    states = {
+        "A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Next": "B"},
+        "B": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Next": "C"},
+        "C": {"Type": "Task", "Resource": f"{ARN}c", "Next": "D"},
+        "D": {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True},
+    }
+    names = {"arn:aws:states:::lambda:*": "a", "*.sync": "b", f"{ARN}c": "c"}
+    conversion = asl.convert({"StartAt": "A", "States": states}, "asl", names=names)
+    assert [each.pointer for each in conversion.losses] == [
+        "/States/A/Resource",
+        "/States/B/Resource",
+    ]
+    assert {each.code for each in conversion.losses} == {"L-INTEGRATION"}
+    made = conversion.document["States"]
+    assert [made[name].get("Agent") for name in states] == ["a", "b", "c", None]
+
+
+def test_an_agent_can_be_a_tool() -> None:
+    """Whoever converts knows what is an assistant."""
+    conversion = asl.convert(REFUND, "codemie", tools=["Refunds"])
+    assert [each["id"] for each in conversion.document["tools"]] == ["Refunds"]
+    assert "Refunds" not in [each["id"] for each in conversion.document["assistants"]]
+
+
 @pytest.mark.parametrize(("answer", "end"), [("approve", "Go"), ("reject", "Stop"), (None, "Stop")])
 @pytest.mark.parametrize("path", ["absent", "$.review", "$"])
 def test_people_answer_a_task_token(answer: str | None, end: str, path: str) -> None:

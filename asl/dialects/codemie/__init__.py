@@ -1,7 +1,7 @@
 """Workflows of CodeMie: actors, and states with a `next` block, in YAML."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding
@@ -12,6 +12,8 @@ from asl.dialects.codemie.options import NAMES, Options
 
 __all__ = ["DIALECT"]
 
+TOOLS = frozenset(("tools",))
+"""The option of the writer: the agents that are tools, not assistants."""
 _KEYS = ("execution_config", "yaml_config", "states", "assistants", "custom_nodes")
 _AUTONOMOUS = re.compile(r"""mode[ \t]*:[ \t]*["']?Autonomous\b""")
 
@@ -45,18 +47,16 @@ def _of_value(value: Mapping[str, Any]) -> bool:
     return any(type(value.get(key)) is list for key in ("states", "assistants"))
 
 
-def _read(
-    what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: bool
-) -> Document:
+def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: bool) -> Document:
     from asl.dialects.codemie.reading import read
 
     return read(what, limits, Options(**options))
 
 
-def _write(document: Document) -> Written:
+def _write(document: Document, tools: Collection[str] = ()) -> Written:
     from asl.dialects.codemie.writing import write
 
-    return write(document)
+    return write(document, tools)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -65,4 +65,6 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-DIALECT = Dialect("codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES)
+DIALECT = Dialect(
+    "codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES, TOOLS
+)

@@ -250,14 +250,13 @@ class _Machine:
         to = state.next
         if state.iter_key is not None and (state.finishes or not self.scope.item):
             self.iterated(state, made)
-        elif any(True for _ in state.conditions()):
+        elif "condition" in to or ("switch" in to and to["switch"]["cases"]):
             made["Next"] = self.choice(state)
         elif len(to.get("state_ids", ())) > 1:
             made["Next"] = self.fork(state, to["state_ids"])
-        elif "state_ids" in to:
-            made |= self.going(to["state_ids"][0])
-        else:
-            made |= self.going(to["state_id"] if "state_id" in to else state.otherwise)
+        else:  # a switch without cases, a fork of one branch, or a plain transition
+            ((target, _),) = state.targets()
+            made |= self.going(target)
 
     def written(self, state: State, value: dict[str, Json], below: str = "") -> dict[str, Json]:
         return self.builder.written(value, f"{state.pointer}{below}")

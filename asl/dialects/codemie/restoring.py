@@ -21,9 +21,7 @@ from asl.states.base import machines_of
 
 __all__ = ["kept", "lost", "restored", "wrapped"]
 
-_TEXT = re.compile(
-    rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL
-)
+_TEXT = re.compile(rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL)
 _SETTINGS = (
     "enable_summarization_node",
     "messages_limit_before_summarization",

@@ -45,6 +45,8 @@ CONFLICTS = (
 
 LEGACY = frozenset((("state_ids", "iter_key"), ("iter_key", "condition")))
 """Conflicts that older workflows have."""
+SHOWN = 10
+"""How many names a hint lists."""
 _MADE_OF = frozenset(("assistant_id", "system_prompt"))
 
 
@@ -78,7 +80,9 @@ def _assistant(
 ) -> Iterator[Finding]:
     if options.accept_legacy and "model" in value and value.keys().isdisjoint(_MADE_OF):
         message = f"the platform refuses {name!r}, which has a 'model' alone"
-        yield Finding("CM-LEGACY", message, f"{pointer}/model", "add a 'system_prompt'", at_key=True)
+        yield Finding(
+            "CM-LEGACY", message, f"{pointer}/model", "add a 'system_prompt'", at_key=True
+        )
     elif value.keys().isdisjoint(_MADE_OF):
         yield Finding(
             "CM-SCHEMA",
@@ -208,7 +212,7 @@ def _next(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[
 def of_states(config: Config) -> Iterator[Finding]:
     """Yield what the states of a well-shaped workflow have against each other."""
     yield from _names(config)
-    known = {state["id"] for state in config.value["states"]}
+    known = dict.fromkeys(state["id"] for state in config.value["states"])
     for index, value in enumerate(config.value["states"]):
         state = State(value, f"{config.base}/states/{index}")
         yield from _actor(config, state)
@@ -218,7 +222,7 @@ def of_states(config: Config) -> Iterator[Finding]:
                     "CM-UNDEFINED-REF",
                     f"there is no state {target!r}",
                     f"{state.pointer}/next/{place}",
-                    did_you_mean(target, [*known, END]),
+                    _there(target, [*known, END]),
                 )
         for rule in _RULES:
             yield from rule(config, state)
@@ -233,7 +237,8 @@ def _names(config: Config) -> Iterator[Finding]:
                 noun = "state" if key == "states" else key.removesuffix("s").replace("_", " ")
                 related = ((first[name], "the first one is here"),)
                 message = f"there are two {noun}s {name!r}"
-                yield Finding("CM-DUPLICATE-ID", message, place, related=related)
+                hint = "give each a name of its own"
+                yield Finding("CM-DUPLICATE-ID", message, place, hint, related=related)
             first.setdefault(name, place)
             if key == "states" and (name in RESERVED_IDS or not name or set(name) & set("|:")):
                 yield Finding(
@@ -253,8 +258,17 @@ def _actor(config: Config, state: State) -> Iterator[Finding]:
             "CM-UNDEFINED-REF",
             f"there is no {noun} {name!r}",
             f"{state.pointer}/{key}",
-            did_you_mean(name, listed),
+            _there(name, listed),
         )
+
+
+def _there(name: str, known: list[str]) -> str:
+    """Say what may be meant with a name that nothing has."""
+    near = did_you_mean(name, known)
+    if near is not None or not known:
+        return near or "none is defined"
+    more = ", ..." if len(known) > SHOWN else ""
+    return f"there is {', '.join(known[:SHOWN])}{more}"
 
 
 def _conditions(config: Config, state: State) -> Iterator[Finding]:

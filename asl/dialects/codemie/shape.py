@@ -108,19 +108,29 @@ NODE = Shape(
     ("id",),
 )
 CONDITION = Shape(
-    {"expression": TEXT, "then": TEXT, "otherwise": TEXT}, ("expression", "then", "otherwise")
+    {"expression": TEXT, "then": TEXT, "otherwise": TEXT},
+    ("expression", "then", "otherwise"),
+    missing={
+        "then": "say where to go when it holds; 'end' ends the run",
+        "otherwise": "say where to go when it does not hold; 'end' ends the run",
+    },
 )
 CASE = Shape(
     {"condition": TEXT, "state_id": TEXT},
     ("condition", "state_id"),
     {"iter_key": "a case only chooses a state; iterate from that"},
 )
+SWITCH = Shape(
+    {"cases": Items(CASE), "default": TEXT},
+    ("cases", "default"),
+    missing={"default": "say where to go when no case holds; 'end' ends the run"},
+)
 NEXT = Shape(
     {
         "state_id": TEXT,
         "state_ids": TEXTS,
         "condition": CONDITION,
-        "switch": Shape({"cases": Items(CASE), "default": TEXT}, ("cases", "default")),
+        "switch": SWITCH,
         "iter_key": filled,
         "store_in_context": BOOLEAN,
         "include_in_llm_history": BOOLEAN,
@@ -161,6 +171,7 @@ STATE = Shape(
     ("id", "next"),
     {"output_format": "say in 'output_schema' what the answer looks like"},
     EDITOR_KEYS,
+    {"next": "say where to go; 'state_id: end' ends the run"},
 )
 WORKFLOW = Shape(
     {

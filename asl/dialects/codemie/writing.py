@@ -5,7 +5,7 @@ that it has, or nothing, and is reported either way.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding, escape
@@ -83,12 +83,15 @@ _STANDS_IN = {
 }
 
 
-def write(document: Document) -> Written:
-    """Write a document as a workflow; one that was read from a workflow becomes that again."""
+def write(document: Document, tools: Collection[str] = ()) -> Written:
+    """Write a document as a workflow; one that was read from a workflow becomes that again.
+
+    The agents of *tools* are tools there, all others assistants.
+    """
     found = restored(document.value)
     if found is not None:
         return Written(found, written(found))
-    writer = _Writer(document.whole)
+    writer = _Writer(document.whole, frozenset(tools))
     config = writer.config()
     return Written(config, written(config), tuple(writer.losses))
 
@@ -96,8 +99,9 @@ def write(document: Document) -> Written:
 class _Writer:
     """One workflow under construction."""
 
-    def __init__(self, value: Mapping[str, Any]) -> None:
+    def __init__(self, value: Mapping[str, Any], own_tools: frozenset[str]) -> None:
         self.value = value
+        self.own_tools = own_tools
         self.losses: list[Finding] = []
         self.states: list[dict[str, Json]] = []
         self.ids: set[str] = set()
@@ -230,7 +234,7 @@ class _Writer:
         return next((each for each in listed if each.get("id") == name), None)
 
     def is_tool(self, name: str) -> bool:
-        return self.defined("tools", name) is not None
+        return name in self.own_tools or self.defined("tools", name) is not None
 
 
 class _Machine:

@@ -61,4 +61,7 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-DIALECT = Dialect("contenox", "Contenox task chain", _of_text, _of_value, _read, _write, _lost)
+READING = frozenset(("profile", "external_exits", "approve"))
+DIALECT = Dialect(
+    "contenox", "Contenox task chain", _of_text, _of_value, _read, _write, _lost, READING
+)

@@ -24,6 +24,7 @@ MAX_BITS: Final = 50_000
 
 SYNTAX: Final = "CM-EXPR-SYNTAX"
 UNSUPPORTED: Final = "CM-EXPR-UNSUPPORTED"
+INSTEAD: Final = "it is false as it stands: let the actor put what it tells into its output"
 
 Names: TypeAlias = Mapping[str, Json]
 
@@ -39,8 +40,8 @@ class Failure(Exception):
 def parse(text: str, *, members: bool = False) -> ast.expr:
     """Read an expression, with *members* one in which `user.name` is a member of an object.
 
-    Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and CM-EXPR-UNSUPPORTED for what
-    is one beyond the grammar: that is false when it is evaluated.
+    Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and
+    CM-EXPR-UNSUPPORTED for what is one beyond the grammar: that is false when it is evaluated.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionFault(f"the expression is longer than {MAX_LENGTH} characters", 0, SYNTAX)
@@ -149,9 +150,11 @@ class _Grammar:
             case ast.Name(id="isinstance"):
                 self.types(node)
             case ast.Name(id=name) if name not in FUNCTIONS:
-                raise self.beyond(node, f"there is no function {name}")
+                hint = f"there is {', '.join(FUNCTIONS)}"
+                raise self.beyond(node, f"there is no function {name}", hint)
             case ast.Attribute(attr=name) if name not in METHODS:
-                raise self.beyond(node, f"there is no method .{name}()")
+                hint = f"there is {', '.join(METHODS)}"
+                raise self.beyond(node, f"there is no method .{name}()", hint)
             case ast.Name() | ast.Attribute():
                 pass
             case _:
@@ -167,7 +170,7 @@ class _Grammar:
 
     def beyond(self, node: ast.AST, message: str, hint: str | None = None) -> ExpressionFault:
         offset = self.lead + (getattr(node, "col_offset", 0) or 0)
-        return ExpressionFault(message, offset, UNSUPPORTED, hint)
+        return ExpressionFault(message, offset, UNSUPPORTED, hint or INSTEAD)
 
 
 _OPERATORS: Mapping[type[ast.AST], str] = {

@@ -1,0 +1,50 @@
+"""What agents and resources are called in the language that is written."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.expr.glob import compile_glob
+
+__all__ = ["NAMES", "Names", "renamed"]
+
+NAMES: Final = "names"
+"""The option of a writer that takes them."""
+
+
+class Names:
+    """A caller's table of names; in its keys `*` stands for any run of characters."""
+
+    def __init__(self, given: Mapping[str, str] | None) -> None:
+        self.given = given or {}
+        self.patterns = [(key, compile_glob(key)) for key in self.given if "*" in key]
+        self.asked: set[str] = set()
+        self.used: set[str] = set()
+
+    def of(self, name: str) -> str | None:
+        """Return what is given for a name, the name itself before patterns; None if nothing is."""
+        self.asked.add(name)
+        key = next((key for key, matches in self.patterns if matches(name)), None)
+        if name in self.given:
+            key = name
+        if key is None:
+            return None
+        self.used.add(key)
+        return self.given[key]
+
+    def all_used(self) -> None:
+        """Raise AslError for a key that stood for nothing."""
+        for key in self.given:
+            if key not in self.used:
+                hint = did_you_mean(key, self.asked) or f"there is {', '.join(sorted(self.asked))}"
+                raise AslError(f"nothing in the document is called {key!r} ({hint})")
+
+
+def renamed(state: Mapping[str, Json], old: str, new: str, value: Json) -> dict[str, Json]:
+    """Return a state in which another field with this value stands in the place of one."""
+    return {
+        (new if field == old else field): value if field == old else each
+        for field, each in state.items()
+    }
