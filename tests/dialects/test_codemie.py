@@ -116,9 +116,7 @@ def test_values_can_be_left_as_they_are() -> None:
             asked.append(parameters)
             return "ok"
 
-        result = asl.run(
-            document, {"said": "{{key}}", "key": "K"}, agents={"a": agent, "t": agent}
-        )
+        result = asl.run(document, {"said": "{{key}}", "key": "K"}, agents={"a": agent, "t": agent})
         assert result.ok, result.cause
         assert asked[0]["task"] == f"is {seen}"
         assert asked[1] == {"x": f"is {seen}", "y": seen}
