@@ -3,7 +3,8 @@
 Each call writes one line to the program's standard input:
 `{"parameters": ..., "call": {"execution", "state", "attempt", "key"}}`, and reads lines from its
 standard output until one ends the call: `{"return": value}` or `{"error": name, "cause": text}`.
-A line `{"heartbeat": true}` or `{"progress": percent, "message": text}` is a sign of life.
+A line `{"heartbeat": true}`, `{"progress": percent, "message": text}` or `{"chunk": text}`, a
+piece of the answer, is a sign of life.
 A program serves one call at a time and is kept for the next; calls at the same time start more.
 """
 
@@ -222,12 +223,14 @@ class Program:
                 raise Raised(_text(message["error"]), _text(message.get("cause")))
             if "progress" in message:
                 call.report_progress(message["progress"], str(message.get("message", "")))
+            elif type(message.get("chunk")) is str:
+                call.report_chunk(message["chunk"])
             elif "heartbeat" in message:
                 call.heartbeat()
             else:
                 raise StateError(
                     "States.TaskFailed",
-                    "a line with none of return, error, progress, heartbeat: "
+                    "a line with none of return, error, progress, chunk, heartbeat: "
                     + self._shown(compact(message).encode()),
                 )
 

@@ -1,7 +1,9 @@
 """Agents whose answers are written down: for tests, conformance cases and dry runs.
 
 A script is a JSON object with one of these keys, and optionally `delay` (seconds before the
-answer) and `heartbeat` (seconds between signs of life during the delay):
+answer), `heartbeat` (seconds between signs of life during the delay) and `reports` (what is said
+before the answer, and after the delay: a list of objects with `chunk`, a piece of the answer, or
+`progress`, a percentage, and `message`; each maybe with `after`, seconds before it):
 
 | key | answer |
 | --- | --- |
@@ -63,14 +65,27 @@ def _compile(script: Mapping[str, Json]) -> _Answer:
     key = next(each for each in script if each in _KINDS)
     answer = _KINDS[key](script[key])
     delay, pulse = script.get("delay", 0), script.get("heartbeat")
-    if not delay:
+    reports: list[Json] = script.get("reports", [])
+    if not delay and not reports:
         return answer
 
     async def delayed(payload: Json, call: Call) -> Json:
-        await _wait(call, delay, pulse)
+        if delay:
+            await _wait(call, delay, pulse)
+        for report in reports:
+            await _report(call, report)
         return await answer(payload, call)
 
     return delayed
+
+
+async def _report(call: Call, report: Mapping[str, Json]) -> None:
+    if "after" in report:
+        await call.sleep(report["after"])
+    if "chunk" in report:
+        call.report_chunk(report["chunk"])
+    if "progress" in report:
+        call.report_progress(report["progress"], report.get("message", ""))
 
 
 async def _wait(call: Call, delay: float, pulse: float | None) -> None:
@@ -146,7 +161,10 @@ SCRIPTS = tuple(_KINDS)
 """The keys of which a script has exactly one."""
 BESIDES = ("budget", "context", "generation", "metadata", "model", "quality", "reasoning")
 """What a script can echo of its call."""
-SCRIPT_KEYS = (*SCRIPTS, "delay", "heartbeat")
+SCRIPT_KEYS = (*SCRIPTS, "delay", "heartbeat", "reports")
+_REPORTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {"chunk": (str,), "progress": (int, float), "message": (str,), "after": (int, float)}
+)
 
 
 def _is_error(value: Json) -> bool:
@@ -171,6 +189,7 @@ def check_script(script: Json, place: str = "script") -> None:
     for key in ("delay", "heartbeat"):
         if key in script and not (is_number(script[key]) and 0 < script[key] <= FOREVER):
             raise AslError(f"{place}.{key}: a number of seconds above 0, at most {FOREVER:.0f}")
+    _check_reports(script.get("reports", []), f"{place}.reports")
     (kind,) = kinds
     value = script[kind]
     if kind == "raise" and not _is_error(value):
@@ -190,6 +209,20 @@ def check_script(script: Json, place: str = "script") -> None:
             if type(row) is not dict or "then" not in row or not row.keys() <= {"when", "then"}:
                 raise AslError(f"{here}: a row has 'then' and maybe 'when'")
             check_script(row["then"], f"{here}.then")
+
+
+def _check_reports(reports: Json, place: str) -> None:
+    if type(reports) is not list:
+        raise AslError(f"{place}: a list of objects with 'chunk' or 'progress'")
+    for index, report in enumerate(reports):
+        here = f"{place}[{index}]"
+        if type(report) is not dict or report.keys().isdisjoint(("chunk", "progress")):
+            raise AslError(f"{here}: an object with 'chunk' or 'progress'")
+        for key, value in report.items():
+            if key not in _REPORTS or type(value) not in _REPORTS[key]:
+                raise AslError(f"{here}: {key!r} does not fit")
+        if not 0 <= report.get("after", 0) <= FOREVER:
+            raise AslError(f"{here}: 'after' is a number of seconds from 0")
 
 
 _FAULT = re.compile(r"script((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)

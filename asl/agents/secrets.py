@@ -92,6 +92,32 @@ def hiding(secrets: Iterable[str]) -> Hide:
     return lambda text: pattern.sub(HIDDEN, text)
 
 
+class _Piecewise:
+    """Takes secrets out of a text that comes in pieces; what may be part of one waits."""
+
+    def __init__(self, hide: Hide, longest: int, listener: Callable[[str], object]) -> None:
+        self.hide = hide
+        self.longest = longest
+        self.listener = listener
+        self.waiting = ""
+
+    def take(self, text: str) -> None:
+        """Pass on all that cannot be the beginning of a secret."""
+        whole = self.waiting + text
+        safe = max(0, len(whole) - self.longest + 1)
+        done, rest = whole[:safe], whole[safe:]
+        if safe and self.hide(done) + self.hide(rest) != self.hide(whole):
+            done, rest = "", whole  # a whole secret lies across: the next pieces free it
+        self.waiting = rest
+        if done:
+            self.listener(self.hide(done))
+
+    def end(self) -> None:
+        """Pass on what has waited."""
+        if self.waiting:
+            self.listener(self.hide(self.waiting))
+
+
 def _forms(secret: str) -> Iterator[str]:
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -105,11 +131,13 @@ class Discreet:
 
     def __init__(self, agent: Agent | Openable, secrets: Iterable[str]) -> None:
         self.agent = agent
-        self.hide = hiding(secrets)
+        known = list(secrets)
+        self.hide = hiding(known)
+        self.longest = max(len(form) for secret in known for form in _forms(secret))
 
     def opened(self, held: Held) -> Agent:
         """Return the agent of one run, which lets no secret out either."""
-        return _Discreet(opened(self.agent, held), self.hide)
+        return _Discreet(opened(self.agent, held), self.hide, self.longest)
 
 
 class _Discreet:
@@ -117,9 +145,10 @@ class _Discreet:
 
     direct = None
 
-    def __init__(self, agent: Agent, hide: Hide) -> None:
+    def __init__(self, agent: Agent, hide: Hide, longest: int) -> None:
         self.agent = agent
         self.hide = hide
+        self.longest = longest
         self.blocking = agent.blocking
         self.needs_loop = agent.needs_loop
         self.real = agent.real
@@ -129,11 +158,18 @@ class _Discreet:
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the agent; what it returns, raises or reports has no secret in it."""
+        pieces: _Piecewise | None = None
         if call is not None:
             hide, before = self.hide, call.hide
             call.hide = lambda text: hide(before(text))
+            if call.listener is not None:
+                pieces = _Piecewise(hide, self.longest, call.listener)
+                call.listener = pieces.take
         try:
-            return self._without(await self.agent.answer(payload, call))
+            answer = await self.agent.answer(payload, call)
+            if pieces is not None:
+                pieces.end()
+            return self._without(answer)
         except StateError as error:
             name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
             hidden = Raised(name, cause)

@@ -1,4 +1,4 @@
-"""What a run is doing right now, on a terminal: states, items of Maps, waits.
+"""What a run is doing right now, on a terminal: states, items of Maps, waits, streamed answers.
 
 Nothing is shown, and rich is not even imported, before a run has lasted a moment.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from asl.cli import streams
 from asl.cli.places import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-__all__ = ["Activity", "Progress", "duration", "looked_up", "wake"]
+__all__ = ["Activity", "Progress", "Spoken", "duration", "looked_up", "wake"]
 
 PATIENCE = 0.3
 """Seconds that a run may take without anything being shown."""
+SHOWN = 60
+"""Characters of what an agent says that stand beside its state."""
 MOST = 12
 """Lines that are shown at once."""
 
@@ -54,6 +57,34 @@ class Activity:
         return self.note or duration(now - self.since)
 
 
+class Spoken:
+    """Streamed answers as lines: a title where another state speaks, then what it says."""
+
+    def __init__(self) -> None:
+        self.begun: dict[Path, str] = {}
+        """The lines that are not complete, by the state that says them."""
+        self.latest: Path | None = None
+
+    def heard(self, event: Event) -> list[str]:
+        """Return the lines that are complete with an event."""
+        if event.type == "StreamChunk":
+            text = self.begun.pop(event.path, "") + _harmless(event.details["chunk"])
+            *lines, rest = text.split("\n")
+            if rest:
+                self.begun[event.path] = rest
+        else:
+            lines = [self.begun.pop(event.path)] if event.path in self.begun else []
+        if lines and self.latest != event.path:
+            self.latest = event.path
+            lines.insert(0, f"{name_of(event.path)}:")
+        return lines
+
+
+def _harmless(text: str) -> str:
+    """Return a text without what a terminal would obey."""
+    return "".join(each for each in text if each in "\n\t" or each.isprintable())
+
+
 class Progress:
     """Follows a run by its events and shows it on standard error while it lasts."""
 
@@ -62,6 +93,9 @@ class Progress:
         self.clock = clock
         self.active: dict[Path, Activity] = {}
         """What each machine does, by the machine's path."""
+        self.spoken = Spoken()
+        self.unsaid: list[str] = []
+        """Lines of answers that have not been shown."""
         self._lock = threading.Lock()
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
@@ -84,6 +118,8 @@ class Progress:
             live = self._live
         if live is not None:
             live.stop()
+        for line in self.unsaid:
+            streams.say(line)
 
     # What happens
 
@@ -91,6 +127,19 @@ class Progress:
         """Take one event of the run."""
         with self._lock:
             self._heard(event)
+            self.unsaid += self.spoken.heard(event)
+        self._say()
+
+    def _say(self) -> None:
+        """Show the lines above the display, where there is one; it takes our lock itself."""
+        with self._lock:
+            if self._live is None or not self.unsaid:
+                return
+            console, lines, self.unsaid = self._live.console, self.unsaid, []
+        from rich.text import Text
+
+        for line in lines:
+            console.print(Text(line))
 
     def _heard(self, event: Event) -> None:
         kind, path = event.type, event.path
@@ -111,6 +160,8 @@ class Progress:
             retried = self.active[machine]
             retried.until = event.timestamp + event.details["delay"]
             retried.note, retried.done = f"retry {event.details['retry']}", 0
+        elif kind == "StreamChunk":
+            self.active[machine].note = f"says {_tail(event.details['chunk'])}"
         elif kind == "TaskScheduled":
             asked = self.active[machine]
             asked.until, asked.note = None, ""
@@ -154,6 +205,7 @@ class Progress:
                 return
             self._live = live
         live.start()
+        self._say()
         if self._over.is_set():  # the run ended while the display came up
             live.stop()
 
@@ -177,6 +229,11 @@ class Progress:
         now = self.clock.now()
         for activity in sorted(self.active.values(), key=lambda each: len(each.path))[:MOST]:
             yield name_of(activity.path), activity.type, activity.says(now)
+
+
+def _tail(text: str) -> str:
+    """Return the end of what is said, on one line."""
+    return " ".join(_harmless(text).split())[-SHOWN:]
 
 
 def looked_up(text: Json, data: Json) -> Json:

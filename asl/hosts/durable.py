@@ -88,7 +88,9 @@ def _counted(child: Child) -> str:
 class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
-    __slots__ = ("aside", "began", "last", "least", "path", "records", "stretch", "weight")
+    __slots__ = (
+        "aside", "began", "last", "least", "noted", "path", "records", "stretch", "weight",
+    )  # fmt: skip
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -105,7 +107,10 @@ class _Log:
         self.last: Record | tuple[()] = ()
         """The last record that was written."""
         self.aside: dict[str, Any] | None = None
-        """What an effect under way has come to beside its answer: `notes` and `used`."""
+        """What an effect under way has come to beside its answer: `notes`, `used` and `said`."""
+        self.noted: list[Record] = []
+        """The notes of an effect under way. They are written with its answer: should there be
+        none, the effect is performed again, and tells something else perhaps."""
 
 
 def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
@@ -214,6 +219,7 @@ class DurableHost(LocalHost):
 
         Its records up to now are past; whatever it does from here is told anew.
         """
+        self._write_notes(log)
         position = frame.cut(failed)
         position |= {"records": log.records, "usage": written_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
@@ -241,8 +247,20 @@ class DurableHost(LocalHost):
                 self.paused = False
                 self.tell(self.top, RESUMED)
             self.history(record)
-            self.journal.put_record(log.path, written_record(record, log.last))
-            log.last = record
+            if record[0] is NOTED and log.aside is not None:
+                log.noted.append(record)
+            else:
+                self._write_notes(log)
+                self._write(log, record)
+
+    def _write(self, log: _Log, record: Record) -> None:
+        self.journal.put_record(log.path, written_record(record, log.last))
+        log.last = record
+
+    def _write_notes(self, log: _Log) -> None:
+        notes, log.noted = log.noted, []
+        for record in notes:
+            self._write(log, record)
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
@@ -298,6 +316,7 @@ class DurableHost(LocalHost):
         self, at: Any, log: _Log, key: str, kind: str, value: Json, error: StateError | None
     ) -> None:
         """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
+        self._write_notes(log)
         answer = [kind, at.now, value, None if error is None else written_error(error)]
         usage = at.execution.usage
         aside, log.aside = log.aside, None
@@ -336,8 +355,16 @@ class DurableHost(LocalHost):
         for time, event, details in aside.get("notes", ()):
             at.now = time
             at.note(event, details)
+        at.said = aside.get("said")
         if "used" in aside and self.meter is not None:
             self.meter.ledger.recall(at, read_used(aside["used"]))
+
+    def unshown(self, at: Any, said: str | None) -> None:
+        """Keep what an agent has said that may not be shown yet with its answer."""
+        super().unshown(at, said)
+        aside = self._log(at).aside
+        assert aside is not None
+        aside["said"] = said
 
     def used(self, at: Any, used: Used) -> None:
         """Keep what a call has used with its answer."""

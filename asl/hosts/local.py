@@ -274,6 +274,10 @@ class LocalHost:
         asked = Asked(f"{at.execution_id}:{key}", key, *question, self.now())
         return await BudgetAsking(self, at, asked).decision()
 
+    def unshown(self, at: Frame, said: str | None) -> None:
+        """Remember what an agent has said that may not be shown yet."""
+        at.said = said
+
     def used(self, at: Frame, used: Used) -> None:
         """Take note of what a call has used; this host keeps nothing."""
 
@@ -441,12 +445,22 @@ class LocalHost:
         if agent.holds:
             self._keep(agent)
         try:
-            if options is not None and options.limited:
-                return await self._in_time(agent, payload, call, options)
-            call.attach(sleep=self._sleep, tokens=self._desk, ask=self.ask_another)
-            return await self.reach(agent, payload, call)
+            if options is not None and "stream" in options.blocks:
+                from asl.hosts.streaming import Stream
+
+                stream = Stream(self, call, options.blocks["stream"])
+                return await stream.follow(self._answered, agent, payload, call, options)
+            return await self._answered(agent, payload, call, options)
         finally:
             call.cancelled = True
+
+    async def _answered(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
+        if options is not None and options.limited:
+            return await self._in_time(agent, payload, call, options)
+        call.attach(sleep=self._sleep, tokens=self._desk, ask=self.ask_another)
+        return await self.reach(agent, payload, call)
 
     def _keep(self, agent: Agent) -> None:
         """Remember what has to be closed."""

@@ -342,6 +342,9 @@ class Frame(ExpressionFrame, Protocol):
     now: float
     item: Json
     index: int
+    said: str | None
+    """What the latest agent has said piece by piece, while it may not be shown; None for nothing
+    of that kind."""
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""

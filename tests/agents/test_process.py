@@ -62,7 +62,7 @@ FAULTS = [
     ("garbage", "States.TaskFailed", "no JSON object: 'Traceback: this is not JSON'"),
     ("list", "States.TaskFailed", "no JSON object: '[1, 2]'"),
     ("nan", "States.TaskFailed", "no JSON object"),
-    ("nothing-known", "States.TaskFailed", "none of return, error, progress, heartbeat"),
+    ("nothing-known", "States.TaskFailed", "none of return, error, progress, chunk, heartbeat"),
 ]
 
 

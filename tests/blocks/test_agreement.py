@@ -22,6 +22,7 @@ SCHEMAS = {
     "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),
     "Model": ("Model",),
     "Reasoning": ("Reasoning",),
+    "Streaming": ("Streaming",),
 }
 """The schemas of the blocks that are executed and have fields of their own."""
 SCALARS = {"CacheResult", "CacheTTL", "IdempotencyKey", "Idempotent", "Metadata"}
@@ -55,6 +56,17 @@ RUN = {
     key for case in CASES if not case.expect.keys() <= CHECK_FACTS for key in keys(case.document)
 }
 """The fields that occur in cases which run."""
+FOUND = {
+    (step, last)
+    for case in CASES
+    for found in case.expect.get("diagnostics", ())
+    for steps in [found.get("pointer", "").split("/")]
+    for step in steps
+    for last in steps[-1:]
+}
+"""What faults of cases are found in: the names on the way, each with the field at its end."""
+PAIRED = {"Streaming"}
+"""The blocks whose every field has a case with a violation, too."""
 
 
 def every_field() -> Iterator[tuple[str, str]]:
@@ -76,6 +88,13 @@ def test_a_field_has_a_case(block: str, field: str) -> None:
     """It occurs in a case that runs, or is refused by its block."""
     refused = {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
     assert field in RUN | refused
+
+
+@pytest.mark.parametrize(("block", "field"), [each for each in every_field() if each[0] in PAIRED])
+def test_a_field_has_a_violation(block: str, field: str) -> None:
+    """A case names what is wrong with it, at its place."""
+    refused = {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
+    assert field in refused or (block, field) in FOUND
 
 
 @pytest.mark.parametrize("field", sorted(SCALARS))

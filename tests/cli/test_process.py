@@ -192,3 +192,17 @@ def test_a_reader_that_leaves_ends_the_run(folder: Path, environment: dict[str, 
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_a_terminal_shows_streamed_text(folder: Path, environment: dict[str, str]) -> None:
+    """Whoever looks sees what an agent says; where nobody looks there is the result alone."""
+    task = {"Type": "Task", "Agent": "A", "Streaming": {}, "End": True}
+    (folder / "one.json").write_text(json.dumps({"StartAt": "A", "States": {"A": task}}))
+    (folder / "agents.json").write_text(json.dumps({"A": {"return": "Dear Ada,\nbye."}}))
+    words = ["run", "one.json", "--agents", "agents.json"]
+    assert on_terminal(words, environment).startswith("A:\nDear Ada,\nbye.\n")
+    assert on_terminal([*words, "-q"], environment) == '"Dear Ada,\\nbye."\n'
+    done = subprocess.run(
+        [*ASL, *words], capture_output=True, env=environment, timeout=PATIENCE, text=True
+    )
+    assert (done.stdout, done.stderr) == ('"Dear Ada,\\nbye."\n', "")

@@ -209,3 +209,22 @@ def test_progress_asks_for_nothing_before_its_time() -> None:
     progress = Progress(read(FLOW), VirtualClock())
     with progress:
         assert progress._live is None
+
+
+def test_streamed_answers_are_shown_as_lines() -> None:
+    """A title says who speaks; what a terminal would obey is left out."""
+    script = {"return": 1, "reports": [{"chunk": "one\ntw"}, {"chunk": "o\x1b[2J"}]}
+    task = {"Type": "Task", "Agent": "A", "Streaming": {}, "End": True}
+    document = read({"StartAt": "A", "States": {"A": task}})
+    progress = Progress(document, VirtualClock())
+    front_door.run(document, agents={"A": script}, clock="virtual", listener=progress.listen)
+    assert progress.unsaid == ["A:", "one", "two[2J"]
+
+
+def test_a_trace_tells_what_is_said(asl: Asl, folder: Path) -> None:
+    """Piece by piece, as everything else."""
+    task = {"Type": "Task", "Agent": "A", "Streaming": {"Mode": "line"}, "End": True}
+    (folder / "one.json").write_text(json.dumps({"StartAt": "A", "States": {"A": task}}))
+    (folder / "agents.json").write_text(json.dumps({"A": {"return": "one\ntwo"}}))
+    done = asl("run", "one.json", "--agents", "agents.json", "--trace")
+    assert 'says             "one\\n"' in done.stderr

@@ -114,15 +114,27 @@ def test_serve_answers_line_by_line() -> None:
                     "StartAt": "A",
                     "States": {
                         "A": {
-                            "Type": "Task",
-                            "Agent": "a",
-                            "Streaming": {"Enabled": True},
+                            "Type": "Map",
+                            "ItemReader": {
+                                "Resource": "arn:aws:states:::s3:getObject",
+                                "ReaderConfig": {"InputType": "PARQUET"},
+                                "Arguments": {"Bucket": "b", "Key": "k"},
+                            },
+                            "ItemProcessor": {
+                                "ProcessorConfig": {
+                                    "Mode": "DISTRIBUTED",
+                                    "ExecutionType": "STANDARD",
+                                },
+                                "StartAt": "B",
+                                "States": {"B": {"Type": "Pass", "End": True}},
+                            },
+                            "QueryLanguage": "JSONata",
                             "End": True,
                         }
                     },
                 },
             ),
-            "Streaming",
+            "PARQUET",
         ),
     ],
 )

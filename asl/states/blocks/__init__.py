@@ -17,6 +17,7 @@ from asl.states.blocks.memory import MEMORY, use_memory
 from asl.states.blocks.metadata import METADATA, tell_metadata
 from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
 from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
+from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
 
 __all__ = ["BLOCKS", "details_of", "inserts_of", "reads_memory", "wraps_of"]
 
@@ -36,6 +37,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             CACHE_RESULT,
             CACHE_TTL,
             MEMORY,
+            STREAMING,
             CONTEXT,
         )
     }
@@ -43,12 +45,14 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
 """The blocks that this version executes."""
 
 _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
+    (("Streaming",), tell_stream),
     (("Model",), choose_model),
     (("Generation",), tell_generation),
     (("Metadata",), tell_metadata),
     (("Idempotent", "IdempotencyKey"), tell_key),
     (("Reasoning",), demand_reasoning),
     (("Guardrails",), guard_output),
+    (("Streaming",), show_guarded),
     (("Context",), show_context),
     (("Cache", "CacheResult"), use_cache),
     (("Guardrails",), guard_input),

@@ -44,6 +44,10 @@ class Attempt:
     """The parameters, once they are made."""
     injected: tuple[Path, Json] | None = None
     """What memory has put into the effective input, and where."""
+    answer: Json = None
+    """The raw result as the agent gave it, where guardrails have looked at it."""
+    judge: "Judge | None" = None
+    """What those guardrails leave of another content."""
 
     def tell(self, name: str, value: Any) -> None:
         """Hand something to the agent, by the name that the call has for it."""
@@ -51,12 +55,18 @@ class Attempt:
             self.options = Options(None, None)
         self.options.blocks[name] = value
 
+    def told(self, name: str) -> Any:
+        """Return what is handed to the agent by this name, None for nothing."""
+        return None if self.options is None else self.options.blocks.get(name)
+
     async def ask(self, agent: str, payload: Json) -> Json:
         """Call another agent beside that of the state: a validator, a summariser."""
         target = Target("agent", agent, self.target.state, aside=True)
         return await self.frame.host.invoke(self.frame, target, payload)
 
 
+Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Json]]
+"""Returns what guardrails leave of a content; raises StateError where they do not let it pass."""
 Perform: TypeAlias = Callable[[Attempt], Awaitable[Json]]
 """Makes an attempt, or a part of it, and returns the raw result."""
 Wrap: TypeAlias = Callable[[Compiler, Perform], Perform]

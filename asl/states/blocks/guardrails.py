@@ -80,10 +80,14 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
         return inner
     guard = _Guard(compiler.within("Guardrails", "Output"), compiler.name, "output")
 
+    async def judge(attempt: Attempt, content: Json) -> Json:
+        return await guard.passed(attempt, content, False)
+
     async def perform(attempt: Attempt) -> Json:
+        attempt.judge = judge
         left = guard.retries(attempt)
         while True:
-            result = await inner(attempt)
+            result = attempt.answer = await inner(attempt)
             try:
                 return await guard.passed(attempt, result, left > 0)
             except _Again:

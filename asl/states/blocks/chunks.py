@@ -1,0 +1,104 @@
+"""Chunks of a text that comes piece by piece, and the buffer in which they are collected (8.12)."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["LONGEST", "MODES", "Buffer", "Chunker"]
+
+LONGEST: Final = 65_536
+"""Characters of a chunk at most: a longer line, say, is cut."""
+DOUBLED: Final = 4096
+"""Chunks after which they become twice as long at least, so that there are never too many."""
+_LOOKBACK: Final = 32
+_SENTENCE: Final = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*")
+_LINE: Final = re.compile("\n")
+
+
+def _whatever(text: str, start: int, least: int) -> int:
+    return len(text)
+
+
+def _exactly(text: str, start: int, least: int) -> int:
+    return least if len(text) >= least else 0
+
+
+def _at(pattern: re.Pattern[str]) -> Callable[[str, int, int], int]:
+    def end(text: str, start: int, least: int) -> int:
+        for match in pattern.finditer(text, start):
+            if match.end() >= least and (match.end() < len(text) or match[0][-1] == "\n"):
+                return match.end()
+        return 0
+
+    return end
+
+
+MODES: Final[Mapping[str, Callable[[str, int, int], int]]] = MappingProxyType(
+    {
+        "token": _whatever,
+        "line": _at(_LINE),
+        "sentence": _at(_SENTENCE),
+        "chunk": _exactly,
+    }
+)
+"""How each mode finds the end of a chunk: `(text, where to look from, least length)`; 0 for none.
+
+The end of a sentence is seen when the next one begins, since blanks belong to it.
+"""
+
+
+class Chunker:
+    """Cuts a text that comes in pieces: a chunk has whole units, and *least* characters."""
+
+    def __init__(self, mode: str, least: int) -> None:
+        self.end = MODES[mode]
+        self.least = least
+        self.text = ""
+        self.looked = 0
+        """Up to where no end was found."""
+        self.count = 0
+
+    def feed(self, piece: str) -> Iterator[str]:
+        """Take a piece and yield the chunks that are complete."""
+        self.text += piece
+        while self.text:
+            least = min(LONGEST, self.least << self.count // DOUBLED)
+            end = 0
+            if len(self.text) >= least:
+                end = min(self.end(self.text, self.looked, least), LONGEST)
+                if not end and len(self.text) >= LONGEST:
+                    end = LONGEST
+            if not end:
+                self.looked = max(0, len(self.text) - _LOOKBACK)
+                return
+            chunk, self.text, self.looked = self.text[:end], self.text[end:], 0
+            self.count += 1
+            yield chunk
+
+    def rest(self) -> str:
+        """Return what is left at the end."""
+        rest, self.text = self.text, ""
+        return rest
+
+
+class Buffer:
+    """Collects chunks up to *size* characters, or to the end of a line."""
+
+    def __init__(self, size: int, on_newline: bool) -> None:
+        self.size = size
+        self.on_newline = on_newline
+        self.held = ""
+
+    def put(self, chunk: str) -> Iterator[str]:
+        """Take a chunk and yield what is to be sent."""
+        if self.held and len(self.held) + len(chunk) > self.size:
+            yield self.flush()
+        self.held += chunk
+        if len(self.held) >= self.size or (self.on_newline and "\n" in chunk):
+            yield self.flush()
+
+    def flush(self) -> str:
+        """Return all that was collected."""
+        held, self.held = self.held, ""
+        return held

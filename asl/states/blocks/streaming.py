@@ -1,0 +1,244 @@
+"""Streaming: the answer of an agent, shown while it comes (Specification 8.12).
+
+The host passes on what the agent says as it says it. Where guardrails look at the answer nothing is
+shown before all of it has passed them; then it is shown from here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from asl.core.errors import StateError
+from asl.core.values import Json, is_integer
+from asl.states.base import Compiler
+from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.chunks import LONGEST, MODES, Buffer, Chunker
+from asl.states.durations import duration
+
+__all__ = [
+    "CHUNK",
+    "STREAMING",
+    "Plan",
+    "Shown",
+    "show_guarded",
+    "tell_stream",
+    "text_of",
+    "warning",
+]
+
+CHUNK: Final = "StreamChunk"
+WARNING: Final = "StreamWarning"
+FIELDS: Final = ("Enabled", "Mode", "ChunkSize")
+CALLBACKS: Final = ("OnChunk", "OnComplete", "OnError")
+LEAST: Final[Mapping[str, int]] = {"chunk": 100}
+"""How long a chunk is at least where nothing is said, by mode; 1 for all others."""
+
+
+class Plan(NamedTuple):
+    """How one answer is streamed. Times in seconds, sizes in characters."""
+
+    mode: str
+    least: int
+    buffer: int | None
+    """What is collected at most before it is sent, None without a buffer."""
+    interval: float | None
+    on_newline: bool
+    callbacks: Mapping[str, str]
+    """The agents that are told, by the field that names them."""
+    guarded: bool
+    """Whether nothing may be shown before the whole answer has been looked at."""
+
+
+class Shown:
+    """What has been shown of one answer: cuts it, collects, and counts."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.chunker = Chunker(plan.mode, plan.least)
+        self.buffer = None if plan.buffer is None else Buffer(plan.buffer, plan.on_newline)
+        self.count = 0
+
+    def feed(self, text: str) -> Iterator[dict[str, Json]]:
+        """Take a piece of the answer; yield the details of the events that are due."""
+        for chunk in self.chunker.feed(text):
+            yield from self._sent([chunk] if self.buffer is None else self.buffer.put(chunk))
+
+    def flush(self) -> Iterator[dict[str, Json]]:
+        """Yield what was collected."""
+        if self.buffer is not None:
+            yield from self._sent([self.buffer.flush()])
+
+    def end(self) -> Iterator[dict[str, Json]]:
+        """Yield what is left at the end."""
+        rest = self.chunker.rest()
+        if self.buffer is not None:
+            yield from self._sent(self.buffer.put(rest))
+            yield from self.flush()
+        else:
+            yield from self._sent([rest])
+
+    def _sent(self, chunks: Iterable[str]) -> Iterator[dict[str, Json]]:
+        for chunk in chunks:
+            if chunk:
+                self.count += 1
+                yield {"chunk": chunk, "index": self.count - 1}
+
+
+def text_of(result: Json) -> str:
+    """Return the text of a result, for an agent that has not said it piece by piece."""
+    if type(result) is dict:
+        result = result.get("response")
+    return result if type(result) is str else ""
+
+
+def tell_stream(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what asks the host to stream the answer."""
+    plan_of = _planned(compiler)
+
+    async def perform(attempt: Attempt) -> Json:
+        plan = plan_of(attempt)
+        if plan is not None:
+            attempt.tell("stream", plan)
+        return await inner(attempt)
+
+    return perform
+
+
+def _planned(compiler: Compiler) -> Callable[[Attempt], Plan | None]:
+    block, state = compiler.within("Streaming"), compiler.name
+    own, buffer = given(block, FIELDS), given(block.within("Buffer"), tuple(_BUFFER))
+    callbacks = given(block.within("Callbacks"), CALLBACKS)
+    buffered = "Buffer" in block.state
+    guarded = "Output" in compiler.state.get("Guardrails", {})
+
+    def plan(attempt: Attempt) -> Plan | None:
+        data, frame = attempt.data, attempt.frame
+        found = own(data, frame)
+        if found.get("Enabled", True) is not True:
+            return None
+        held, told = buffer(data, frame), callbacks(data, frame)
+        mode = found.get("Mode", "token")
+        least = found.get("ChunkSize", LEAST.get(str(mode), 1))
+        size = held.get("Size", LONGEST)
+        fault = next(
+            (
+                name
+                for name, fits in (
+                    ("Mode", type(mode) is str and mode in MODES),
+                    ("ChunkSize", _is_size(least)),
+                    ("Buffer.Size", _is_size(size)),
+                    ("Callbacks", all(type(each) is str for each in told.values())),
+                )
+                if not fits
+            ),
+            None,
+        )
+        if fault is not None:
+            raise StateError("States.Runtime", f"state '{state}': Streaming.{fault} does not fit")
+        interval = held.get("FlushInterval")
+        return Plan(
+            mode,
+            int(least),
+            int(size) if buffered else None,
+            None if interval is None else duration("Streaming.Buffer.FlushInterval", interval),
+            held.get("FlushOnNewline") is True,
+            told,
+            guarded,
+        )
+
+    return plan
+
+
+_BUFFER: Final = ("Size", "FlushInterval", "FlushOnNewline")
+
+
+def _is_size(value: Json) -> bool:
+    return is_integer(value) and 1 <= value <= LONGEST
+
+
+# --------------------------------------------------------------------------------------------
+# Behind guardrails
+
+
+def show_guarded(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what shows an answer once it has passed the guardrails around *inner*."""
+    if "Output" not in compiler.state.get("Guardrails", {}):
+        return inner
+
+    async def perform(attempt: Attempt) -> Json:
+        try:
+            result = await inner(attempt)
+        except StateError as error:
+            plan = attempt.told("stream")
+            if plan is not None and error.name == "Agent.GuardrailViolation":
+                details = {"error": error.name, "cause": error.cause}
+                await _callback(attempt, plan, "OnError", details)
+            raise
+        plan = attempt.told("stream")
+        if plan is not None and attempt.frame.said is not None:
+            text = await _passed(attempt, result)
+            attempt.frame.said = None
+            await _show(attempt, plan, text, result)
+        return result
+
+    return perform
+
+
+async def _passed(attempt: Attempt, result: Json) -> str:
+    """Return what may be shown of what the agent has said.
+
+    That is the text of the result that the guardrails have left. What has no place in the result is
+    judged by itself; what does not pass is not shown.
+    """
+    said, judge, before = attempt.frame.said, attempt.judge, attempt.answer
+    assert judge is not None
+    if not said:
+        return text_of(result)
+    found = _beside(before, result, said)
+    if found is not None:
+        return found
+    try:
+        passed = await judge(attempt, said)
+    except StateError as error:
+        attempt.frame.note(WARNING, {"reason": f"nothing is shown: {error.cause}"})
+        return ""
+    return passed if type(passed) is str else ""
+
+
+def _beside(before: Json, after: Json, said: str) -> str | None:
+    """Return the text in *after* that stands where *before* has *said*; None if there is none."""
+    if type(before) is str:
+        return after if before == said and type(after) is str else None
+    if type(before) is dict and type(after) is dict:
+        pairs = [(before[key], after[key]) for key in before if key in after]
+    elif type(before) is list and type(after) is list and len(before) == len(after):
+        pairs = list(zip(before, after, strict=True))
+    else:
+        return None
+    return next((found for each in pairs if (found := _beside(*each, said)) is not None), None)
+
+
+async def _show(attempt: Attempt, plan: Plan, text: str, result: Json) -> None:
+    shown = Shown(plan)
+    for details in [*shown.feed(text), *shown.end()]:
+        attempt.frame.note(CHUNK, details)
+        await _callback(attempt, plan, "OnChunk", details)
+    await _callback(attempt, plan, "OnComplete", {"result": result, "chunks": shown.count})
+
+
+async def _callback(attempt: Attempt, plan: Plan, kind: str, details: dict[str, Json]) -> None:
+    agent = plan.callbacks.get(kind)
+    if agent is not None:
+        payload = {"state": attempt.target.state, **details}
+        try:
+            await attempt.ask(agent, payload)
+        except StateError as error:
+            attempt.frame.note(*warning(kind, error))
+
+
+def warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
+    """Return the event of a callback that has failed, which does no harm."""
+    return WARNING, {"callback": kind, "error": error.name, "cause": error.cause}
+
+
+STREAMING = Block(
+    "Streaming", lacks=("Callbacks.$", "Buffer.$", "ProgressPath", "Milestones", "Milestones.$")
+)
