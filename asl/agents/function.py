@@ -12,7 +12,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call
 
-__all__ = ["FUNCTION", "FunctionAgent", "function_agent", "named_function"]
+__all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_function"]
 
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -70,6 +70,14 @@ def _takes_call(function: Callable[..., Any]) -> bool:
 
 def named_function(name: str) -> FunctionAgent:
     """Import `module:function` and wrap it; raises AslError that says what is missing."""
+    found = imported(name)
+    if not callable(found):
+        raise AslError(f"{name!r} is no function but {type(found).__name__}")
+    return function_agent(found)
+
+
+def imported(name: str) -> Any:
+    """Import what `module:name` names; raises AslError that says what is missing."""
     module_name, _, path = name.partition(":")
     if not _NAME.fullmatch(module_name) or not path:
         raise AslError(f"{name!r} is not of the form 'module:function'")
@@ -86,9 +94,7 @@ def named_function(name: str) -> FunctionAgent:
                 f"module {module_name!r} has no {path!r}" + (f" ({hint})" if hint else "")
             )
         found = getattr(found, part)
-    if not callable(found):
-        raise AslError(f"{name!r} is no function but {type(found).__name__}")
-    return function_agent(found)
+    return found
 
 
 def _where(error: Exception) -> str:

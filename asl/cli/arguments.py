@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asl.agents.file import Bindings
     from asl.bindings import Bindings as RunBindings
     from asl.core.document import Document
+    from asl.engine.memory import Memory
     from asl.program import Program
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Origin",
     "binding_options",
     "bindings",
+    "memories",
     "mocks",
     "named",
     "named_folders",
@@ -60,6 +62,7 @@ class Given:
     mock_cases: tuple[str, ...]
     workflow_pairs: tuple[str, ...]
     channels: tuple[str, ...]
+    memory_places: tuple[str, ...]
 
     def bindings(self, document: "Program") -> "RunBindings":
         """Return what `Store.resume` takes, for an execution that a store has kept."""
@@ -71,6 +74,7 @@ class Given:
             "buckets": named_folders(self.bucket_pairs),
             "workflows": workflows(self.workflow_pairs, AS_IT_IS) or None,
             "notify": self.channels or None,
+            "memory": memories(self.memory_places) or None,
         }
 
 
@@ -119,6 +123,13 @@ def binding_options(command: Command) -> Command:
         multiple=True,
         help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
     )
+    @click.option(
+        "--memory",
+        "memory_places",
+        metavar="[BACKEND=]WHERE",
+        multiple=True,
+        help="Where Memory blocks keep their values: a file, or custom=MODULE:NAME.",
+    )
     @wraps(command)
     def with_bindings(
         *args: Any,
@@ -128,9 +139,18 @@ def binding_options(command: Command) -> Command:
         mock_cases: tuple[str, ...],
         workflow_pairs: tuple[str, ...],
         channels: tuple[str, ...],
+        memory_places: tuple[str, ...],
         **options: Any,
     ) -> Any:
-        given = Given(agent_files, agent_pairs, bucket_pairs, mock_cases, workflow_pairs, channels)
+        given = Given(
+            agent_files,
+            agent_pairs,
+            bucket_pairs,
+            mock_cases,
+            workflow_pairs,
+            channels,
+            memory_places,
+        )
         return command(*args, given=given, **options)
 
     return with_bindings
@@ -312,6 +332,28 @@ def named_folders(pairs: Iterable[str]) -> dict[str, str]:
         if not name or not equals or not where:
             raise click.BadParameter(f"{pair!r} is not NAME=FOLDER", param_hint="--bucket")
         found[name] = where
+    return found
+
+
+def memories(places: Iterable[str]) -> "dict[str, Memory]":
+    """Return the memories that `WHERE` and `BACKEND=WHERE` name; the last one wins.
+
+    What `custom=module:name` names is a memory, or a function without parameters that makes one.
+    """
+    from asl.agents.function import imported
+    from asl.memories import BACKENDS, bound
+
+    found: dict[str, Memory] = {}
+    for place in places:
+        backend, equals, where = place.partition("=")
+        if not equals or backend not in BACKENDS:
+            found |= bound(place)
+        elif backend == "custom":
+            _importable(".")
+            named = imported(where)
+            found |= bound({backend: named() if callable(named) else named})
+        else:
+            found |= bound({backend: where})
     return found
 
 

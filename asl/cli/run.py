@@ -14,6 +14,7 @@ from asl.cli.arguments import (
     Origin,
     binding_options,
     bindings,
+    memories,
     mocks,
     named_folders,
     origin_options,
@@ -125,6 +126,7 @@ def command(
             workflows=startable or None,
             name=name,
             notify=given.channels or None,
+            memory=memories(given.memory_places) or None,
             **options,
         )
         if history is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json, detached
+from asl.engine.memory import MemoryView
 from asl.states.host import Frame, Options, Part, Target
 
 __all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
@@ -38,6 +40,7 @@ class Call:
     __slots__ = (
         "_ask",
         "_beat",
+        "_memory",
         "_options",
         "_sleep",
         "_tokens",
@@ -56,6 +59,7 @@ class Call:
         self.target = target
         self._options = options
         self._beat: Callable[[], object] | None = None
+        self._memory: MemoryView | None = None
         left = None if options is None else options.left(at.now)
         self.deadline = None if left is None else at.now + left
         """When the state times out, None for never."""
@@ -129,6 +133,14 @@ class Call:
         return None if context is None else detached(context)
 
     @property
+    def memory(self) -> MemoryView | None:
+        """What the state's `Memory` lets the agent read and write, None without the block."""
+        rights = self._block("memory")
+        if self._memory is None and rights is not None:
+            self._memory = MemoryView(rights, partial(self.at.host.remember, self.at))
+        return self._memory
+
+    @property
     def quality(self) -> str | None:
         """`reduced` where the budget asks for less, else None."""
         quality: str | None = self._block("quality")
@@ -200,6 +212,13 @@ class Call:
         Raises StateError with a name, whatever the agent raises.
         """
         return await self._ask(agent, name, payload, self)
+
+    def end(self) -> None:
+        """Say that nobody waits for the answer any more, and tell the history what was done."""
+        self.cancelled = True
+        if self._memory is not None:
+            for event, keys in self._memory.end():
+                self.at.note(event, {"keys": keys, "agent": self.target.name})
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the execution's own clock, virtual or real."""

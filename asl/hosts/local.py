@@ -342,6 +342,10 @@ class LocalHost:
         agent = self.serving().service(service)
         return await self.invoke(at, target, payload, None, agent)
 
+    def remember(self, at: Frame, request: Json) -> Json:
+        """Carry out at once what an agent asks of the memory."""
+        return self.serving().remembering.do(at, request, self.now())
+
     async def receive(self, at: Frame, request: Request) -> Json:
         """Hand a request over and wait for its answer.
 
@@ -452,7 +456,7 @@ class LocalHost:
                 return await stream.follow(self._answered, agent, payload, call, options)
             return await self._answered(agent, payload, call, options)
         finally:
-            call.cancelled = True
+            call.end()
 
     async def _answered(
         self, agent: Agent, payload: Json, call: Call, options: Options | None

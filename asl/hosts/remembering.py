@@ -10,18 +10,23 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
-from asl.core.errors import StateError
+from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, json_equal
 from asl.engine.agent import Call
-from asl.engine.memory import Entry, Memory, ProcessMemory
+from asl.engine.memory import Entry, Memory, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
-from asl.expr.likeness import likeness
+from asl.expr.likeness import likeness, words
 from asl.expr.times import format_timestamp, parse_duration
 from asl.hosts.services import Service, host_of
+from asl.states.host import Frame
 
 __all__ = ["Remembering"]
 
 DEFAULT: Final = "default"
+MAX_WORDS: Final = 256
+"""Different words of a query that are looked for."""
+LEAST_LOOKED_AT: Final = 100
+"""How many entries are compared with a query, at least, where the memory finds them by words."""
 
 
 class Remembering(Service):
@@ -30,23 +35,33 @@ class Remembering(Service):
     needs_loop = False
 
     def __init__(self, given: Mapping[str, Memory]) -> None:
-        self.memories: dict[str, Memory] = {"memory": ProcessMemory(), **given}
+        self.memories: dict[str, Memory] = {"memory": _SharedMemory(), **given}
         """By the backends that documents name."""
+        self.blocking = any(getattr(each, "remote", False) for each in given.values())
 
-    async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Carry a request out."""
+    def answer(self, payload: Json, call: Call | None) -> Any:
+        """Carry a request out; where that takes long, the host asks in a thread."""
         assert call is not None
         now = host_of(call).now()
-        if payload["do"] in ("recall", "keep"):
-            return _CACHE[payload["do"]](self.memories["memory"], payload, now)
-        at: Any = call.at
+        if self.blocking:
+            return self.do(call.at, payload, now)
+        return self._done(call.at, payload, now)
+
+    async def _done(self, at: Frame, request: Json, now: float) -> Json:
+        return self.do(at, request, now)
+
+    def do(self, at: Any, request: Json, now: float) -> Json:
+        """Carry a request of a machine out; raises StateError for a memory that is not there."""
+        what = request["do"]
+        if what in _CACHE:
+            return _CACHE[what](self.memories["memory"], request, now)
         settings: Mapping[str, Json] = at.execution.program.document.get("Memory", {})
-        memory = self._memory(settings.get("Backend", "memory"), call.state_name)
-        namespace = payload.get("namespace")
+        memory = self._memory(settings.get("Backend", "memory"), at.step.name)
+        namespace = request.get("namespace")
         if namespace is None:
             namespace = settings.get("Namespace", DEFAULT)
-        ttl = payload.get("ttl", settings.get("DefaultTTL", "never"))
-        return _DO[payload["do"]](memory, f"memory:{namespace}", payload, ttl, now)
+        ttl = request.get("ttl", settings.get("DefaultTTL", "never"))
+        return _DO[what](memory, f"memory:{namespace}", request, ttl, now)
 
     def _memory(self, backend: str, state: str) -> Memory:
         """Return what serves a backend; raises StateError if nobody has given it."""
@@ -64,18 +79,51 @@ class Remembering(Service):
         """Leave the memory to whoever gave it."""
 
 
+class _SharedMemory(ProcessMemory):
+    """The memory of one run, which its agents may use from threads of their own."""
+
+    def __init__(self) -> None:
+        from threading import RLock
+
+        super().__init__()
+        self.lock = RLock()
+
+    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+        """Return an entry, None where there is none."""
+        with self.lock:
+            return super().get(namespace, key, now)
+
+    def entries(self, namespace: str, now: float) -> list[Entry]:
+        """Return all entries of a namespace, the latest first."""
+        with self.lock:
+            return super().entries(namespace, now)
+
+    def change(
+        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+    ) -> None:
+        """Replace an entry by what *make* makes of it."""
+        with self.lock:
+            super().change(namespace, key, now, make)
+
+
 def _read(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
     found = ((key, memory.get(namespace, key, now)) for key in request["keys"])
     return {key: entry.value for key, entry in found if entry is not None}
 
 
 def _search(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
+    query, limit = request["query"], int(request["limit"])
+    wanted = list(dict.fromkeys(words(query)))[:MAX_WORDS]
+    if isinstance(memory, Searchable):
+        entries = memory.search(namespace, wanted, now, max(LEAST_LOOKED_AT, 10 * limit))
+    else:
+        entries = memory.entries(namespace, now)
     scored = [
-        {"key": entry.key, "value": entry.value, "score": likeness(request["query"], entry.value)}
-        for entry in memory.entries(namespace, now)
+        {"key": entry.key, "value": entry.value, "score": likeness(query, entry.value)}
+        for entry in entries
     ]
     found = [each for each in scored if each["score"] > 0 and each["score"] >= request["least"]]
-    return sorted(found, key=lambda each: -each["score"])[: int(request["limit"])]
+    return sorted(found, key=lambda each: -each["score"])[:limit]
 
 
 def _recent(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
@@ -117,7 +165,10 @@ def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float)
 
 
 def _expiry(ttl: Json, now: float) -> float | None:
-    seconds = parse_duration(ttl, allow_never=True)
+    try:
+        seconds = parse_duration(ttl, allow_never=True)
+    except ExpressionFault as fault:
+        raise StateError("States.InvalidTTL", str(fault)) from None
     return None if seconds == float("inf") else now + seconds
 
 

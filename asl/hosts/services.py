@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
+    from asl.hosts.remembering import Remembering
     from asl.hosts.tokens import TaskTokens
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
@@ -110,7 +111,7 @@ class Services:
         return self.remembering
 
     @cached_property
-    def remembering(self) -> Agent:
+    def remembering(self) -> Remembering:
         """What the run remembers."""
         from asl.hosts.remembering import Remembering
 

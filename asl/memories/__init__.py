@@ -7,7 +7,10 @@ from typing import Any
 from asl.core.errors import AslError
 from asl.engine.memory import Memory
 
-__all__ = ["bound"]
+__all__ = ["BACKENDS", "bound"]
+
+BACKENDS = ("memory", "file", "redis", "dynamodb", "custom")
+"""What a document can name (Specification 8.7)."""
 
 
 def bound(memory: Any) -> dict[str, Memory]:

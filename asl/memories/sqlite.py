@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import compact
 from asl.engine.memory import Entry
+from asl.expr.likeness import words
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,18 +20,24 @@ __all__ = ["SqliteMemory"]
 
 PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
+VERSION = 1
 TABLE = (
     "CREATE TABLE IF NOT EXISTS memory (namespace TEXT NOT NULL, key TEXT NOT NULL, "
     "value TEXT NOT NULL, written REAL NOT NULL, expires REAL, PRIMARY KEY (namespace, key))"
 )
-SELECT = (
-    "SELECT key, value, written, expires FROM memory "
-    "WHERE namespace = ? AND (expires IS NULL OR expires > ?)"
+INDEX = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING "
+    """fts5(words, tokenize = "unicode61 remove_diacritics 0 tokenchars '_'")"""
 )
+"""The words of every value, under the same rowid."""
+FIELDS = "key, value, written, expires"
+ALIVE = "namespace = ? AND (expires IS NULL OR expires > ?)"
+LATEST = "ORDER BY written DESC, rowid DESC"
 
 
 class SqliteMemory:
-    """Protocol `asl.engine.memory.Memory`; the file is open only while it is needed."""
+    """Protocols `asl.engine.memory.Memory` and `Searchable`; the file is open only while it is
+    needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -45,11 +52,30 @@ class SqliteMemory:
                 sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             ) as file:
                 file.execute("PRAGMA journal_mode = WAL")
-                file.execute(TABLE)
+                self._set_up(file)
                 yield file
         except sqlite3.Error as error:
-            cause = f"the memory {self.path!r} cannot be used: {error}"
-            raise StateError("States.MemoryNotConfigured", cause) from error
+            raise self._unusable(str(error)) from error
+
+    def _set_up(self, file: sqlite3.Connection) -> None:
+        """Make the tables, once for each file; what is there already is put into the index."""
+        if _version(file) == VERSION:
+            return
+        file.execute("BEGIN IMMEDIATE")
+        version = _version(file)
+        if version > VERSION:
+            raise self._unusable(f"a newer version has written it ({version})")
+        if version < VERSION:
+            file.execute(TABLE)
+            file.execute(INDEX)
+            for row, value in file.execute("SELECT rowid, value FROM memory").fetchall():
+                _put_words(file, row, read_data(value))
+            file.execute(f"PRAGMA user_version = {VERSION}")
+        file.execute("COMMIT")
+
+    def _unusable(self, reason: str) -> StateError:
+        cause = f"the memory {self.path!r} cannot be used: {reason}"
+        return StateError("States.MemoryNotConfigured", cause)
 
     def get(self, namespace: str, key: str, now: float) -> Entry | None:
         """Return an entry, None where there is none."""
@@ -58,9 +84,22 @@ class SqliteMemory:
 
     def entries(self, namespace: str, now: float) -> list[Entry]:
         """Return all entries of a namespace, the latest first."""
+        query = f"SELECT {FIELDS} FROM memory WHERE {ALIVE} {LATEST}"
         with self._file() as file:
-            query = f"{SELECT} ORDER BY written DESC, rowid DESC"
             return [_entry(*row) for row in file.execute(query, (namespace, now))]
+
+    def search(self, namespace: str, words: Sequence[str], now: float, most: int) -> list[Entry]:
+        """Return entries that have one of *words*; of more than *most* those with the rarer."""
+        if not words:
+            return []
+        likely = (
+            "SELECT memory.rowid FROM memory_words JOIN memory ON memory.rowid = memory_words.rowid"
+            f" WHERE memory_words MATCH ? AND {ALIVE} ORDER BY rank LIMIT ?"
+        )
+        query = f"SELECT {FIELDS} FROM memory WHERE rowid IN ({likely}) {LATEST}"
+        match = " OR ".join(f'"{word}"' for word in words)
+        with self._file() as file:
+            return [_entry(*row) for row in file.execute(query, (match, namespace, now, most))]
 
     def change(
         self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
@@ -68,18 +107,39 @@ class SqliteMemory:
         """Replace an entry by what *make* makes of it, in one transaction."""
         with self._file() as file:
             file.execute("BEGIN IMMEDIATE")
+            _delete(file, "expires <= ?", now)
             entry = make(_found(file, namespace, key, now))
             if entry is not None:
-                file.execute(
-                    "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?)",
+                _delete(file, "namespace = ? AND key = ?", namespace, key)
+                row = file.execute(
+                    "INSERT INTO memory VALUES (?, ?, ?, ?, ?)",
                     (namespace, key, compact(entry.value), entry.written, entry.expires),
-                )
-            file.execute("DELETE FROM memory WHERE expires <= ?", (now,))
+                ).lastrowid
+                assert row is not None
+                _put_words(file, row, entry.value)
             file.execute("COMMIT")
 
 
+def _version(file: sqlite3.Connection) -> int:
+    (version,) = file.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _put_words(file: sqlite3.Connection, row: int, value: object) -> None:
+    file.execute(
+        "INSERT INTO memory_words (rowid, words) VALUES (?, ?)", (row, " ".join(words(value)))
+    )
+
+
+def _delete(file: sqlite3.Connection, condition: str, *values: str | float) -> None:
+    rows = f"SELECT rowid FROM memory WHERE {condition}"
+    file.execute(f"DELETE FROM memory_words WHERE rowid IN ({rows})", values)
+    file.execute(f"DELETE FROM memory WHERE {condition}", values)
+
+
 def _found(file: sqlite3.Connection, namespace: str, key: str, now: float) -> Entry | None:
-    row = file.execute(f"{SELECT} AND key = ?", (namespace, now, key)).fetchone()
+    query = f"SELECT {FIELDS} FROM memory WHERE {ALIVE} AND key = ?"
+    row = file.execute(query, (namespace, now, key)).fetchone()
     return None if row is None else _entry(*row)
 
 

@@ -458,6 +458,10 @@ class Host(Protocol):
         """Ask what the run itself offers, such as its `memory`."""
         ...
 
+    def remember(self, at: Frame, request: Json) -> Json:
+        """Carry out at once what an agent asks of the memory during its call; from any thread."""
+        ...
+
     async def receive(self, at: Frame, request: Request) -> Json:
         """Hand a request over, record that it was taken, and return the answer when it comes."""
         ...

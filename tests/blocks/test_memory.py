@@ -1,5 +1,7 @@
 """What is remembered outlives the run where the caller says so, and is recorded in a store."""
 
+import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 
 import asl
 from asl.engine.memory import Entry, ProcessMemory
-from asl.expr.likeness import likeness
-from asl.memories.sqlite import SqliteMemory
+from asl.expr.likeness import likeness, words
+from asl.memories.sqlite import TABLE, SqliteMemory
 
 Json = Any
 
@@ -164,6 +166,296 @@ def test_both_memories_agree(steps: list[tuple[str, str, int, int | None]]) -> N
 
 def _replaced(entry: Entry, known: Entry | None) -> Entry:
     return entry
+
+
+VALUES = st.one_of(st.text("aB_é1 ,.ßẞ-", max_size=12), st.sampled_from([["a b"], {"b": "é"}, 5]))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(VALUES, max_size=8), st.text("aB_é1 ,ßẞ-", max_size=8))
+def test_a_file_finds_what_a_comparison_of_all_finds(values: list[Json], query: str) -> None:
+    """Its index and the likeness agree on what has a word in common, whatever the words are."""
+    wanted = words(query)
+    with TemporaryDirectory() as folder:
+        memory = SqliteMemory(Path(folder) / "m.db")
+        for now, value in enumerate(values):
+            memory.change("n", str(now), now, partial(_replaced, Entry(str(now), value, now, None)))
+        memory.change("other", "x", 0, partial(_replaced, Entry("x", query, 0, None)))
+        entries = memory.entries("n", 9)
+        alike = [entry for entry in entries if likeness(query, entry.value) > 0]
+        assert memory.search("n", wanted, 9, 100) == alike
+        assert all(entry in alike for entry in memory.search("n", wanted, 9, 2))
+
+
+def test_of_too_many_those_with_the_rarer_words_are_found(tmp_path: Path) -> None:
+    """A word that is everywhere says little."""
+    memory = SqliteMemory(tmp_path / "m.db")
+    texts = ["the cat", "the zebra", *(f"the dog {number}" for number in range(20))]
+    for number, text in enumerate(texts):
+        memory.change("n", text, 0, partial(_replaced, Entry(text, text, number, None)))
+    found = memory.search("n", ["the", "zebra", "cat"], 0, 2)
+    assert [entry.key for entry in found] == ["the zebra", "the cat"]
+
+
+def test_what_was_replaced_or_forgotten_is_not_found(tmp_path: Path) -> None:
+    """The index goes with the values."""
+    memory = SqliteMemory(tmp_path / "m.db")
+    for value, expires in (("cat", None), ("dog", 5)):
+        memory.change("n", "k", 0, partial(_replaced, Entry("k", value, 0, expires)))
+    assert memory.search("n", ["cat"], 0, 9) == []
+    assert memory.search("n", ["dog"], 0, 9) != []
+    assert memory.search("n", ["dog"], 5, 9) == []
+    memory.change("n", "other", 6, partial(_replaced, Entry("other", "dog", 6, None)))
+    assert [entry.key for entry in memory.search("n", ["dog"], 6, 9)] == ["other"]
+
+
+def test_a_file_without_an_index_gets_one(tmp_path: Path) -> None:
+    """Values that were written before there was an index are found by it."""
+    import sqlite3
+
+    with closing(sqlite3.connect(tmp_path / "m.db")) as file:
+        file.execute(TABLE)
+        file.execute("INSERT INTO memory VALUES ('memory:default', 'k', '\"a cat\"', 0, NULL)")
+        file.commit()
+    memory = SqliteMemory(tmp_path / "m.db")
+    assert [entry.key for entry in memory.search("memory:default", ["cat"], 0, 9)] == ["k"]
+    with closing(sqlite3.connect(tmp_path / "m.db")) as file:
+        file.execute("PRAGMA user_version = 99")
+    with pytest.raises(asl.StateError, match="newer version") as error:
+        memory.get("memory:default", "k", 0)
+    assert error.value.name == "States.MemoryNotConfigured"
+
+
+# What agents do with it by themselves
+
+
+def used(agent: Any, data: Json | None = None, **block: Json) -> asl.Result:
+    """Run a Task with this block, whose agent uses the memory."""
+    task = {"Type": "Task", "Agent": "A", "Memory": block, "End": True}
+    document = {"StartAt": "A", "Memory": {"Namespace": "team"}, "States": {"A": task}}
+    return asl.run(document, data or {}, agents={"A": agent}, clock="virtual")
+
+
+def test_an_agent_reads_and_writes() -> None:
+    """By keys, by a query and by time; what it did stands in the history."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        memory = call.memory
+        assert memory is not None
+        value = {"n": [1]}
+        memory.put("one", value)
+        value["n"].append(2)
+        memory.put("one", {"n": [3]}, merge=True)
+        memory.put("one", "lost", overwrite=False)
+        memory.put("two", "a cat", ttl="1m")
+        memory.get("one")["n"].clear()
+        return {
+            "one": memory.get("one"),
+            "none": [memory.get("none"), memory.get("none", 0)],
+            "found": [each["key"] for each in memory.search("the cat")],
+            "latest": [each["key"] for each in memory.recent(limit=1)],
+            "first": [each["key"] for each in memory.recent(order="asc", filter={"n": [1, 3]})],
+            "namespace": memory.namespace,
+        }
+
+    result = used(agent, Namespace="own")
+    assert result.output == {
+        "one": {"n": [1, 3]},
+        "none": [None, 0],
+        "found": ["two"],
+        "latest": ["two"],
+        "first": ["one"],
+        "namespace": "own",
+    }
+    told = [(event.type, event.details) for event in result.events if "Memory" in event.type]
+    assert told == [
+        ("MemoryRead", {"keys": ["one", "two"], "agent": "A"}),
+        ("MemoryWritten", {"keys": ["one", "two"], "agent": "A"}),
+    ]
+
+
+def test_an_agent_sees_the_namespace_of_its_state(tmp_path: Path) -> None:
+    """That of the block, else that of the document; in the memory that the run has."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        assert call.memory is not None
+        call.memory.put("k", call.memory.get("k", 0) + 1)
+        return call.memory.get("k")
+
+    task = {"Type": "Task", "Agent": "A", "Memory": {}, "Next": "B"}
+    named = {"Type": "Task", "Agent": "A", "Memory": {"Namespace": "b_{{ $ }}"}, "End": True}
+    states = {"A": task, "B": named}
+    document = {"StartAt": "A", "Memory": {"Namespace": "all"}, "States": states}
+    for _ in range(2):
+        result = asl.run(document, agents={"A": agent}, memory=tmp_path / "m.db")
+        assert result.output == 1, result.cause
+    memory = SqliteMemory(tmp_path / "m.db")
+    assert [memory.get(f"memory:{name}", "k", 0) is not None for name in ("all", "b_1", "b_2")] == [
+        True, True, True
+    ]  # fmt: skip
+    entry = memory.get("memory:all", "k", 0)
+    assert entry is not None
+    assert entry.value == 2
+
+
+def test_without_the_block_there_is_no_memory() -> None:
+    """What the document does not say is not given."""
+    document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "A", "End": True}}}
+    agents = {"A": lambda parameters, call: call.memory is None}
+    assert asl.run(document, agents=agents).output is True
+
+
+@pytest.mark.parametrize(
+    ("block", "reads", "writes"),
+    [
+        ({}, True, True),
+        ({"Read": ["k"]}, True, False),
+        ({"Write": {"Key": "k"}}, False, True),
+        ({"Read": ["k"], "Write": {"Key": "k"}}, True, True),
+    ],
+    ids=str,
+)
+def test_an_agent_may_what_its_state_may(block: Json, reads: bool, writes: bool) -> None:
+    """A state that only reads has an agent that only reads."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        assert call.memory is not None
+        refused = []
+        for use in (lambda: call.memory.get("x"), lambda: call.memory.put("x", 1)):
+            try:
+                use()
+            except asl.StateError as error:
+                refused.append(error.name)
+            else:
+                refused.append(None)
+        return refused
+
+    no = "States.Permissions"
+    result = used(agent, **block)
+    assert result.output == [None if reads else no, None if writes else no]
+
+
+def test_a_refusal_that_nobody_handles_fails_the_state() -> None:
+    """It is an error of the state, by its name."""
+    result = used(lambda parameters, call: call.memory.put("x", 1), Read=["k"])
+    assert (result.error, result.cause) == (
+        "States.Permissions", "the state's Memory block writes nothing"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "cause"),
+    [
+        (lambda memory: memory.put("", 1), "States.TaskFailed", "a key is a text"),
+        (lambda memory: memory.get(5), "States.TaskFailed", "not 5"),
+        (lambda memory: memory.put("k", {1, 2}), "States.TaskFailed", "under 'k' is no JSON"),
+        (lambda memory: memory.put("k", 1, ttl="soon"), "States.InvalidTTL", "soon"),
+    ],
+)
+def test_a_wrong_use_is_an_error_of_the_state(use: Any, error: str, cause: str) -> None:
+    """Its cause says what was wrong."""
+    result = used(lambda parameters, call: use(call.memory))
+    assert result.error == error
+    assert cause in (result.cause or "")
+
+
+def test_a_memory_that_is_not_there_is_missed_by_agents() -> None:
+    """The same error as for the block itself."""
+    task = {"Type": "Task", "Agent": "A", "Memory": {}, "End": True}
+    document = {"StartAt": "A", "Memory": {"Backend": "redis"}, "States": {"A": task}}
+    result = asl.run(document, agents={"A": lambda parameters, call: call.memory.get("k")})
+    assert result.error == "States.MemoryNotConfigured"
+
+
+def test_after_its_call_an_agent_has_no_memory_any_more() -> None:
+    """A thread that nobody waits for changes nothing."""
+    kept: list[Any] = []
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        kept.append(call.memory)
+        return 1
+
+    assert used(agent).ok
+    with pytest.raises(asl.StateError, match="the call is over"):
+        kept[0].put("k", 1)
+
+
+def test_agents_in_threads_share_the_memory() -> None:
+    """No change of many at a time gets lost."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        assert call.memory is not None
+        for _ in range(20):
+            call.memory.put("all", [1], merge=True)
+        return None
+
+    task = {"Type": "Task", "Agent": "A", "TimeoutSeconds": 60, "Memory": {}, "End": True}
+    each = {"StartAt": "T", "States": {"T": task}}
+    states = {
+        "M": {"Type": "Map", "ItemProcessor": each, "ResultPath": None, "Next": "R"},
+        "R": {"Type": "Pass", "Memory": {"Read": ["all"]}, "InputPath": None,
+              "Parameters": {"n.$": "States.ArrayLength($._memory.all)"}, "End": True},
+    }  # fmt: skip
+    result = asl.run({"StartAt": "M", "States": states}, list(range(10)), agents={"A": agent})
+    assert result.output == {"n": 200}
+
+
+def test_a_recovery_tells_the_same_of_what_agents_did(tmp_path: Path) -> None:
+    """The events of a call that was answered come from the journal, not from a second call."""
+
+    def first(parameters: Json, call: asl.Call) -> Json:
+        assert call.memory is not None
+        call.memory.put("k", [1], merge=True)
+        return 1
+
+    calls = 0
+
+    def second(parameters: Json) -> Json:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+        return 2
+
+    states = {
+        "A": {"Type": "Task", "Agent": "First", "Memory": {}, "Next": "B"},
+        "B": {"Type": "Task", "Agent": "Second", "End": True},
+    }
+    document = {"StartAt": "A", "States": states}
+    agents = {"First": first, "Second": second}
+    with asl.open_store(tmp_path / "s.db", agents=agents, memory=tmp_path / "m.db") as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.start(document, {}, name="e")
+        told = [event for event in store.resume("e").events if event.type == "MemoryWritten"]
+    assert [event.details["keys"] for event in told] == [["k"]]
+    entry = SqliteMemory(tmp_path / "m.db").get("memory:default", "k", 0)
+    assert entry is not None
+    assert entry.value == [1]
+
+
+class Remote(ProcessMemory):
+    """A memory elsewhere, which takes its time."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[str] = set()
+
+    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+        self.threads.add(threading.current_thread().name)
+        return super().get(namespace, key, now)
+
+
+def test_a_remote_memory_holds_nobody_up() -> None:
+    """It is asked in threads as soon as there is an event loop that must not wait."""
+    memory = Remote()
+    read = {"Type": "Pass", "Memory": {"Read": {"Keys": ["k"], "Default": 0}}, "End": True}
+    states = {"W": {"Type": "Wait", "Seconds": 1, "Next": "R"}, "R": read}
+    document = {"StartAt": "W", "Memory": {"Backend": "custom"}, "States": states}
+    assert asl.run(document, clock="virtual", memory=memory).ok
+    assert threading.current_thread().name not in memory.threads
+    assert len(memory.threads) == 1
 
 
 def test_likeness() -> None:

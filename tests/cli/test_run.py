@@ -290,3 +290,41 @@ def test_a_wrong_bucket_is_wrong_usage(bucket: str, message: str, asl: Asl, fold
     done = asl("run", "each.asl.json", "--bucket", bucket)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+REMEMBERS = {
+    "StartAt": "A",
+    "States": {
+        "A": {
+            "Type": "Pass",
+            "Memory": {
+                "Read": {"Keys": ["n"], "Default": {"n": []}},
+                "Write": {"Key": "n", "Value": [1], "Merge": True},
+            },
+            "Parameters": {"n.$": "$._memory.n"},
+            "End": True,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("backend", "place"),
+    [
+        ("memory", "m.db"),
+        ("file", "m.db"),
+        ("redis", "redis=m.db"),
+        ("custom", "custom=shelf:Shelf"),
+        ("custom", "custom=shelf:ONE"),
+    ],
+)
+def test_a_memory_is_where_it_is_said(backend: str, place: str, asl: Asl, folder: Path) -> None:
+    """`--memory` names a file, or what serves a backend; it lasts from run to run."""
+    (folder / "r.asl.json").write_text(json.dumps({**REMEMBERS, "Memory": {"Backend": backend}}))
+    (folder / "shelf.py").write_text(
+        "from asl.memories.sqlite import SqliteMemory\n"
+        "def Shelf(): return SqliteMemory('m.db')\n"
+        "ONE = Shelf()\n"
+    )
+    seen = [asl("run", "r.asl.json", "--memory", place).stdout for _ in range(3)]
+    assert seen == ['{"n":[]}\n', '{"n":[1]}\n', '{"n":[1,1]}\n']

@@ -1,7 +1,7 @@
 """Memory: what states remember from one execution to the next (Specification 8.7)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
@@ -16,7 +16,7 @@ from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, given
 from asl.states.host import Frame
 
-__all__ = ["MEMORY", "Read", "Write", "compile_read", "compile_write", "use_memory"]
+__all__ = ["MEMORY", "Read", "Rights", "Write", "compile_read", "compile_write", "use_memory"]
 
 INJECT_AT: Final = "$._memory"
 SEARCH: Final = {"TopK": 5, "MinScore": 0}
@@ -28,11 +28,27 @@ Write: TypeAlias = Callable[[Json, Json, Json, Frame], Awaitable[None]]
 """`(effective input, raw input, raw result, frame)`: writes after success."""
 
 
+class Rights(NamedTuple):
+    """What an agent may do with the memory during its call."""
+
+    namespace: str | None
+    """Where it may do it; None: in the namespace of the document."""
+    reads: bool
+    writes: bool
+
+
 def use_memory(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what a Task reads before its parameters are made, and writes after success."""
+    """Compile what a Task reads before its parameters are made, and writes after success.
+
+    Meanwhile its agent may do the same, and both where the block says neither.
+    """
     read, write = compile_read(compiler), compile_write(compiler)
+    namespace = compiler.within("Memory").text("Namespace")
+    reads, writes = read is not None or write is None, write is not None or read is None
 
     async def perform(attempt: Attempt) -> Json:
+        space = None if namespace is None else str(namespace(attempt.data, attempt.frame))
+        attempt.tell("memory", Rights(space, reads, writes))
         if read is not None:
             attempt.data, path, value = await read(attempt.data, attempt.frame)
             attempt.injected = path, value
