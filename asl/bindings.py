@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from asl.core.errors import AslError
@@ -34,7 +35,8 @@ class Bindings(TypedDict, total=False):
     desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
     Workflow states and `startExecution` may start, by id or ARN. `prices` gives the price of one
     token by model, as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of
-    distributed Maps to folders, to URLs of object stores or to dictionaries.
+    distributed Maps to folders, to URLs of object stores or to dictionaries. `pools` says how much
+    money there is in each pool that budgets name.
 
     `memory` is where Memory blocks and caches keep their values: the path of a file, or an object
     with the methods of `asl.engine.memory.Memory`, or one of both for each backend that documents
@@ -56,6 +58,7 @@ class Bindings(TypedDict, total=False):
     workflows: Mapping[str, Program | Document | What] | None
     prices: Mapping[str, Any] | None
     buckets: Mapping[str, Any] | None
+    pools: Mapping[str, Any] | None
     memory: Any
     approvals: Any
     notify: Any
@@ -87,6 +90,7 @@ def bind(
         raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
+    services.pools = _pools(bindings.get("pools"))
     services.storages = _storages(bindings.get("checkpoints"))
     services.memory = _memory(bindings.get("memory"))
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
@@ -130,6 +134,18 @@ def _prices(prices: Mapping[str, Any] | None) -> Prices:
     from asl.hosts.prices import Prices
 
     return Prices(prices)
+
+
+def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
+    from asl.states.blocks.budget import amount
+
+    found: dict[str, Decimal] = {}
+    for name, written in (pools or {}).items():
+        most = written if isinstance(written, Decimal) else amount(written)
+        if most is None or not (most.is_finite() and most >= 0):
+            raise AslError(f"what is in the pool {name!r} is an amount of money, not {written!r}")
+        found[name] = most
+    return found
 
 
 def _ask(services: Services, approvals: Any, notify: Any) -> None:

@@ -41,10 +41,10 @@ def run(
     """Run a workflow to its end and return what it came to; blocks the caller.
 
     `bindings` say who answers for the names in the document and what the run may use: `agents`,
-    `resources`, `mocks`, `tokens`, `workflows`, `prices`, `buckets`, `approvals`, `notify`,
-    `listener` (`asl.Bindings`). An absent input is `{}`. `name` names the execution, `express`
-    makes it an express one, `requestor` is who starts it. `clock` is `"wall"`, `"virtual"` or a
-    clock object.
+    `resources`, `mocks`, `tokens`, `workflows`, `prices`, `buckets`, `pools`, `approvals`,
+    `notify`, `listener` (`asl.Bindings`). An absent input is `{}`. `name` names the execution,
+    `express` makes it an express one, `requestor` is who starts it. `clock` is `"wall"`,
+    `"virtual"` or a clock object.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.

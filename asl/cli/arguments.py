@@ -29,6 +29,7 @@ __all__ = [
     "Origin",
     "binding_options",
     "bindings",
+    "filled_pools",
     "memories",
     "mocks",
     "named",
@@ -63,6 +64,7 @@ class Given:
     workflow_pairs: tuple[str, ...]
     channels: tuple[str, ...]
     memory_places: tuple[str, ...]
+    pool_pairs: tuple[str, ...]
 
     def bindings(self, document: "Program") -> "RunBindings":
         """Return what `Store.resume` takes, for an execution that a store has kept."""
@@ -75,6 +77,7 @@ class Given:
             "workflows": workflows(self.workflow_pairs, AS_IT_IS) or None,
             "notify": self.channels or None,
             "memory": memories(self.memory_places) or None,
+            "pools": filled_pools(self.pool_pairs),
         }
 
 
@@ -130,6 +133,13 @@ def binding_options(command: Command) -> Command:
         multiple=True,
         help="Where Memory blocks keep their values: a file, or custom=MODULE:NAME.",
     )
+    @click.option(
+        "--pool",
+        "pool_pairs",
+        metavar="NAME=AMOUNT",
+        multiple=True,
+        help="How much money there is in a pool that budgets name.",
+    )
     @wraps(command)
     def with_bindings(
         *args: Any,
@@ -140,6 +150,7 @@ def binding_options(command: Command) -> Command:
         workflow_pairs: tuple[str, ...],
         channels: tuple[str, ...],
         memory_places: tuple[str, ...],
+        pool_pairs: tuple[str, ...],
         **options: Any,
     ) -> Any:
         given = Given(
@@ -150,6 +161,7 @@ def binding_options(command: Command) -> Command:
             workflow_pairs,
             channels,
             memory_places,
+            pool_pairs,
         )
         return command(*args, given=given, **options)
 
@@ -354,6 +366,17 @@ def memories(places: Iterable[str]) -> "dict[str, Memory]":
             found |= bound({backend: named() if callable(named) else named})
         else:
             found |= bound({backend: where})
+    return found
+
+
+def filled_pools(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the pools that `NAME=AMOUNT` pairs fill; the last one wins."""
+    found = {}
+    for pair in pairs:
+        name, equals, most = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r} is not NAME=AMOUNT", param_hint="--pool")
+        found[name] = most
     return found
 
 

@@ -24,7 +24,7 @@ ORIGIN = ("resource", "variables")
 """How a document is taken from a template, or what its placeholders stand for."""
 
 SCRIPTED = ("agents", "resources", "mocks", "answers")
-SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters", "prices")
+SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters", "prices", "pools")
 DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
 """What a suite may say once for all of its cases."""
 
@@ -64,6 +64,7 @@ class Case:
     files: Mapping[str, Json] = field(default_factory=dict)
     parameters: Mapping[str, Json] = field(default_factory=dict)
     prices: Mapping[str, Json] = field(default_factory=dict)
+    pools: Mapping[str, Json] = field(default_factory=dict)
     clock: str | None = None
     name: str | None = None
     requestor: str | None = None

@@ -117,6 +117,7 @@ def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
         "workflows": request.get("workflows"),
         "buckets": buckets,
         "prices": request.get("prices"),
+        "pools": request.get("pools"),
         "checkpoints": {"file": {}, "elsewhere": {}, "broken": _Broken()},
     }
 

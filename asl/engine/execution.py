@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from asl.core.values import Json, is_number
+from asl.core.values import Json, excerpt, is_number
 from asl.program import Program
 from asl.states.host import Record
 
@@ -62,8 +62,10 @@ class Used(NamedTuple):
     input: int
     output: int
     model: str | None
-    unpriced: bool
+    unpriced: bool = False
     """Whether there is usage of a model, but neither a cost nor a price."""
+    fault: str | None = None
+    """What of the report is no usage and was ignored, None for nothing."""
 
 
 NOTHING = (ZERO, 0)
@@ -188,13 +190,13 @@ class Execution:
         """Cost and tokens by the model that the agent named."""
         return {}
 
-    def account(self, state: str, result: Json) -> None:
-        """Count the usage that an agent reports in its raw result."""
+    def account(self, state: str, result: Json) -> Used:
+        """Count the usage that an agent reports in its raw result, and return it."""
         used = reported(result, self.prices)
-        if not used.tokens and not used.cost:
-            return
-        spent = used.cost, used.tokens
-        self._spend(state, *spent, {} if used.model is None else {used.model: spent})
+        if used.tokens or used.cost:
+            spent = used.cost, used.tokens
+            self._spend(state, *spent, {} if used.model is None else {used.model: spent})
+        return used
 
     def absorb(self, state: str, child: "Spent", before: "Spent | None" = None) -> Used:
         """Count what an execution that *state* has started has spent since *before*, and return it.
@@ -239,34 +241,47 @@ def execution_id(workflow_id: str, name: str, express: bool) -> str:
 def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
-    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; negative,
-    non-numeric or nonsensical usage is ignored. Without `_cost` the price of the model tells it;
-    tokens that are neither input nor output cost as the dearer of both.
+    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
+    negative, no number or beyond all measure is a fault and counts 0. Without `_cost` the price of
+    the model tells it; tokens that are neither input nor output cost as the dearer of both.
     """
-    usage: Mapping[str, Json] | None = result.get("_usage")
-    if type(usage) is not dict:
-        usage = None
-    given = 0 if usage is None else _count(usage.get("input"))
-    made = 0 if usage is None else _count(usage.get("output"))
-    tokens = _count(result["_tokens"]) if "_tokens" in result else given + made
-    model = result["model"] if type(result.get("model")) is str else None
-    if "_cost" in result or model is None or not tokens:
-        return Used(_cost(result.get("_cost")), tokens, given, made, model, False)
+    fault = None
+    usage: Json = result.get("_usage")
+    tokens: Json = result.get("_tokens")
+    cost: Json = result.get("_cost")
+    given = made = 0
+    if "_usage" in result:
+        parts = usage if type(usage) is dict else {}
+        given, made = parts.get("input", 0), parts.get("output", 0)
+        if type(usage) is not dict or not (_is_usage(given) and _is_usage(made)):
+            fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
+        given, made = int(given), int(made)
+    if "_tokens" not in result:
+        tokens = given + made
+    elif not _is_usage(tokens):
+        fault, tokens = f"_tokens {excerpt(tokens, 200)}", 0
+    else:
+        tokens = int(tokens)
+    model = result.get("model")
+    if type(model) is not str:
+        model = None
+    if "_cost" in result:
+        if not _is_usage(cost):
+            fault, cost = f"_cost {excerpt(cost, 200)}", 0
+        return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
+    if model is None or not tokens:
+        return Used(ZERO, tokens, given, made, model, False, fault)
     price = prices.get(model)
     if price is None:
-        return Used(ZERO, tokens, given, made, model, True)
-    cost = max(price) * tokens
-    if usage is not None:
-        cost = price.input * given + price.output * made
-    return Used(cost, tokens, given, made, model, False)
+        return Used(ZERO, tokens, given, made, model, True, fault)
+    if "_usage" not in result:
+        return Used(max(price) * tokens, tokens, given, made, model, False, fault)
+    whole = price.input * given + price.output * made
+    return Used(whole, tokens, given, made, model, False, fault)
 
 
-def _count(value: Json) -> int:
-    return int(value) if is_number(value) and 0 <= value <= MOST else 0
-
-
-def _cost(value: Json) -> Decimal:
-    return Decimal(str(value)) if is_number(value) and 0 <= value <= MOST else ZERO
+def _is_usage(value: Json) -> bool:
+    return is_number(value) and 0 <= value <= MOST
 
 
 def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:

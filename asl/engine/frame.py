@@ -7,7 +7,7 @@ from typing import Any
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
-from asl.engine.execution import ROLE, Execution, Usage
+from asl.engine.execution import ROLE, Execution, Usage, Used
 from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
@@ -275,9 +275,12 @@ class Frame:
         self.drawn = self.visit, draws + 1 if visit == self.visit else 1
         return int(digest(self.execution.id, self.path, *self.drawn)[:32], 16)
 
-    def account(self, state: str, result: Json) -> None:
-        """Count the usage that an agent reports in its raw result."""
-        self.execution.account(state, result)
+    def account(self, state: str, result: Json) -> Used:
+        """Count the usage that an agent reports in its raw result, and return it."""
+        used = self.execution.account(state, result)
+        if used.fault is not None:
+            self.note("UsageWarning", {"reason": f"{used.fault} is no usage, so it is ignored"})
+        return used
 
     def remaining(self) -> dict[str, dict[str, Json]]:
         """Return what may still be spent, by `workflow` and `state`."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
+from asl.engine.accounts import amounts
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
-from asl.engine.ledger import amounts
 from asl.engine.records import WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.program import Program, Step

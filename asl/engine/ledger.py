@@ -8,107 +8,28 @@ at the same time cannot spend together what each of them could spend alone.
 Nothing here waits: the host does (`asl.hosts.meter`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
-from asl.core.diagnostics import escape
+from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
+from asl.engine.accounts import HARD, NOTHING, Account, Amounts, Lent, amounts
 from asl.engine.execution import ZERO, Execution, Usage, Used, add_to, totals
 from asl.engine.frame import Frame
+from asl.engine.tabs import Tab, Tabs, Taken
 from asl.expr.times import format_timestamp
-from asl.states.blocks.budget import LIMITS, Fallback, Limits, amount
+from asl.states.blocks.budget import Fallback, Limits, amount
 from asl.states.host import Exhausted
 
-__all__ = ["Account", "Ledger", "Pause", "Terms", "amounts"]
+__all__ = ["Later", "Ledger", "Pause", "Terms"]
 
 SHARES: Final = 16
 """Into how many parts a limit is divided as long as nobody knows what a call uses."""
 UNCATEGORIZED: Final = "uncategorized"
-_HARD: Final = ("Fail", "PauseAndNotify")
-"""What a level does that must not be exceeded by calls at the same time."""
-_NOTHING: Final = dict.fromkeys(LIMITS, ZERO)
-
-Amounts = Mapping[str, Decimal]
-"""Amounts by the fields that limit them: money and whole numbers of tokens."""
-
-
-class Account:
-    """What one level has spent. `frame` and `visit` are of the state's machine."""
-
-    __slots__ = (
-        "__weakref__", "alerted", "frame", "held", "limits", "most", "open", "recalled",
-        "rejected", "spent", "told", "visit",
-    )  # fmt: skip
-
-    def __init__(self, limits: Limits, frame: Frame | None = None, visit: int = 0) -> None:
-        self.limits = limits
-        self.frame = frame
-        self.visit = visit
-        self.most = dict(limits.most)
-        """The limits; people may lift them."""
-        self.spent = dict(_NOTHING)
-        self.held = dict(_NOTHING)
-        self.open = 0
-        """How many calls hold something."""
-        self.told = False
-        """Whether there was an event of the excess."""
-        self.rejected = False
-        """Whether people have refused to lift the limits."""
-        self.recalled = False
-        """Whether it was found as it stood, with all that the visit's own calls had used."""
-        self.alerted = 0
-        """How many alerts there were; they are sorted."""
-
-    @property
-    def exceeded(self) -> str | None:
-        """The limit that is exceeded, None if there is none."""
-        for name, most in self.most.items():
-            if self.spent[name] > most:
-                return name
-        return None
-
-    @property
-    def left(self) -> dict[str, Json]:
-        """What is left of each limit."""
-        return {name: float(max(ZERO, most - self.spent[name])) for name, most in self.most.items()}
-
-    @property
-    def action(self) -> str:
-        """What is done about an excess."""
-        return "Fail" if self.rejected else self.limits.on_exceed
-
-    def reached(self, name: str, percent: Decimal | int) -> bool:
-        """Whether this share of a limit has been spent."""
-        return name in self.most and self.spent[name] * 100 >= self.most[name] * percent
-
-    def room(self, name: str, size: Decimal) -> bool:
-        """Whether a call of this size fits beside those under way."""
-        return self.spent[name] + self.held[name] + size <= self.most[name]
-
-    def add(self, used: Amounts) -> None:
-        """Count what was used."""
-        for name, each in used.items():
-            self.spent[name] += each
-
-    def written(self) -> Json:
-        """Return the account as JSON."""
-        return [
-            {name: str(each) for name, each in self.spent.items()},
-            {name: str(each) for name, each in self.most.items()},
-            self.told,
-            self.rejected,
-            self.alerted,
-        ]
-
-    def restore(self, written: Json) -> None:
-        """Stand as it was written."""
-        spent, most, self.told, self.rejected, self.alerted = written
-        self.spent = {name: Decimal(each) for name, each in spent.items()}
-        self.most = {name: Decimal(each) for name, each in most.items()}
 
 
 @dataclass(slots=True)
@@ -129,6 +50,12 @@ class Terms:
     """Seconds by which the call is delayed."""
     applied: Fallback | None = None
     held: list[tuple[Account, Amounts]] = field(default_factory=list)
+    entry: str = ""
+    """Names the call where others see what it holds."""
+
+
+class Later:
+    """A call has to wait for one of another execution, of which nobody here will hear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +66,20 @@ class Pause:
     reason: str
 
 
+Admission: TypeAlias = "Terms | Pause | type[Later] | None"
+"""What a call is told: its terms, or why it is not made; None: others have to end before."""
+
+
 class Ledger:
     """All accounts of one execution, and the report of what was spent on what."""
 
     def __init__(self, execution: Execution, limits: Limits) -> None:
         self.execution = execution
         self.workflow = Account(limits)
+        self.around: list[Account] = []
+        """What limits this execution and others together."""
+        self.whole: list[Account] = [self.workflow]
+        """The accounts around every call: those, and that of the workflow."""
         self.visits: WeakValueDictionary[str, Account] = WeakValueDictionary()
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
@@ -155,23 +90,86 @@ class Ledger:
         """The machines that have a call under way."""
         self.questions = 0
         """How often people have decided."""
-        self.peak = dict(_NOTHING)
-        """The most that was held for calls at one time."""
+        self.before = ZERO
+        """What was spent in earlier periods, whose counts do not limit anything any more."""
         self.by_category: dict[str, tuple[Decimal, int]] = {}
         self.by_tag: dict[str, tuple[Decimal, int]] = {}
         self.by_attribution: dict[str, dict[str, tuple[Decimal, int]]] = {}
 
     # Accounts
 
-    def _accounts(self, at: Frame) -> list[Account]:
-        """Return the accounts around a call, from the workflow to the state itself."""
+    def share(self, tabs: Tabs, pools: Mapping[str, Decimal], now: float) -> None:
+        """Take part in what limits other executions of the workflow, or those with the same pool.
+
+        *pools* says how much there is in each. Raises StateError for one that nobody has filled.
+        """
+        limits, workflow = self.workflow.limits, self.execution.workflow_id
+        around: list[Account] = [
+            Tab(tabs, f"{each.field} {workflow}", each.field, each.most, limits, each.length)
+            for each in limits.windows
+        ]
+        if limits.pool is not None:
+            pool = limits.pool
+            if pool.name not in pools:
+                hint = did_you_mean(pool.name, pools)
+                raise StateError(
+                    "States.BudgetExceeded",
+                    f"the pool {pool.name!r} is empty{f' ({hint})' if hint else ''}: fill it with "
+                    f"pools={{{pool.name!r}: AMOUNT}}, or --pool {pool.name}=AMOUNT",
+                )
+            tab = Tab(tabs, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset)
+            if pool.most is None:
+                around.append(tab)
+            else:
+                spent, name = self.execution.usage.cost, self.execution.id
+                around.append(Taken(tab, name, pool.most, limits, spent, now))
+        self._surround(around)
+
+    def borrow(self, lenders: Iterable[Account], counted: Usage) -> None:
+        """Spend what the accounts around the state allow that has started this execution.
+
+        *counted* is what they have counted already.
+        """
+        spent = self.execution.usage
+        own = {
+            **NOTHING,
+            "MaxCost": spent.cost - counted.cost,
+            "MaxTokens": Decimal(spent.tokens - counted.tokens),
+        }
+        tabs = {each.name for each in self.around if isinstance(each, Tab)}
+        for lender in lenders:
+            if not isinstance(lender, Tab):
+                self._surround([Lent(lender, own)])
+            elif lender.name not in tabs:
+                self._surround([lender])
+
+    def _surround(self, accounts: Iterable[Account]) -> None:
+        self.around += accounts
+        self.whole = [*self.around, self.workflow]
+
+    def close(self, now: float) -> None:
+        """Let others have what this execution does not need any more."""
+        pool = self.workflow.limits.pool
+        for account in self.around:
+            if isinstance(account, Taken) and pool is not None:
+                account.close(pool.release, now)
+
+    def give_back(self) -> None:
+        """Let the accounts around the state that has started this execution count by themselves."""
+        for account in self.around:
+            if isinstance(account, Lent):
+                account.give_back()
+
+    def accounts(self, at: Frame) -> list[Account]:
+        """Return the accounts around a call, from the widest to that of the state itself."""
         found: list[Account] = []
         frame, step, visit = at, at.step, at.visit
         while True:
             if step.budget is not None:
                 found.append(self._account(frame, step.budget, visit, frame is not at, step.name))
             if frame.parent is None:
-                return [self.workflow, *reversed(found)]
+                found.reverse()
+                return self.whole + found
             step, visit, _ = frame.origin
             frame = frame.parent
 
@@ -189,56 +187,74 @@ class Ledger:
 
     def remaining(self, at: Frame) -> dict[str, dict[str, Json]]:
         """Return what may still be spent, by `workflow` and `state`."""
-        own = self._accounts(at)[-1]
-        return {
-            "workflow": self.workflow.left,
-            "state": own.left if own.frame is at else {},
-        }
+        own = self.accounts(at)[-1]
+        workflow: dict[str, Json] = {}
+        for account in self.whole:
+            if not isinstance(account, Lent):
+                account.refresh(at.now)
+                workflow |= account.left
+        return {"workflow": workflow, "state": own.left if own.frame is at else {}}
 
     # Before a call
 
-    def admit(self, at: Frame, agent: str, sizes: Amounts) -> Terms | Pause | None:
+    def admit(self, at: Frame, agent: str, sizes: Amounts) -> Admission:
         """Return the terms of a call, None where it has to wait for others to end.
 
         *sizes* are upper bounds of what it will use, as far as they are known. Raises StateError,
         or Exhausted where it is a state around that fails.
         """
-        accounts = self._accounts(at)
+        if self.around or self.workflow.limits.reset is not None:
+            self._refresh(at)
+        accounts = self.accounts(at)
         terms = Terms(at, agent, accounts)
+        spare = None
         for account in accounts:
             name = account.exceeded
             if name is not None:
-                if account.action == "Fail":
+                action = account.action
+                if action == "Fail":
                     raise _failure(account, name, at)
-                if account.action == "PauseAndNotify":
+                if action == "PauseAndNotify":
                     return Pause(account, _excess(account, name))
-                if account.action == "Throttle":
+                if action == "Throttle":
                     terms.delay += self.workflow.limits.delay
-        own = accounts[-1].limits
-        if own.priority != "critical":
-            pause = self._fall_back(at, terms)
+                elif action == "UseFallback":
+                    spare = spare or (account, name)
+        if spare is not None or self.workflow.limits.fallbacks:
+            pause = self._fall_back(at, terms, spare)
             if pause is not None:
                 return pause
         if id(at) in self.calling:  # a call within a call spends what is held for that
             return terms
         return self._hold(at, terms, sizes)
 
-    def _fall_back(self, at: Frame, terms: Terms) -> Pause | None:
+    def _refresh(self, at: Frame) -> None:
+        """Look at what others have spent, and whether a new period has begun."""
+        for account in self.around:
+            account.refresh(at.now)
+        reset = self.workflow.limits.reset
+        if reset is not None:
+            period = int((at.now - self.execution.started) // reset)
+            if period > self.workflow.period:
+                self.before += self.workflow.start_again(period)["MaxCost"]
+                self.show_limit()
+
+    def _fall_back(
+        self, at: Frame, terms: Terms, spare: tuple[Account, str] | None
+    ) -> Pause | None:
         """Apply the fallback with the highest threshold that has been reached."""
+        if terms.accounts[-1].limits.priority == "critical":
+            return None
         workflow = self.workflow
         entries = [
             entry
             for entry in workflow.limits.fallbacks
             if not entry.of or workflow.reached(entry.of, entry.percent)
         ]
-        exceeded = next(
-            (each for each in terms.accounts if each.exceeded and each.action == "UseFallback"),
-            None,
-        )
-        if exceeded is not None:
+        if spare is not None:
             entries = [entry for entry in entries if entry.model or entry.agent]
             if not entries:
-                raise _failure(exceeded, exceeded.exceeded or "", at)
+                raise _failure(*spare, at)
         if not entries:
             return None
         entry = terms.applied = entries[0]
@@ -254,23 +270,25 @@ class Ledger:
         terms.reduced = entry.action == "ReduceQuality"
         return None
 
-    def _hold(self, at: Frame, terms: Terms, sizes: Amounts) -> Terms | None:
-        """Hold for the call what it may use, or return None where that is not there now."""
-        known = {**self.largest.get(terms.agent, {}), **_bounds(at, terms.accounts[-1]), **sizes}
+    def _hold(self, at: Frame, terms: Terms, sizes: Amounts) -> "Terms | type[Later] | None":
+        """Hold for the call what it may use, or say that it is not there now."""
+        known = self.largest.get(terms.agent, {})
+        bounds = _bounds(at, terms.accounts[-1])
+        if bounds or sizes:
+            known = {**known, **bounds, **sizes}
+        if self.around:
+            terms.entry = f"{self.execution.id}:{at.key}"
         for account in terms.accounts:
             held: Amounts = {
-                name: known.get(name, most / SHARES) for name, most in account.most.items()
+                name: known[name] if name in known else most / SHARES
+                for name, most in account.most.items()
             }
+            if not account.hold(held, terms.entry, at.now):
+                self.release(terms)
+                return Later if isinstance(account, Tab) else None
             terms.held.append((account, held))
-            fits = all(account.room(name, size) for name, size in held.items())
-            if account.open and account.action in _HARD and not fits:
-                return None
-        for account, held in terms.held:
-            account.open += 1
-            for name, size in held.items():
-                account.held[name] += size
-        for name, size in self.workflow.held.items():
-            self.peak[name] = max(self.peak[name], size)
+        for account in self.whole:
+            account.mark()
         self.calling.add(id(at))
         return terms
 
@@ -281,46 +299,67 @@ class Ledger:
         if terms.held:
             self.calling.discard(id(terms.frame))
         for account, held in terms.held:
-            account.open -= 1
-            for name, size in held.items():
-                account.held[name] -= size
+            account.release(held, terms.entry, terms.frame.now)
         terms.held = []
 
     def settle(self, terms: Terms, state: str, used: Used) -> None:
-        """Count what a call has used; raises as `admit` does where that exceeds a limit."""
-        at, counted = terms.frame, amounts(used)
-        known = self.largest.get(terms.agent, _NOTHING)
-        self.largest[terms.agent] = {name: max(known[name], each) for name, each in counted.items()}
-        self._report(terms.accounts[-1].limits, used)
-        failures: list[StateError | Exhausted] = []
+        """Count what a call has used; raises as `admit` does where that exceeds a limit.
+
+        What cannot be known (the report is none, or the price) counts as it was held.
+        """
+        counted = amounts(used)
+        if used.fault is None and not used.unpriced:
+            known = self.largest.get(terms.agent, NOTHING)
+            largest = {name: max(known[name], each) for name, each in counted.items()}
+            self.largest[terms.agent] = largest
+        if used.cost or used.tokens:
+            self._report(terms.accounts[-1].limits, used)
+        failures = self._count(terms, counted, used, state)
+        if failures:
+            raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
+
+    def _count(
+        self, terms: Terms, counted: Amounts, used: Used, state: str
+    ) -> list[StateError | Exhausted]:
+        """Count what a call has used in all accounts around it; return what it leads to."""
+        at, failures = terms.frame, list[StateError | Exhausted]()
+        unknown: list[StateError | Exhausted] = []
+        if used.fault is not None:
+            unknown.append(_unreported(state, used.fault))
+        elif used.unpriced:
+            unknown.append(_unpriced(state, used.model))
         for account in terms.accounts:
-            account.add(counted)
-            self._alert(at, account)
+            account.add(counted, terms.entry, at.now)
+            hard = unknown and account.most and account.action in HARD
+            if hard and (used.fault is not None or "MaxCost" in account.most):
+                failures += unknown
+                account.add(_rest(account, terms, counted), terms.entry, at.now)
+            if account.limits.alerts:
+                self._alert(at, account)
             name = account.exceeded
             if name is not None:
                 self._tell(at, account, name)
                 if account.action == "Fail":
                     failures.append(_failure(account, name, at))
-            if used.unpriced and "MaxCost" in account.most and account.action in _HARD:
-                failures.append(_unpriced(state, used.model))
-        if failures:
-            raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
+        return failures
 
     def absorb(self, at: Frame, used: Used) -> None:
-        """Count what an execution has used that a state has started; raises as `settle` does."""
-        self.settle(Terms(at, "", self._accounts(at)), at.step.name, used)
+        """Count what an execution has used that a state has started; raises as `settle` does.
+
+        Its calls are on all tabs already.
+        """
+        accounts = [each for each in self.accounts(at) if not isinstance(each, Tab)]
+        self.settle(Terms(at, "", accounts), at.step.name, used)
 
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:
             account = self._account(at, at.step.budget, at.visit, False, at.step.name)
             if not account.recalled:
-                account.add(used)
+                account.add(used, "", at.now)
 
     def _report(self, limits: Limits, used: Used) -> None:
         cost, tokens = used.cost, used.tokens
-        if not cost and not tokens:
-            return
         add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)
         for tag in limits.tags:
             add_to(self.by_tag, tag, cost, tokens)
@@ -362,9 +401,9 @@ class Ledger:
         account.told = True
         details: dict[str, Json] = {
             "level": account.limits.state or "workflow",
-            "limit": name,
+            "limit": account.label or name,
             "max": float(account.most[name]),
-            "spent": float(account.spent[name]),
+            "spent": float(account.used(name)),
             "action": account.action,
         }
         at.note("BudgetExceeded", details)
@@ -375,8 +414,8 @@ class Ledger:
         return {
             "currency": self.workflow.limits.currency,
             "reserved": {
-                "cost": float(self.peak["MaxCost"]),
-                "tokens": float(self.peak["MaxTokens"]),
+                "cost": float(self.workflow.peak["MaxCost"]),
+                "tokens": float(self.workflow.peak["MaxTokens"]),
             },
             "byCategory": totals(self.by_category),
             "byTag": totals(self.by_tag),
@@ -399,7 +438,7 @@ class Ledger:
                 "level": limits.state or "workflow",
                 "currency": self.workflow.limits.currency,
                 "most": {name: float(each) for name, each in pause.account.most.items()},
-                "spent": {name: float(pause.account.spent[name]) for name in pause.account.most},
+                "spent": {name: float(pause.account.used(name)) for name in pause.account.most},
                 "at": format_timestamp(at.now),
             },
         }
@@ -422,6 +461,8 @@ class Ledger:
     def show_limit(self) -> None:
         """Let expressions see what the workflow may spend."""
         spent, most = self.execution.usage, self.workflow.most.get("MaxCost")
+        if most is not None:
+            most += self.before
         self.execution.usage = Usage(spent.cost, spent.tokens, most)
 
     # Keeping
@@ -433,6 +474,7 @@ class Ledger:
             "workflow": self.workflow.written(),
             "visits": {key: each.written() for key, each in self.visits.items()} | self.kept,
             "questions": self.questions,
+            "before": str(self.before),
             "attributions": list(self.by_attribution),
             "tables": [
                 {key: [str(cost), tokens] for key, (cost, tokens) in table.items()}
@@ -445,6 +487,7 @@ class Ledger:
         self.workflow.restore(written["workflow"])
         self.kept = written["visits"]
         self.questions = written["questions"]
+        self.before = Decimal(written.get("before", "0"))
         self.by_attribution = {key: {} for key in written["attributions"]}
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
         for table, found in zip(tables, written["tables"], strict=True):
@@ -459,10 +502,11 @@ def _bounds(at: Frame, account: Account) -> Amounts:
     return {name: max(ZERO, most - account.spent[name]) for name, most in account.most.items()}
 
 
-def amounts(used: Used) -> Amounts:
-    """Return what was used by the fields that limit it."""
-    tokens = map(Decimal, (used.tokens, used.input, used.output))
-    return dict(zip(LIMITS, (used.cost, *tokens), strict=True))
+def _rest(account: Account, terms: Terms, counted: Amounts) -> Amounts:
+    """Return how much more was held for a call than it has reported."""
+    held = next((sizes for each, sizes in terms.held if each is account), {})
+    rest = {name: max(ZERO, size - counted[name]) for name, size in held.items()}
+    return {"MaxCost": ZERO, **rest}
 
 
 def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
@@ -476,8 +520,8 @@ def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
 
 def _excess(account: Account, name: str) -> str:
     whose = f"of '{account.limits.state}'" if account.limits.state else "of the workflow"
-    most, spent = account.most[name], account.spent[name]
-    return f"{name} {whose} is {most:f}, and {spent:f} are spent"
+    most, spent = account.most[name], account.used(name)
+    return f"{account.label or name} {whose} is {most:f}, and {spent:f} are spent"
 
 
 def _unpriced(state: str, model: str | None) -> StateError:
@@ -485,4 +529,12 @@ def _unpriced(state: str, model: str | None) -> StateError:
         "States.BudgetExceeded",
         f"state '{state}': no price is known for the model {model!r}, so what it costs cannot be "
         "held against MaxCost: give prices, or let the agent report _cost",
+    )
+
+
+def _unreported(state: str, fault: str) -> StateError:
+    return StateError(
+        "Agent.InvalidOutput",
+        f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
+        "against the budget: numbers from 0",
     )

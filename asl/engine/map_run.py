@@ -37,10 +37,10 @@ class ChildExecution(Execution):
         """The name, made of that of the run and the number of the iteration."""
         return f"{self.run}-{self.index}"
 
-    def account(self, state: str, result: Json) -> None:
+    def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports, here and in the whole."""
         super().account(state, result)
-        self.parent.account(state, result)
+        return self.parent.account(state, result)
 
     def absorb(self, state: str, child: Spent, before: Spent | None = None) -> Used:
         """Count what an execution that *state* has started has spent, here and in the whole."""

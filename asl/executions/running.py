@@ -151,9 +151,11 @@ class Running:
         in_event_loop: bool,
     ) -> Result:
         from asl.hosts.run import execute
+        from asl.stores.tabs import StoreTabs
 
         bound = bind(bindings, program)
         bound.services.keep = self._keep
+        bound.services.tabs = StoreTabs(self.file)
         result = await execute(
             program,
             data,

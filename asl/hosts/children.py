@@ -86,6 +86,7 @@ def _registered(services: Services, id: str) -> Program:
 async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Result:
     """Run it as a task of its own, on the clock and with the agents of the one that starts it."""
     services = host.serving()
+    counted = host.counted(child)
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
     work = execute(
         begun.program,
@@ -104,6 +105,8 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         redrives=begun.redrives,
         redriven=begun.redriven,
         journal=begun.journal,
+        within=at,
+        counted=None if counted is None else counted.usage,
     )
     return await services.start(execution_id(workflow_id, child.name, False), work)
 
@@ -115,6 +118,8 @@ def _absorb(host: LocalHost, at: Any, child: Child, result: Result) -> None:
     if not result.ok:  # it may be redriven
         host.count(child, spent)
     if host.meter is not None:
+        if result.execution.ledger is not None:
+            result.execution.ledger.give_back()
         host.used(at, used)
         host.meter.ledger.absorb(at, used)
 

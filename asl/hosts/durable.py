@@ -396,9 +396,10 @@ class DurableHost(LocalHost):
         payload: Json,
         options: Options | None = None,
         agent: Agent | None = None,
+        account: Callable[[str, Json], object] | None = None,
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent, once and for all."""
-        return self._once(at, "call", super().invoke, target, payload, options, agent)
+        return self._once(at, "call", super().invoke, target, payload, options, agent, account)
 
     async def tick(self, at: Frame) -> None:
         """Keep where a machine stands that computes for long: from here on it is later."""

@@ -27,6 +27,7 @@ from asl.states.host import (
     Fan,
     Frame,
     HeartbeatMissed,
+    Host,
     Joined,
     Options,
     Question,
@@ -148,6 +149,13 @@ class LocalHost:
         from asl.hosts.meter import Meter
 
         self.meter = Meter(self, ledger)
+
+    def wait_with(self, other: Host) -> None:
+        """Let calls wait for those of another execution as well, in one queue."""
+        assert self.meter is not None
+        assert isinstance(other, LocalHost)
+        assert other.meter is not None
+        self.meter.waiting = other.meter.waiting
 
     def keep(self, journal: Journal, frame: EngineFrame) -> None:
         """Keep the execution of a top machine; this host keeps nothing."""
@@ -392,11 +400,13 @@ class LocalHost:
         payload: Json,
         options: Options | None = None,
         agent: Agent | None = None,
+        account: Callable[[str, Json], object] | None = None,
     ) -> Json:
         """Call an agent; whatever it raises becomes an error of the state.
 
         What the agent gets and what it returns are copies: neither side can change the other's.
-        *agent* is the one to call, otherwise it is found.
+        *agent* is the one to call, otherwise it is found. *account* counts the usage that it
+        reports, by the name of the state; otherwise the machine does.
         """
         if agent is None:
             if self.meter is not None and target.kind == "agent":
@@ -416,7 +426,7 @@ class LocalHost:
         except (StateError, NotJson) as error:
             named = _named(error, target)
             if named.usage is not None:
-                at.account(target.state, named.usage)
+                (account or at.account)(target.state, named.usage)
             raise named from error
         except (Exception, SystemExit) as error:
             if not _is_foreign(agent):
@@ -431,7 +441,7 @@ class LocalHost:
         finally:
             at.now = self.now()
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
-            at.account(target.state, result)
+            (account or at.account)(target.state, result)
         return result
 
     def _cancelled_itself(self, error: BaseException) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
-from asl.engine.execution import Price, reported
-from asl.engine.ledger import Ledger, Pause, Terms
+from asl.engine.execution import ZERO, Price, Used
+from asl.engine.ledger import Admission, Ledger, Pause, Terms
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.states.host import Options, Question, Suspended, Target
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["BudgetAsking", "Meter"]
 
 
+NOTHING = Used(ZERO, 0, 0, 0, None)
+LATER = 1.0
+"""Seconds after which it is looked again whether a call of another execution has ended."""
+
+
 class Meter:
     """Stands between a host and its agents; calls that have to wait keep their order."""
 
@@ -31,6 +36,7 @@ class Meter:
         self.host = host
         self.ledger = ledger
         self.waiting: deque[asyncio.Future[None]] = deque()
+        """The calls of the run that wait for others to end."""
         self.deciding: asyncio.Future[None] | None = None
         """While a handler decides for people."""
         self.asked = False
@@ -40,47 +46,60 @@ class Meter:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         from asl.hosts.local import LocalHost
 
-        host, terms = self.host, await self._admitted(at, target, payload, options)
+        host, ledger = self.host, self.ledger
+        sizes = {} if options is None else _sizes(payload, options, at.execution.prices)
+        terms = None
+        if not self.waiting or id(at) in ledger.calling:
+            terms = ledger.admit(at, target.name, sizes)
+        if type(terms) is not Terms:
+            terms = await self._admitted(at, target, sizes, terms)
+        used = NOTHING
+
+        def account(state: str, result: Mapping[str, Json]) -> None:
+            nonlocal used
+            used = at.account(state, result)
+
         try:
-            await self._begin(at, terms)
-            if terms.instead is not None:
-                target = Target("agent", terms.instead, target.state)
-            options = _revised(options, terms)
+            if terms.applied is not None or terms.delay:
+                await self._begin(at, terms)
+                if terms.instead is not None:
+                    target = Target("agent", terms.instead, target.state)
+                options = _revised(options, terms)
             agent = host.find(target)
             try:
-                result = await LocalHost.invoke(host, at, target, payload, options, agent)
-            except StateError as error:
-                if error.usage is not None:
-                    self._settle(at, terms, target, error.usage)
+                result = await LocalHost.invoke(host, at, target, payload, options, agent, account)
+            except StateError:
+                if used is not NOTHING:
+                    self._settle(at, terms, target, used)
                 raise
-            if type(result) is dict:
-                self._settle(at, terms, target, result)
+            self._settle(at, terms, target, used)
             return result
         finally:
-            self.ledger.release(terms)
-            self._next()
+            ledger.release(terms)
+            if self.waiting:
+                self._next()
 
-    def _settle(self, at: Any, terms: Terms, target: Target, result: Mapping[str, Json]) -> None:
-        used = reported(result, at.execution.prices)
-        self.host.used(at, used)
+    def _settle(self, at: Any, terms: Terms, target: Target, used: Used) -> None:
+        if used is not NOTHING:
+            self.host.used(at, used)
         self.ledger.settle(terms, target.state, used)
 
     async def _admitted(
-        self, at: Any, target: Target, payload: Json, options: Options | None
+        self, at: Any, target: Target, sizes: Mapping[str, Decimal], terms: Admission
     ) -> Terms:
-        """Return the terms of a call as soon as it may be made."""
-        sizes = {} if options is None else _sizes(payload, options, at.execution.prices)
-        if self.waiting and id(at) not in self.ledger.calling:
-            await self._turn(first=False)
+        """Return the terms of a call as soon as it may be made; *terms* are what it was told."""
+        first = terms is not None
         try:
-            while True:
-                terms = self.ledger.admit(at, target.name, sizes)
-                if isinstance(terms, Terms):
-                    return terms
+            while not isinstance(terms, Terms):
                 if terms is None:
-                    await self._turn(first=True)
-                else:
+                    await self._turn(first)
+                elif isinstance(terms, Pause):
                     await self._decision(at, terms)
+                else:
+                    await self.host.pause(LATER)
+                    at.now = self.host.now()
+                first, terms = True, self.ledger.admit(at, target.name, sizes)
+            return terms
         finally:
             self._next()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import StateError
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
 from asl.engine.history import Event
 from asl.engine.interpreter import interpret
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from asyncio import Task
 
     from asl.engine.journal import Journal
-    from asl.engine.ledger import Ledger
     from asl.engine.past import Past
     from asl.hosts.services import Services
 
@@ -56,6 +55,8 @@ async def execute(
     redrives: int = 0,
     redriven: float | None = None,
     past: Past | None = None,
+    within: Frame | None = None,
+    counted: Usage | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -103,8 +104,8 @@ async def execute(
         host.checkpoints += past.checkpoints
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
-        if program.budgeted:
-            host.watch(_ledger(frame, past))
+        if program.budgeted or (within is not None and within.execution.ledger is not None):
+            _watch(host, frame, past, within, counted)
         output = await interpret(frame)
     except StateError as error:
         status, failure = "FAILED", error
@@ -121,6 +122,9 @@ async def execute(
         _uncancel()
         status = "TIMED_OUT"
     finally:
+        ends = status != "PAUSED" and not (cut and journal is not None)
+        if ends and execution.ledger is not None:
+            execution.ledger.close(clock.now())
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
         ended = clock.now()
@@ -150,19 +154,32 @@ async def execute(
     return result
 
 
-def _ledger(frame: Frame, past: Past | None) -> Ledger:
+def _watch(
+    host: LocalHost,
+    frame: Frame,
+    past: Past | None,
+    within: Frame | None,
+    counted: Usage | None,
+) -> None:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.engine.ledger import Ledger
+    from asl.hosts.tabs import tabs_of
     from asl.states.blocks.budget import Limits
 
-    execution = frame.execution
+    execution, services = frame.execution, host.serving()
     budget = execution.program.budget
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
-    ledger.show_limit()
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
-    return ledger
+    host.watch(ledger)
+    if limits.windows or limits.pool is not None:
+        ledger.share(services.tabs or tabs_of(host.clock), services.pools, frame.now)
+    around = None if within is None else within.execution.ledger
+    if around is not None and within is not None:
+        ledger.borrow(around.accounts(within), counted or Usage())
+        host.wait_with(within.host)
+    ledger.show_limit()
 
 
 def _durable() -> type[LocalHost]:

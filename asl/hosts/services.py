@@ -15,11 +15,13 @@ from asl.states.host import Child, Raised, Target
 
 if TYPE_CHECKING:
     from asyncio import Task
+    from decimal import Decimal
 
     from asl.engine.checkpoints import Storage
     from asl.engine.execution import Price
     from asl.engine.memory import Memory
     from asl.engine.result import Result
+    from asl.engine.tabs import Tabs
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
     from asl.hosts.remembering import Remembering
@@ -50,6 +52,12 @@ class Services:
 
     prices: Mapping[str, Price] | None = None
     """The prices of models, as for the run itself."""
+
+    pools: Mapping[str, Decimal] = MappingProxyType({})
+    """How much there is in each pool of money."""
+
+    tabs: Tabs | None = None
+    """Where it is kept what several executions spend together, None for the process."""
 
     approvals: Agent | None = None
     """Answers for people, or leaves it for later."""

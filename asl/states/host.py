@@ -423,7 +423,7 @@ class Frame(ExpressionFrame, Protocol):
         """Put an event of the present state into the history, in AWS's words."""
         ...
 
-    def account(self, state: str, result: Json) -> None:
+    def account(self, state: str, result: Json) -> object:
         """Count the usage that an agent reports in its raw result."""
         ...
 

@@ -111,6 +111,12 @@ UPGRADES = (
         PRIMARY KEY (execution, number)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE tab (
+        name TEXT PRIMARY KEY,
+        body BLOB NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 """The statements that lead from each version to the next; version 0 is an empty file."""
 

@@ -53,7 +53,10 @@ def keys(value: Json) -> Iterator[str]:
 
 
 RUN = {
-    key for case in CASES if not case.expect.keys() <= CHECK_FACTS for key in keys(case.document)
+    key
+    for case in CASES
+    if not case.expect.keys() <= CHECK_FACTS
+    for key in keys([case.document, *case.workflows.values()])
 }
 """The fields that occur in cases which run."""
 FOUND = {

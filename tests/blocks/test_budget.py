@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
+from asl.hosts.clock import VirtualClock
 from asl.hosts.prices import Prices
 
 Json = Any
@@ -103,6 +104,84 @@ def test_every_end_is_an_end(
     assert result.status in ("SUCCEEDED", "FAILED")
     most = max([cost for cost, _ in amounts] + [0])
     assert result.usage["tokens"] <= limit + 16 * most
+
+
+LIMITED = st.sampled_from(
+    [
+        {"MaxTokens": 1},
+        {"MaxCost": 0.01},
+        {"MaxTokens": 1, "MaxCost": 0.01},
+        {"MaxCostPerHour": 0.01},
+        {"MaxCostPerDay": 0.01, "MaxTokens": 3},
+        {"Pool": "p"},
+        {"Pool": "p", "MaxFromPool": 0.02, "ReleaseOnComplete": True},
+        {"MaxCost": 0.02, "MaxCostPerHour": 0.01, "Pool": "p"},
+    ]
+)
+"""Budgets, for every hundredth of money and every token that there is."""
+
+
+def times(budget: Json, limit: int) -> Json:
+    """Return a budget with *limit* times as much."""
+    return {
+        field: amount * limit if isinstance(amount, int | float) and amount is not True else amount
+        for field, amount in budget.items()
+    }
+
+
+def everywhere(budget: Json, branches: int, children: int) -> Json:
+    """A document that calls an agent in branches, iterations, retries and started workflows."""
+    one = parallel(1, 40, branches, 0, 1)["States"]["P"]
+    for branch in one["Branches"]:
+        for each in branch["States"].values():
+            for state in each["ItemProcessor"]["States"].values():
+                state["Budget"] |= {"MaxCost": 0.4}
+    start = {"Type": "Workflow", "WorkflowId": "inner", "End": True}
+    one["Branches"] += [
+        {"StartAt": f"W{n}", "States": {f"W{n}": dict(start)}} for n in range(children)
+    ]
+    catch = [{"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "Z"}]
+    for branch in one["Branches"]:
+        (state,) = branch["States"].values()
+        name = f"Z{branch['StartAt']}"
+        state["Catch"] = [{**catch[0], "Next": name}]
+        branch["States"][name] = {"Type": "Succeed"}
+    return {"StartAt": "P", "Budget": budget, "States": {"P": one}}
+
+
+@settings(max_examples=10_000 if settings().max_examples > 100 else 150)
+@given(calls, LIMITED, st.integers(1, 120), st.integers(0, 2), st.integers(0, 2), st.integers(1, 5))
+def test_never_over_whatever_runs_at_once(
+    amounts: list[tuple[int, float]],
+    budget: Json,
+    limit: int,
+    branches: int,
+    children: int,
+    items: int,
+) -> None:
+    """Branches, iterations, retries and started workflows together keep to what is printed.
+
+    What they catch makes no difference, and neither do two executions after each other.
+    """
+    document = everywhere(times(budget, limit), branches, children or 1)
+    inner = everywhere({"MaxTokens": 10**6}, 1, 0)
+    given: Json = {
+        "agents": {"A": spending(amounts)},
+        "workflows": {"inner": inner},
+        "pools": {"p": limit / 100},
+        "clock": VirtualClock(),
+    }
+    one, other = (asl.run(document, list(range(items)), **given) for _ in range(2))
+    both = one.usage["cost"] + other.usage["cost"]
+    for name, most in times(budget, limit).items():
+        for result in (one, other):
+            reserved = result.usage["reserved"]
+            if name == "MaxTokens":
+                assert result.usage["tokens"] <= most + reserved["tokens"] <= most + max(most, 40)
+            elif name in ("MaxCost", "MaxFromPool"):
+                assert result.usage["cost"] <= most + 0.4 + 1e-9
+        if name in ("MaxCostPerHour", "MaxCostPerDay", "Pool"):
+            assert both <= (limit / 100 if name == "Pool" else most) + 0.8 + 1e-9
 
 
 def test_the_first_calls_share_the_limit() -> None:
@@ -238,6 +317,75 @@ def test_what_was_spent_is_kept(tmp_path: Any, point: str, count: int) -> None:
         assert again.usage["byCategory"] == whole.usage["byCategory"]
         told = store.result("e").events
         assert [each.type for each in told] == [each.type for each in whole.events]
+
+
+HOURLY = {
+    "StartAt": "A",
+    "Budget": {"MaxCostPerHour": 1},
+    "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
+}
+TAKING = {
+    "StartAt": "A",
+    "Budget": {"Pool": "p", "MaxFromPool": 1, "ReleaseOnComplete": True},
+    "States": {
+        "A": {"Type": "Task", "Agent": "X", "Next": "B"},
+        "B": {"Type": "Task", "Agent": "X", "End": True},
+    },
+}
+
+
+def test_an_hours_money_is_counted_in_the_store(tmp_path: Any) -> None:
+    """Executions of several processes share it, and only those of one store."""
+    agents = {"X": lambda parameters: {"_cost": 0.6}}
+    for status in ("SUCCEEDED", "FAILED", "FAILED"):
+        with asl.open_store(tmp_path / "s.db", agents=agents) as store:
+            result = store.start(HOURLY, {})
+            assert result.status == status
+    assert result.usage["cost"] == 0
+    with asl.open_store(tmp_path / "other.db", agents=agents) as store:
+        assert store.start(HOURLY, {}).ok
+
+
+@pytest.mark.parametrize("point", ["effect.ready", "effect.done"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_taken_of_a_pool_is_taken_once(tmp_path: Any, point: str, count: int) -> None:
+    """An execution that goes on after a crash has what it had taken, and gives back the rest."""
+    left = count
+
+    def reached(name: str) -> None:
+        nonlocal left
+        left -= name == point
+        if left == 0:
+            raise Died
+
+    given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 1.5}}
+    store = asl.open_store(tmp_path / "s.db", **given)
+    store.file.reached = reached
+    with pytest.raises(Died):
+        store.start(TAKING, {}, name="e")
+    store.file.crash()
+    with asl.open_store(tmp_path / "s.db", **given) as store:
+        assert store.start(TAKING, {}, name="other").ok  # 0.5 are there
+        assert store.start(TAKING, {}, name="e").ok  # it has 1, and gives back 0.6
+        assert store.start(TAKING, {}, name="third").ok
+        assert store.start(TAKING, {}, name="fourth").error == "States.BudgetExceeded"
+
+
+def test_a_process_has_one_hour() -> None:
+    """Executions in real time share it without a store, those in virtual time do not."""
+    agents = {"X": lambda parameters: {"_cost": 0.6}}
+    document = {**HOURLY, "Comment": "of its own"}
+    named = asl.load(document, name="test_a_process_has_one_hour")
+    states = [asl.run(named, agents=agents).status for _ in range(3)]
+    assert states == ["SUCCEEDED", "FAILED", "FAILED"]
+    assert all(asl.run(named, agents=agents, clock="virtual").ok for _ in range(3))
+
+
+@pytest.mark.parametrize("wrong", ["much", -1, None, [1], Decimal("NaN")])
+def test_a_pool_is_filled_with_money(wrong: Json) -> None:
+    """Anything else is a misuse."""
+    with pytest.raises(asl.AslError, match="pool 'p'"):
+        asl.run(TAKING, pools={"p": wrong}, agents={"X": {"return": 1}})
 
 
 # Prices ------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path
 from asl.expr.references import place
 from asl.program import Work
@@ -98,9 +97,7 @@ class Block:
     """The ways to fields that are checked but not executed: `Input/Rules.$`."""
 
 
-def given(
-    block: Compiler, fields: tuple[str, ...]
-) -> Callable[[Json, ExpressionFrame], dict[str, Json]]:
+def given(block: Compiler, fields: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
     """Compile those of the fields that are there, written or computed."""
     found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
     return lambda data, frame: {field: value(data, frame) for field, value in found}

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, TypeAlias
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, compact, is_integer, is_number
+from asl.core.values import Json, compact, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
@@ -26,6 +27,8 @@ __all__ = [
     "CompileLimits",
     "Fallback",
     "Limits",
+    "Pool",
+    "Window",
     "amount",
     "compile_state",
     "compile_workflow",
@@ -34,9 +37,19 @@ __all__ = [
 LEVELS: Final = ("Task", "Debate", "Map", "Parallel")
 """The state types that have budgets of their own."""
 LIMITS: Final = ("MaxCost", "MaxTokens", "MaxInputTokens", "MaxOutputTokens")
-OWN: Final = (*LIMITS, "MaxCostPerHour", "MaxCostPerDay", "Pool")
+WINDOWS: Final[Mapping[str, float]] = {"MaxCostPerHour": 3600.0, "MaxCostPerDay": 86400.0}
+"""The limits of all executions of a workflow together, and within how many seconds they hold."""
+OWN: Final = (*LIMITS, *WINDOWS, "Pool")
 """The fields of a workflow's budget that limit anything."""
+PERIODS: Final[Mapping[str, float]] = {
+    "hourly": 3600.0,
+    "daily": 86400.0,
+    "weekly": 604800.0,
+    "monthly": 2592000.0,
+}
+"""The words for a ResetPeriod, in seconds; a month has thirty days."""
 ACTIONS: Final = ("Fail", "PauseAndNotify", "UseFallback", "Continue", "Throttle")
+CASCADED: Final = ("PauseAndNotify", "Fail", "Throttle", "Continue", "ReduceQuality")
 PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
 _AMOUNT: Final = re.compile("[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)")
 DELAY: Final = 1.0
@@ -67,6 +80,27 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """What all executions of a workflow may spend together within some time."""
+
+    field: str
+    most: Decimal
+    length: float
+    """In seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The money from which several executions spend."""
+
+    name: str
+    most: Decimal | None
+    """What this execution takes of it at its beginning; None: what it spends, when it does."""
+    release: bool
+    """Whether what is left of that goes back at the end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one level may spend: the workflow, or one visit of a state."""
 
@@ -85,6 +119,10 @@ class Limits:
     category: str | None = None
     tags: tuple[str, ...] = ()
     attribution: Json = None
+    windows: tuple[Window, ...] = ()
+    pool: Pool | None = None
+    reset: float | None = None
+    """Seconds after which the counts start again, None for never."""
 
 
 CompileLimits: TypeAlias = Callable[[Json, Frame], Limits]
@@ -110,8 +148,7 @@ def compile_state(compiler: Compiler) -> CompileLimits:
     fields = given(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
-    def limits(raw: Json, frame: Frame) -> Limits:
-        data = effective(raw, frame)
+    def limits_of(data: Json, frame: Any) -> Limits:
         found = fields(data, frame)
         category = found.get("Category")
         return Limits(
@@ -124,31 +161,47 @@ def compile_state(compiler: Compiler) -> CompileLimits:
             attribution=None if attribution is None else attribution(data, frame),
         )
 
-    return limits
+    if _is_computed(block.state):
+        return lambda raw, frame: limits_of(effective(raw, frame), frame)
+    written = cache(lambda: limits_of(None, None))
+    return lambda raw, frame: written()
+
+
+def _is_computed(value: Json) -> bool:
+    """Whether something in a block has its value only when the state runs."""
+    if type(value) is dict:
+        return any(key.endswith(".$") or _is_computed(each) for key, each in value.items())
+    if type(value) is list:
+        return any(map(_is_computed, value))
+    return type(value) is str and value.startswith("{%")
 
 
 def compile_workflow(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a workflow; its expressions see the execution input."""
     block = compiler.within("Budget")
-    most = _amounts(block)
-    fields = given(block, ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy"))
-    fallbacks = _fallbacks(block)
-    alerts = [_alert(block.within("Alerts", i)) for i in range(len(block.state.get("Alerts", ())))]
-    alerts.sort(key=lambda alert: alert.percent)
+    most, windows = _amounts(block), _amounts(block, tuple(WINDOWS))
+    names = ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy", "ResetPeriod")
+    fields, pool = given(block, names), _pool(block)
+    fallbacks, alerts = _fallbacks(block), _alerts(block)
 
     def limits(data: Json, frame: Frame) -> Limits:
         found = fields(data, frame)
-        track_by = found.get("TrackBy")
+        track_by, reset = found.get("TrackBy"), found.get("ResetPeriod")
         return Limits(
             "",
             most(data, frame),
             _one_of(found.get("OnExceed", "Fail"), ACTIONS, "OnExceed"),
             _string(found.get("Currency", "USD")),
             fallbacks(data, frame),
-            tuple(alerts),
-            _seconds(found["ThrottleDelay"]) if "ThrottleDelay" in found else DELAY,
+            alerts(data, frame),
+            _seconds(found.get("ThrottleDelay", DELAY), "ThrottleDelay"),
             found.get("Notify"),
             None if track_by is None else tuple(map(_string, _listed(track_by))),
+            windows=tuple(
+                Window(field, each, WINDOWS[field]) for field, each in windows(data, frame).items()
+            ),
+            pool=pool(data, frame),
+            reset=None if reset is None else _period(reset),
         )
 
     return limits
@@ -162,11 +215,13 @@ def _string(value: Json) -> str:
     return value if type(value) is str else compact(value)
 
 
-def _amounts(block: Compiler) -> Callable[[Json, Frame], Mapping[str, Decimal]]:
+def _amounts(
+    block: Compiler, names: tuple[str, ...] = LIMITS
+) -> Callable[[Json, Any], Mapping[str, Decimal]]:
     """Compile the limits that are there."""
-    fields = given(block, LIMITS)
+    fields = given(block, names)
     return lambda data, frame: {
-        field: (_money if field == "MaxCost" else _tokens)(value, field)
+        field: (_money if "Cost" in field else _tokens)(value, field)
         for field, value in fields(data, frame).items()
     }
 
@@ -190,26 +245,67 @@ def _one_of(value: Json, allowed: tuple[str, ...], field: str) -> str:
     return str(value)
 
 
-def _seconds(value: Json) -> float:
+def _seconds(value: Json, field: str) -> float:
     try:
         return parse_duration(value)
     except ExpressionFault as fault:
-        raise StateError("States.InvalidTTL", f"Budget.ThrottleDelay: {fault}") from None
+        raise StateError("States.InvalidTTL", f"Budget.{field}: {fault}") from None
+
+
+def _period(value: Json) -> float:
+    seconds = PERIODS[value] if value in PERIODS else _seconds(value, "ResetPeriod")
+    if seconds <= 0:
+        raise StateError("States.InvalidTTL", "Budget.ResetPeriod: counts start again after 0 s")
+    return seconds
+
+
+def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
+    fields = given(block, ("Pool", "MaxFromPool", "ReleaseOnComplete"))
+
+    def pool(data: Json, frame: Frame) -> Pool | None:
+        found = fields(data, frame)
+        if "Pool" not in found:
+            return None
+        most = found.get("MaxFromPool")
+        return Pool(
+            _string(found["Pool"]),
+            None if most is None else _money(most, "MaxFromPool"),
+            found.get("ReleaseOnComplete") is True,
+        )
+
+    return pool
 
 
 def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]:
     """Compile the entries, the highest threshold first; the order of the document breaks ties."""
+    computed = _computed(block, "Fallback")
+    if computed is not None:
+        return lambda data, frame: _sorted(_entries(computed(data, frame), "Cascade"))
     whole = block.within("Fallback")
     entries = [whole.within("Cascade", i) for i in range(len(whole.state.get("Cascade", ())))]
     fields = ("When", "UseModel", "Agent", "Action", "Notify")
     made = [given(entry, fields) for entry in (*entries, whole)]
+    return lambda data, frame: _sorted([entry(data, frame) for entry in made])
 
-    def fallbacks(data: Json, frame: Frame) -> tuple[Fallback, ...]:
-        written = [entry(data, frame) for entry in made]
-        found = [_fallback(each) for each in written if _USES & each.keys()]
-        return tuple(sorted(found, key=lambda entry: -entry.percent))
 
-    return fallbacks
+def _computed(block: Compiler, field: str) -> Evaluate | None:
+    """Compile a part of the budget that is known only when the execution begins."""
+    if f"{field}.$" in block.state or type(block.state.get(field)) is str:
+        return block.scalar(field)
+    return None
+
+
+def _entries(value: Json, field: str) -> list[Json]:
+    """Return a computed fallback as its entries: those of its cascade, and itself."""
+    cascade = value.get(field, []) if type(value) is dict else None
+    if type(cascade) is not list or not all(type(each) is dict for each in cascade):
+        raise StateError("States.Runtime", f"Budget.Fallback is no fallback: {excerpt(value, 200)}")
+    return [*cascade, value]
+
+
+def _sorted(written: list[Json]) -> tuple[Fallback, ...]:
+    found = [_fallback(each) for each in written if _USES & each.keys()]
+    return tuple(sorted(found, key=lambda entry: -entry.percent))
 
 
 _USES: Final = {"UseModel", "Agent", "Action"}
@@ -221,23 +317,50 @@ def _fallback(written: Mapping[str, Json]) -> Fallback:
     form = _WHEN.fullmatch(when) if type(when) is str else None
     if form is None and when != "Always":
         raise StateError("States.Runtime", f"Budget.Fallback.When is no threshold: {when!r}")
+    for field in ("UseModel", "Agent"):
+        name = written.get(field)
+        if name is not None and (type(name) is not str or not name):
+            raise StateError("States.Runtime", f"Budget.Fallback.{field} is no name: {name!r}")
+    action = written.get("Action")
     return Fallback(
         when,
         "" if form is None else {"Budget": "MaxCost", "Tokens": "MaxTokens"}[form[1]],
         0 if form is None else int(form[2]),
         written.get("UseModel"),
         written.get("Agent"),
-        written.get("Action"),
+        None if action is None else _one_of(action, CASCADED, "Fallback.Action"),
         written.get("Notify"),
     )
 
 
-def _alert(entry: Compiler) -> Alert:
-    written = entry.state
+def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
+    """Compile the alerts, the lowest share first."""
+    computed = _computed(block, "Alerts")
+    if computed is not None:
+        return lambda data, frame: _in_order(
+            [_alert(each, None) for each in _listed(computed(data, frame))]
+        )
+    count = range(len(block.state.get("Alerts", ())))
+    entries = [block.within("Alerts", index) for index in count]
+    alerts = _in_order([_alert(each.state, each.text("Message")) for each in entries])
+    return lambda data, frame: alerts
+
+
+def _in_order(alerts: list[Alert]) -> tuple[Alert, ...]:
+    return tuple(sorted(alerts, key=lambda alert: alert.percent))
+
+
+def _alert(written: Json, message: Evaluate | None) -> Alert:
+    at = written.get("At") if type(written) is dict else None
+    share = _AMOUNT.fullmatch(str(at).removesuffix("%"))
+    if share is None or not 0 <= Decimal(share[1]) <= 100:
+        raise StateError("States.Runtime", f"Budget.Alerts.At is no percentage: {at!r}")
     details = {
         name.lower(): written[name] for name in ("Notify", "Channel", "Priority") if name in written
     }
-    return Alert(Decimal(str(written["At"]).removesuffix("%")), entry.text("Message"), details)
+    if message is None and "Message" in written:
+        details["message"] = written["Message"]
+    return Alert(Decimal(share[1]), message, details)
 
 
 # --------------------------------------------------------------------------------------------
@@ -294,18 +417,4 @@ def _signs(
             yield Finding("V-BUD-02", message, f"{pointer}/{field}", "add Currency")
 
 
-BUDGET = Block(
-    "Budget",
-    _check,
-    _check_workflow,
-    lacks=(
-        "MaxCostPerHour",
-        "MaxCostPerDay",
-        "Pool",
-        "MaxFromPool",
-        "ReleaseOnComplete",
-        "ResetPeriod",
-        "Fallback.$",
-        "Alerts.$",
-    ),
-)
+BUDGET = Block("Budget", _check, _check_workflow)

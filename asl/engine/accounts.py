@@ -1,0 +1,215 @@
+"""Accounts: what one level has spent, and what is held for calls under way (8.11)."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from asl.core.values import Json
+from asl.engine.execution import ZERO, Used
+from asl.states.blocks.budget import LIMITS, Limits
+
+if TYPE_CHECKING:
+    from asl.engine.frame import Frame
+
+__all__ = ["HARD", "NOTHING", "Account", "Amounts", "Lent", "amounts"]
+
+HARD: Final = ("Fail", "PauseAndNotify")
+"""What a level does that must not be exceeded by calls at the same time."""
+NOTHING: Final = dict.fromkeys(LIMITS, ZERO)
+
+Amounts: TypeAlias = Mapping[str, Decimal]
+"""Amounts by the fields that limit them: money and whole numbers of tokens."""
+
+
+def amounts(used: Used) -> dict[str, Decimal]:
+    """Return what was used by the fields that limit it."""
+    cost, tokens, given, made, *_ = used
+    return dict(zip(LIMITS, (cost, Decimal(tokens), Decimal(given), Decimal(made)), strict=True))
+
+
+class Account:
+    """What one level has spent. `frame` and `visit` are of the state's machine."""
+
+    __slots__ = (
+        "__weakref__", "alerted", "frame", "held", "label", "lent", "limits", "most", "open",
+        "peak", "period", "recalled", "rejected", "spent", "told", "visit",
+    )  # fmt: skip
+
+    def __init__(
+        self, limits: Limits, frame: "Frame | None" = None, visit: int = 0, label: str = ""
+    ) -> None:
+        self.limits = limits
+        self.frame = frame
+        self.visit = visit
+        self.label = label
+        """What the limit is called where it is not called as the field that it limits."""
+        self.most = dict(limits.most)
+        """The limits; people may lift them."""
+        self.spent = dict(NOTHING)
+        self.held = dict(NOTHING)
+        self.peak = dict(NOTHING)
+        """The most that was held at one time."""
+        self.lent: dict[str, Decimal] | None = None
+        """What executions that were started here, and have not ended, have spent so far."""
+        self.open = 0
+        """How many calls hold something."""
+        self.period = 0
+        """How often the counts have started again."""
+        self.told = False
+        """Whether there was an event of the excess."""
+        self.rejected = False
+        """Whether people have refused to lift the limits."""
+        self.recalled = False
+        """Whether it was found as it stood, with all that the visit's own calls had used."""
+        self.alerted = 0
+        """How many alerts there were; they are sorted."""
+
+    def used(self, name: str) -> Decimal:
+        """Return what has been spent of one limit, by executions that were started here as well."""
+        return self.spent[name] if self.lent is None else self.spent[name] + self.lent[name]
+
+    @property
+    def exceeded(self) -> str | None:
+        """The limit that is exceeded, None if there is none."""
+        for name, most in self.most.items():
+            if self.used(name) > most:
+                return name
+        return None
+
+    @property
+    def left(self) -> dict[str, Json]:
+        """What is left of each limit."""
+        return {
+            self.label or name: float(max(ZERO, most - self.used(name)))
+            for name, most in self.most.items()
+        }
+
+    @property
+    def action(self) -> str:
+        """What is done about an excess."""
+        return "Fail" if self.rejected else self.limits.on_exceed
+
+    def reached(self, name: str, percent: Decimal | int) -> bool:
+        """Whether this share of a limit has been spent."""
+        return name in self.most and self.used(name) * 100 >= self.most[name] * percent
+
+    def refresh(self, now: float) -> None:
+        """Look at how the level stands at *now*, where others or the time change that."""
+
+    # A call
+
+    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
+        """Hold for a call what it may use; False where that is not there beside other calls."""
+        if self.open and self.action in HARD:
+            for name, size in sizes.items():
+                if self.used(name) + self.held[name] + size > self.most[name]:
+                    return False
+        self.open += 1
+        for name, size in sizes.items():
+            self.held[name] += size
+        return True
+
+    def mark(self) -> None:
+        """Remember the most that was held at one time."""
+        held, peak = self.held, self.peak
+        for name in self.most:
+            if held[name] > peak[name]:
+                peak[name] = held[name]
+
+    def release(self, sizes: Amounts, entry: str, now: float) -> None:
+        """Give back what was held for a call."""
+        self.open -= 1
+        for name, size in sizes.items():
+            self.held[name] -= size
+
+    def add(self, used: Amounts, entry: str, now: float) -> None:
+        """Count what a call has used."""
+        spent = self.spent
+        for name, each in used.items():
+            if each:
+                spent[name] += each
+
+    # Keeping
+
+    def start_again(self, period: int) -> dict[str, Decimal]:
+        """Count from 0 in a new period; return what was spent in those before."""
+        before, self.spent = self.spent, dict(NOTHING)
+        self.period, self.told, self.alerted = period, False, 0
+        return before
+
+    def written(self) -> Json:
+        """Return the account as JSON."""
+        return [
+            {name: str(each) for name, each in self.spent.items()},
+            {name: str(each) for name, each in self.most.items()},
+            self.told,
+            self.rejected,
+            self.alerted,
+            self.period,
+        ]
+
+    def restore(self, written: Json) -> None:
+        """Stand as it was written."""
+        spent, most, self.told, self.rejected, self.alerted, *period = written
+        self.spent = {name: Decimal(each) for name, each in spent.items()}
+        self.most = {name: Decimal(each) for name, each in most.items()}
+        if period:
+            (self.period,) = period
+
+
+class Lent(Account):
+    """An account of the execution that has started this one, as the calls of this one see it.
+
+    What they spend stands there as lent, until this execution ends and it is counted as spent.
+    """
+
+    __slots__ = ("account", "total")
+
+    def __init__(self, account: Account, spent: Amounts) -> None:
+        super().__init__(account.limits, label=account.label)
+        self.account = account
+        self.total = dict(NOTHING)
+        """What this execution has spent."""
+        self.add(spent, "", 0.0)
+        self._look()
+
+    def refresh(self, now: float) -> None:
+        """Stand as the account of the other execution does."""
+        self.account.refresh(now)
+        self._look()
+
+    def _look(self) -> None:
+        account = self.account
+        self.most, self.rejected = account.most, account.rejected
+        self.spent, self.lent, self.held = account.spent, account.lent, account.held
+        self.open = account.open
+
+    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
+        """Hold it there."""
+        return self.account.hold(sizes, entry, now)
+
+    def mark(self) -> None:
+        """Remember it there."""
+        self.account.mark()
+
+    def release(self, sizes: Amounts, entry: str, now: float) -> None:
+        """Give it back there."""
+        self.account.release(sizes, entry, now)
+
+    def add(self, used: Amounts, entry: str, now: float) -> None:
+        """Count it there as lent."""
+        account = self.account
+        if account.lent is None:
+            account.lent = dict(NOTHING)
+        for name, each in used.items():
+            account.lent[name] += each
+            self.total[name] += each
+        self._look()
+
+    def give_back(self) -> None:
+        """Lend nothing any more."""
+        lent = self.account.lent
+        assert lent is not None
+        for name, each in self.total.items():
+            lent[name] -= each
+        self.total = dict(NOTHING)

@@ -1,0 +1,161 @@
+"""Tabs: what several executions spend together, within an hour, a day, or of a pool (8.11).
+
+A tab is kept beyond the execution: by the process, or by the store of the execution. Whatever
+changes it changes it as a whole, so that executions in several threads and processes never hold
+together what only one of them may.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, Protocol
+
+from asl.core.values import Json
+from asl.engine.accounts import HARD, NOTHING, Account, Amounts
+from asl.engine.execution import ZERO
+from asl.states.blocks.budget import Limits
+
+__all__ = ["Tab", "Tabs", "Taken"]
+
+PARTS: Final = 60
+"""Into how many parts a window is divided: what was spent counts until its whole part is over."""
+STALE: Final = 3600.0
+"""Seconds for which others wait for a call to end; what it holds is held for longer."""
+
+
+class Tabs(Protocol):
+    """Where tabs are kept."""
+
+    def change(self, name: str, make: Callable[[Json], Json]) -> None:
+        """Replace a tab by what *make* makes of it, None at first; nobody else does meanwhile.
+
+        What cannot be reached raises StateError("States.BudgetExceeded").
+        """
+        ...
+
+
+class Tab(Account):
+    """One tab, as an account of an execution: `{"spent": {part: amount}, "open": {entry: ...}}`.
+
+    An entry is what is held for a call, or for a whole execution, and since when.
+    """
+
+    __slots__ = ("length", "name", "tabs")
+
+    def __init__(
+        self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
+    ) -> None:
+        only = replace(limits, most={"MaxCost": most}, fallbacks=(), alerts=())
+        super().__init__(only, label=label)
+        self.tabs = tabs
+        self.name = name
+        self.length = length
+        """The seconds after which something spent does not count any more, None for never."""
+
+    def refresh(self, now: float) -> None:
+        """Look at what everybody has spent and holds."""
+        self._change(now, lambda spent, entries: None)
+
+    def _change(
+        self, now: float, act: Callable[[dict[str, str], dict[str, list[Json]]], object]
+    ) -> None:
+        def make(kept: Json) -> Json:
+            spent, entries = ({}, {}) if kept is None else (kept["spent"], kept["open"])
+            if self.length is not None:
+                for part in [part for part in spent if float(part) <= now - self.length]:
+                    del spent[part]
+            act(spent, entries)
+            self.spent = {**NOTHING, "MaxCost": sum(map(Decimal, spent.values()), ZERO)}
+            held = sum((Decimal(amount) for amount, *_ in entries.values()), ZERO)
+            self.held = {**NOTHING, "MaxCost": held}
+            self.open = sum(since > now - STALE for _, since, *_ in entries.values())
+            return {"spent": spent, "open": entries}
+
+        self.tabs.change(self.name, make)
+
+    def _part(self, now: float) -> str:
+        """Return the end of the part of the window in which something is spent at *now*."""
+        if self.length is None:
+            return "0"
+        size = self.length / PARTS
+        return repr((now // size + 1) * size)
+
+    # Calls
+
+    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
+        """Hold for a call what it may use; False where that is not there beside other calls."""
+        fits = True
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            nonlocal fits
+            others = [each for name, each in entries.items() if name != entry]
+            used = sum(map(Decimal, spent.values()), ZERO)
+            held = sum((Decimal(amount) for amount, *_ in others), ZERO)
+            waits = any(since > now - STALE for _, since, *_ in others)
+            if waits and self.action in HARD:
+                fits = all(used + held + size <= self.most[name] for name, size in sizes.items())
+            if fits and sizes:
+                entries[entry] = [str(sizes["MaxCost"]), now]
+
+        self._change(now, act)
+        return fits
+
+    def release(self, sizes: Amounts, entry: str, now: float) -> None:
+        """Give back what was held for a call."""
+        self._change(now, lambda spent, entries: entries.pop(entry, None))
+
+    def add(self, used: Amounts, entry: str, now: float) -> None:
+        """Count what a call has used, in place of what was held for it."""
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            entries.pop(entry, None)
+            if used["MaxCost"]:
+                part = self._part(now)
+                spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
+
+        self._change(now, act)
+
+    # Whole executions
+
+    def take(self, entry: str, most: Decimal, before: Decimal, now: float) -> list[Decimal]:
+        """Hold for a whole execution as much as is there, at most *most*.
+
+        Returns that, and what the execution had spent when it took it first: *before* if it is now.
+        """
+        found: list[Decimal] = []
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            if entry not in entries:
+                used = sum(map(Decimal, spent.values()), ZERO)
+                used += sum((Decimal(amount) for amount, *_ in entries.values()), ZERO)
+                there = max(ZERO, min(most, self.most["MaxCost"] - used))
+                entries[entry] = [str(there), now, str(before)]
+            amount, _, base = entries[entry]
+            found[:] = Decimal(amount), Decimal(base)
+
+        self._change(now, act)
+        return found
+
+
+class Taken(Account):
+    """What an execution has taken of a pool, all of it at its beginning."""
+
+    __slots__ = ("base", "entry", "tab")
+
+    def __init__(
+        self, tab: Tab, entry: str, most: Decimal, limits: Limits, spent: Decimal, now: float
+    ) -> None:
+        self.tab = tab
+        self.entry = entry
+        amount, base = tab.take(entry, most, spent, now)
+        only = replace(limits, most={"MaxCost": amount}, fallbacks=(), alerts=())
+        super().__init__(only, label="MaxFromPool")
+        self.base = base
+        """What the execution had spent before."""
+        self.spent["MaxCost"] = spent - base
+
+    def close(self, release: bool, now: float) -> None:
+        """Leave the pool for good: with what was spent, or, without *release*, with all of it."""
+        spent = self.spent["MaxCost"]
+        used = spent if release else max(spent, self.limits.most["MaxCost"])
+        self.tab.add({"MaxCost": used}, self.entry, now)
