@@ -1,4 +1,4 @@
-"""`asl inbox`: what people are asked and have not decided."""
+"""`asl inbox`: what people are asked and have not decided, and the task tokens that are open."""
 
 from collections.abc import Iterator
 
@@ -19,19 +19,28 @@ SHOWN = 400
 @STORE
 @click.option("--json", "as_json", is_flag=True, help="Print each request as a line of JSON.")
 def command(store_file: str | None, as_json: bool) -> Exit:
-    """List the requests that wait for people, the oldest first."""
+    """List the requests that wait for people, then those that wait for a task token."""
     with opened(store_file) as store:
         requests, due = store.pending(), set(store.due())
         tops = [store.asking(request["requestId"]) for request in requests]
+        tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited()]
     for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))
             continue
         for line in _lines(name, request, name in due):
             streams.result(line)
-    if not requests:
+    for name, task in tasks:
+        streams.result(streams.as_text(task) if as_json else _task(name, task))
+    if not (requests or tasks):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
+
+
+def _task(name: str, task: dict[str, Json]) -> str:
+    until = f"  (until {task['expiresAt']})" if "expiresAt" in task else ""
+    shown = excerpt(task["payload"], SHOWN)
+    return f"{name}  {task['state']}{until}  {shown}\n  task token  {task['taskToken']}"
 
 
 def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:

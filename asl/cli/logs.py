@@ -1,16 +1,20 @@
 """`asl logs`: what happens in an execution, as it happens."""
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
-from asl.cli.stores import STORE, found, opened
+from asl.cli.stores import STORE, command_for, found, opened
 from asl.core.values import excerpt
 from asl.engine.history import Event
 from asl.expr.times import format_timestamp
+
+if TYPE_CHECKING:
+    from asl.executions import Store
 
 __all__ = ["command"]
 
@@ -28,14 +32,30 @@ SHOWN = 300
 def command(execution: str, store_file: str | None, follow: bool, as_json: bool) -> Exit:
     """Print the history of an execution, a line for each event.
 
-    With -f also of one that another process is at work on, until it ends.
+    With -f also of one that another process is at work on, until it ends or that process dies.
     """
     with opened(store_file) as store:
         name = found(store, execution).name
-        wait = (lambda: time.sleep(PAUSE)) if follow else None
-        for event in store.events(name, wait=wait):
-            streams.result(streams.as_text(event.to_json()) if as_json else _line(event))
+        wait = (lambda: _pause(store, name)) if follow else None
+        try:
+            for event in store.events(name, wait=wait):
+                streams.result(streams.as_text(event.to_json()) if as_json else _line(event))
+        except _LeftBehindError:
+            go_on = f"{command_for('resume', name)} goes on with it"
+            streams.say(f"asl: nobody is at work on {name} any more: {go_on}", style="yellow")
+            return Exit.FAILED
     return Exit.OK
+
+
+class _LeftBehindError(Exception):
+    """The process that was at work on the execution has died."""
+
+
+def _pause(store: "Store", name: str) -> None:
+    """Wait a little; raises where nobody will ever go on by itself."""
+    if store.left_behind(name):
+        raise _LeftBehindError
+    time.sleep(PAUSE)
 
 
 def _line(event: Event) -> str:

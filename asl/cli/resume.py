@@ -35,7 +35,8 @@ def command(
     """Go on with an execution that was decided on, is due or was left behind; print its output.
 
     With --from it goes on from what it has saved, after a failure too. With --due all executions go
-    on that were answered, or for which the time of an escalation or a timeout has come.
+    on that were answered, for which the time of an escalation or a timeout has come, or whose
+    process has died.
 
     \b
         asl resume order-17 --agents agents.yaml
@@ -67,7 +68,7 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
     from asl.executions import ExecutionBusy
 
     with opened(store_file) as store:
-        for name in store.due():
+        for name in [*store.due(), *store.all_left_behind()]:
             try:
                 with redirect_stdout(sys.stderr):
                     result = store.resume(name, **given.bindings(store.program(name)))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+ACTIVITIES = "arn:*:states:*:activity:*"
+"""The resources whose workers may ask a store for their tasks."""
 STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:start*")
 """The resources that are served as soon as there are workflows to start."""
 
@@ -54,7 +56,19 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
-@click.option("--store", "store_file", metavar="FILE", help="Keep the execution in this store.")
+@click.option(
+    "--store",
+    "store_file",
+    metavar="FILE",
+    is_flag=False,
+    flag_value="",
+    help="Keep the execution in this store; without FILE in that of the user.",
+)
+@click.option(
+    "--synchronous",
+    type=click.Choice(("OFF", "NORMAL", "FULL", "EXTRA"), case_sensitive=False),
+    help="What the store holds against: a loss of power (FULL), the death of the process (NORMAL).",
+)
 @click.option("--name", help="Name of the execution; random if absent.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option(
@@ -80,6 +94,7 @@ def command(
     virtual_time: bool,
     clock: str | None,
     store_file: str | None,
+    synchronous: str | None,
     name: str | None,
     strict: bool,
     ignore_blocks: bool,
@@ -104,17 +119,21 @@ def command(
         raise click.UsageError("--json, --events and --history - exclude each other")
     if store_file is not None and (virtual_time or clock or ignore_blocks):
         raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
+    if synchronous is not None and store_file is None:
+        raise click.UsageError("--synchronous is for a --store")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
     bound = bindings(given.agent_files, given.agent_pairs)
     bound.mocks.update(mocks(given.mock_cases, loaded))
     startable = workflows(given.workflow_pairs, origin)
-    program = _compiled(loaded, bound, startable, profile, strict, ignore_blocks, quiet)
+    served = [*(STARTS if startable else ()), *(() if store_file is None else (ACTIVITIES,))]
+    program = _compiled(loaded, bound, startable, served, profile, strict, ignore_blocks, quiet)
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
-            options = {"store": stack.enter_context(opened(store_file, make=True))}
+            kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
+            options = {"store": stack.enter_context(kept)}
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
         result = _run(
             program,
@@ -164,6 +183,7 @@ def _compiled(
     document: "Document",
     bound: "Bindings",
     startable: "dict[str, Document]",
+    served: list[str],
     profile_name: str,
     strict: bool,
     ignore_blocks: bool,
@@ -181,7 +201,7 @@ def _compiled(
         profile,
         strict=strict,
         agents=bound.agents,
-        resources=[*bound.resources, *(STARTS if startable else ())],
+        resources=[*bound.resources, *served],
         workflows=startable,
         for_run=True,
         ignore_blocks=ignore_blocks,

@@ -71,6 +71,7 @@ def _summary(result: Result, below: "list[Stored]") -> str:
             f"stands at {name_of(each.path)}{_since(each, result)}" for each in _standing(events)
         ]
     lines += [f"waits for {_request(each)}" for each in result.pending]
+    lines += [f"waits for {_task(each)}" for each in result.awaited]
     for saved in result.checkpoints[-SAVED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage
@@ -116,6 +117,11 @@ def _since(entered: Event, result: Result) -> str:
 def _request(request: dict[str, Json]) -> str:
     until = f", until {request['expiresAt']}" if "expiresAt" in request else ""
     return f"{request['promptText']} ({' | '.join(request['options'])}){until}"
+
+
+def _task(task: dict[str, Json]) -> str:
+    until = f", until {task['expiresAt']}" if "expiresAt" in task else ""
+    return f"the answer to the task token {task['taskToken']} ({task['state']}){until}"
 
 
 def _history(events: list[Event]) -> list[str]:

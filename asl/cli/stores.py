@@ -41,16 +41,16 @@ def default_store() -> Path:
     return Path(state_folder()) / "runs.db"
 
 
-def opened(file: str | None, *, make: bool = False) -> "Store":
+def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
     """Open a store; one that is not there is made only if *make* says so."""
     from asl.executions import Store
 
-    path = default_store() if file is None else Path(file)
+    path = Path(file) if file else default_store()
     if not path.exists():
         if not make:
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one")
         path.parent.mkdir(parents=True, exist_ok=True)
-    return Store(path)
+    return Store(path, synchronous=synchronous)
 
 
 def found(store: "Store", name: str) -> "Stored":
@@ -84,11 +84,15 @@ def say_paused(result: "Result", stored: bool = True) -> None:
 
     for request in result.pending:
         streams.say(f"asl: asks: {request['promptText']} ({' | '.join(request['options'])})")
+    for task in result.awaited:
+        streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if not stored:
         streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
-    decide, go_on = command_for("approve", result.name), command_for("resume", result.name)
-    streams.say(f"asl: {result.name} is paused: {decide} decides, {go_on} goes on", style="yellow")
+    go_on = f"{command_for('resume', result.name)} goes on"
+    if result.pending:
+        go_on = f"{command_for('approve', result.name)} decides, {go_on}"
+    streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
 
 
 def command_for(command: str, name: str) -> str:
@@ -97,6 +101,7 @@ def command_for(command: str, name: str) -> str:
 
     context = click.get_current_context()
     words = ["asl", command, name]
-    if context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE:
+    given = context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE
+    if given and context.params["store_file"]:
         words += ["--store", context.params["store_file"]]
     return f"'{' '.join(map(quote, words))}'"

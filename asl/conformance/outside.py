@@ -11,7 +11,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.engine.agent import Call
 from asl.hosts.clock import Clock
-from asl.hosts.tokens import TaskTokens, Wait
+from asl.hosts.tokens import Kept, TaskTokens, Wait
 
 __all__ = ["Outside"]
 
@@ -24,10 +24,10 @@ class Outside(TaskTokens):
         self.scripts = {state: ScriptedAgent(script) for state, script in scripts.items()}
 
     @contextmanager
-    def waiting(self, call: Call, clock: Clock) -> Iterator[Wait]:
+    def waiting(self, call: Call, clock: Clock, kept: Kept | None = None) -> Iterator[Wait]:
         """Keep a token open; meanwhile its script runs."""
         script = self.scripts.get(call.state_name)
-        with super().waiting(call, clock) as wait:
+        with super().waiting(call, clock, kept) as wait:
             if script is None:
                 yield wait
                 return

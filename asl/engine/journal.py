@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine.accounts import amounts
+from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
 
 __all__ = [
+    "STARTED",
     "WHOLE_PATH",
     "Journal",
     "RecordReader",
@@ -44,6 +46,8 @@ __all__ = [
     "written_whole",
 ]
 
+STARTED = "!"
+"""Ends the key of an effect under which stands which execution it has started, and when."""
 WHOLE_PATH = "*"
 """Where records of the execution as a whole stand, beside the paths of machines."""
 
@@ -60,6 +64,8 @@ class Journal(Protocol):
 
     requests: dict[str, Asked]
     """Requests found at recovery, by the key of the effect."""
+    tasks: dict[str, Awaited]
+    """The same of those that are answered by task token."""
 
     saved: list[tuple[str, str]]
     """Ids and names of the checkpoints found at recovery."""
@@ -107,6 +113,36 @@ class Journal(Protocol):
         """Keep a request, or what became of an open one; with *received* its answers, too."""
         ...
 
+    def cut_off(self, within: str, now: float) -> None:
+        """Give up the machines whose paths begin so: what they ask, what they have started."""
+        ...
+
+    def put_end(
+        self, status: str, ended: float, output: Json, error: str | None, cause: str | None
+    ) -> None:
+        """Keep what the execution came to."""
+        ...
+
+    def take_up(self, id: str) -> None:
+        """Say that the answer to a request has been gone on with."""
+        ...
+
+    def put_task(self, task: Awaited) -> None:
+        """Keep a new request that is answered by its token."""
+        ...
+
+    def put_sign(self, task: Awaited) -> None:
+        """Keep that somebody has taken a task, or is at work on it."""
+        ...
+
+    def put_outcome(self, task: Awaited) -> None:
+        """Keep what became of a task that was open."""
+        ...
+
+    def look(self, task: Awaited) -> None:
+        """Read what others have said of a task meanwhile."""
+        ...
+
     def put_record(self, path: str, record: Json) -> None:
         """Append a record to the history."""
         ...
@@ -118,8 +154,12 @@ class Journal(Protocol):
         """Keep what the execution has spent."""
         ...
 
-    def put_result(self, result: "Result") -> None:
-        """Keep what the execution came to, or that it waits for people."""
+    def put_result(self, result: "Result", until: float | None = None) -> None:
+        """Keep what the execution came to, or that it waits: *until* something happens, at most."""
+        ...
+
+    def flush(self) -> None:
+        """Make all that was put durable at once."""
         ...
 
     def commit(self, in_event_loop: bool) -> Awaitable[None]:

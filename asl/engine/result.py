@@ -12,6 +12,7 @@ from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record
 
 if TYPE_CHECKING:
+    from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
@@ -47,6 +48,8 @@ class Result:
         self.output = output
         self.asked: Sequence[Asked] = ()
         """What people have to answer, where it is `PAUSED`."""
+        self.tasks: Sequence[Awaited] = ()
+        """What is answered by task token, where it is `PAUSED` and kept in a store."""
         self._failure = failure
 
     @property
@@ -74,6 +77,11 @@ class Result:
     def pending(self) -> list[dict[str, Json]]:
         """The requests that people have to answer, where it is `PAUSED`, as they see them."""
         return [asked.shown for asked in self.asked]
+
+    @property
+    def awaited(self) -> list[dict[str, Json]]:
+        """The tasks whose tokens have to be answered, where it is `PAUSED` in a store."""
+        return [task.shown for task in self.tasks]
 
     @property
     def error(self) -> str | None:
@@ -160,6 +168,8 @@ class Result:
         }
         if self.status == "PAUSED":
             found["pending"] = self.pending
+            if self.tasks:
+                found["awaited"] = self.awaited
         absent = ("error", "cause") if self.ok else ("output",)
         return {
             key: value

@@ -13,6 +13,7 @@ from asl.executions.errors import ExecutionNotFound
 from asl.stores.sqlite import BELOW, SqliteStore, Stored
 
 if TYPE_CHECKING:
+    from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.engine.execution import Execution
     from asl.engine.history import Event
@@ -25,6 +26,8 @@ __all__ = ["FINAL", "UNSUCCESSFUL", "Kept"]
 
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
+
+_OPEN = f"status = 'open' AND (execution = ? OR execution IN ({BELOW} SELECT number FROM below))"
 
 
 class Kept:
@@ -90,9 +93,11 @@ class Kept:
 
     def open(self, stored: Stored) -> list[Asked]:
         """Return what an execution, and all that it has started, ask and nobody has decided."""
-        below = f"execution IN ({BELOW} SELECT number FROM below)"
-        condition = f"status = 'open' AND (execution = ? OR {below})"
-        return self.file.requests(condition, stored.number, stored.number)
+        return self.file.requests(_OPEN, stored.number, stored.number)
+
+    def awaited(self, stored: Stored) -> list[Awaited]:
+        """Return the tasks of the same executions that wait for the answer to their token."""
+        return self.file.tasks(_OPEN, stored.number, stored.number)
 
     def checkpoints(self, stored: Stored) -> list[Checkpoint]:
         """Return what an execution has saved, the oldest first."""
@@ -156,7 +161,7 @@ class Kept:
         result = Result(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.asked = self.open(stored)
+            result.asked, result.tasks = self.open(stored), self.awaited(stored)
         return result
 
     def _execution(self, stored: Stored, program: Program) -> Execution:

@@ -79,8 +79,7 @@ def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, n
         file.packed(compact([asked.kind, now, verdict.decision, None])),
     )
     write(
-        "UPDATE request SET status = 'answered', wake = NULL, received = ?, answer = ? "
-        "WHERE id = ?",
+        "UPDATE request SET status = 'answered', wake = 0, received = ?, answer = ? WHERE id = ?",
         received,
         file.packed(kept),
         asked.id,

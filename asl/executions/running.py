@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from time import time_ns
 from typing import TYPE_CHECKING, TypeAlias
 
 from asl.bindings import Bindings, bind
 from asl.core.values import Json, compact
+from asl.engine.journal import STARTED
 from asl.executions.again import redriven
+from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept
 from asl.stores.sqlite import Stored
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
+    from asl.hosts.services import Started
     from asl.program import Program
     from asl.states.host import Child
     from asl.stores.journal import SqliteJournal
@@ -28,6 +31,11 @@ __all__ = ["Again", "Running"]
 
 Again: TypeAlias = Callable[[Stored], None]
 """Lets an execution that has ended begin anew."""
+
+
+def _place(name: str) -> int:
+    """Return the number of an execution's lock."""
+    return int.from_bytes(sha256(name.encode()).digest()[:7])
 
 
 class Running:
@@ -76,7 +84,7 @@ class Running:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Keep other processes from an execution; its lock ends with this one."""
-        place = int.from_bytes(sha256(name.encode()).digest()[:7])
+        place = _place(name)
         if place in self._at_work or not self.file.locks.take(place):
             raise ExecutionBusy(f"somebody else is at work on the execution {name!r}")
         self._at_work.add(place)
@@ -85,6 +93,11 @@ class Running:
         finally:
             self._at_work.discard(place)
             self.file.locks.leave(place)
+
+    def is_held(self, name: str) -> bool:
+        """Whether somebody is at work on an execution."""
+        place = _place(name)
+        return place in self._at_work or self.file.locks.is_held(place)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.document != document:
@@ -154,7 +167,7 @@ class Running:
         from asl.stores.tabs import StoreTabs
 
         bound = bind(bindings, program)
-        bound.services.keep = self._keep
+        bound.services.keeper = self
         bound.services.tabs = StoreTabs(self.file)
         result = await execute(
             program,
@@ -176,14 +189,23 @@ class Running:
         )
         journal.put_result(result)
         await journal.commit(in_event_loop)
+        if result.status == "PAUSED":
+            result.tasks = self.kept.awaited(stored)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)
         return result
 
-    # Executions that others start
+    # Executions that others start (protocol `asl.hosts.services.Keeper`)
 
-    def _keep(self, journal: SqliteJournal, child: Child, find: Callable[[], Program]) -> Begun:
-        """Begin an execution that a state of another one starts, or find it begun."""
+    @property
+    def tokens(self) -> StoreTokens:
+        """Where the task tokens of all executions are answered."""
+        return StoreTokens(self.file, self.clock.now)
+
+    def child(
+        self, journal: SqliteJournal, key: str, child: Child, find: Callable[[], Program]
+    ) -> Begun:
+        """Begin an execution that a state of another one starts and waits for, or find it begun."""
         from asl.hosts.children import Begun
 
         kept = self.kept
@@ -194,12 +216,41 @@ class Running:
             stored, own = self._create(
                 child.name, program, document, child.data, False, None, journal.number
             )
+            journal.put_answer(key + STARTED, [child.name, stored.started])
             return Begun(program, child.data, stored.started, own)
         if known.parent != journal.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
         if known.status in UNSUCCESSFUL and self._redriven_since(known):
             redriven(kept, known)
             known = kept.get(child.name)
+        return self._found(known)
+
+    def started(
+        self, journal: SqliteJournal, key: str, program: Program, child: Started
+    ) -> Begun | None:
+        """Begin an execution that a state starts by name, or find it begun; None if it is not."""
+        from asl.hosts.children import Begun
+
+        working = nullcontext() if child.awaited else self.locked(child.name)
+        ours = journal.answers.pop(key + STARTED, None)
+        known = self.file.execution(child.name)
+        if known is not None:
+            return None if ours is None else self._found(known)._replace(working=working)
+        parent = None
+        if child.awaited:
+            parent, journal.may_have_started = journal.number, True
+        document = self.kept.put_program(program)
+        stored, own = self._create(
+            child.name, program, document, child.data, child.express, None, parent
+        )
+        journal.put_answer(key + STARTED, [child.name, stored.started])
+        return Begun(program, child.data, stored.started, own, working=working)
+
+    def _found(self, known: Stored) -> Begun:
+        """Return an execution as it stands."""
+        from asl.hosts.children import Begun
+
+        kept = self.kept
         program, data = kept.program(known), kept.input(known)
         if known.status in FINAL:
             return Begun(program, data, known.started, result=kept.result(known, program))

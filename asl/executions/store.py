@@ -12,6 +12,7 @@ from asl.core.values import Json, detached
 from asl.documents import program_of
 from asl.executions import people
 from asl.executions.again import redriven, rewound
+from asl.executions.desk import StoreTokens
 from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
 from asl.stores.sqlite import SqliteStore, Stored
@@ -274,6 +275,22 @@ class Store:
             answer["roles"] = list(roles)
         return people.answer(self.file, request_id, answer, self.clock.now())
 
+    @property
+    def tokens(self) -> StoreTokens:
+        """The desk where the task tokens of all executions are answered, by any process."""
+        return StoreTokens(self.file, self.clock.now)
+
+    def awaited(self, name: str | None = None) -> list[dict[str, Json]]:
+        """Return the tasks that wait for the answer to their token, the oldest first.
+
+        Those of all executions, or those of one and of all that it has started.
+        """
+        if name is None:
+            found = self.file.tasks("status = 'open'")
+        else:
+            found = self._kept.awaited(self.get(name))
+        return [task.shown for task in found]
+
     def due(self) -> list[str]:
         """Return the names of the paused executions that have something to go on with.
 
@@ -285,6 +302,20 @@ class Store:
         due = self.file.rows(query, self.clock.now())
         tops = [name if parent is None else self.file.top(name) for name, parent in due]
         return list(dict.fromkeys(tops))
+
+    def left_behind(self, name: str) -> bool:
+        """Whether an execution has not ended or paused, and nobody is at work on it any more."""
+        stored = self.get(name)
+        if stored.status != "RUNNING" or self._running.is_held(self.file.top(stored.name)):
+            return False
+        return self.get(name).status == "RUNNING"  # it may have ended just now
+
+    def all_left_behind(self) -> list[str]:
+        """Return the names of those whose process has died, the oldest first."""
+        query = (
+            "SELECT name FROM execution WHERE status = 'RUNNING' AND parent IS NULL ORDER BY number"
+        )
+        return [name for (name,) in self.file.rows(query) if self.left_behind(name)]
 
     def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
         """End an execution that nobody is at work on; its status becomes ABORTED.

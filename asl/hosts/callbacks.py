@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
-from asl.engine.agent import Agent, Call
+from asl.engine.agent import Agent, Call, Tokens
 from asl.hosts.services import Service, host_of, refusal
 from asl.hosts.tokens import TokenError
 from asl.states.host import Raised
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
     from asl.hosts.tokens import Wait
 
-__all__ = ["Answer", "Callback", "Polled"]
+__all__ = ["Answer", "Callback", "Polled", "shown"]
 
 
 class Callback:
@@ -40,7 +40,7 @@ class Callback:
         host = self.host
         with host.serving().desk.waiting(call, host.clock) as wait:
             taken = await host.reach(self.handler, payload, call)
-            host.advance(call.at, "Submitted", _shown(taken, host.limit))
+            host.advance(call.at, "Submitted", shown(taken, host.limit))
             if not (wait.answer.done() or self._can_end(call)):
                 raise Raised("States.Timeout", _unanswered(call))
             return await _answered(wait, call)
@@ -82,17 +82,22 @@ class Answer(Service):
         self.action = action
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Answer at the desk of the run."""
+        """Answer at the desk of the run, or at that of the store for another execution in it."""
         assert call is not None
-        desk = host_of(call).serving().desk
+        services = host_of(call).serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
+        desk: Tokens = services.desk
+        if services.keeper is not None and not services.desk.waits(token):
+            desk = services.keeper.tokens
         try:
             if self.action == "sendTaskSuccess":
-                return desk.send_task_success(token, given.get("Output", ""))
-            if self.action == "sendTaskFailure":
-                return desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
-            return desk.send_task_heartbeat(token)
+                desk.send_task_success(token, given.get("Output", ""))
+            elif self.action == "sendTaskFailure":
+                desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
+            else:
+                desk.send_task_heartbeat(token)
+            return {}
         except TokenError as error:
             raise refusal(call, "Sfn", type(error).__name__, str(error)) from error
 
@@ -115,7 +120,7 @@ def _unanswered(call: Call) -> str:
     )
 
 
-def _shown(taken: Json, limit: int) -> dict[str, Json]:
+def shown(taken: Json, limit: int) -> dict[str, Json]:
     """Return what history shows of a handler's own answer, which nobody else reads."""
     try:
         return {"output": received(taken, limit, "")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +40,8 @@ class Begun(NamedTuple):
     redrives: int = 0
     redriven: float | None = None
     """How often it went on after its end, and when it last did."""
+    working: AbstractContextManager[None] = nullcontext()
+    """Keeps others from it while it runs."""
 
 
 async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
@@ -53,7 +56,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
         message = f"workflows start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
     services = host.serving()
-    begun = host.begin_child(child, lambda: _registered(services, child.workflow))
+    begun = host.begin_child(at, child, lambda: _registered(services, child.workflow))
     result = begun.result
     if result is None:
         result = await _executed(host, at, child, begun)

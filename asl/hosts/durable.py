@@ -13,13 +13,15 @@ from typing import Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
-from asl.engine.agent import Agent
+from asl.engine.agent import Agent, Call, Messenger
+from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.history import RESUMED
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
+    STARTED,
     WHOLE_PATH,
     Journal,
     RecordReader,
@@ -39,9 +41,12 @@ from asl.engine.journal import (
 )
 from asl.engine.ledger import Ledger
 from asl.engine.records import NOTED, STRETCH, WHOLE, each_record
+from asl.hosts.callbacks import Polled
 from asl.hosts.children import Begun
+from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.local import LocalHost
 from asl.hosts.meter import BudgetAsking
+from asl.hosts.services import Started
 from asl.program import Program
 from asl.states.decisions import Asked
 from asl.states.host import (
@@ -54,6 +59,7 @@ from asl.states.host import (
     Options,
     Question,
     Record,
+    Request,
     Saving,
     Target,
 )
@@ -414,11 +420,17 @@ class DurableHost(LocalHost):
         """Run an execution of another workflow, which is kept beside this one."""
         return await self._once(at, "workflow", super().start, child)
 
-    def begin_child(self, child: Child, find: Callable[[], Program]) -> Begun:
+    def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin it, or find it where an earlier process has begun it."""
-        keep = self.serving().keep
-        assert keep is not None  # whoever keeps an execution keeps what it starts
-        return keep(self.journal, child, find)
+        keeper = self.serving().keeper
+        assert keeper is not None  # whoever keeps an execution keeps what it starts
+        return keeper.child(self.journal, at.key, child, find)
+
+    def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
+        """Begin it once, or find it; None where another execution has its name."""
+        keeper = self.serving().keeper
+        assert keeper is not None
+        return keeper.started(self.journal, at.key, program, child)
 
     def counted(self, child: Child) -> Spent | None:
         """Return what of a child's spending was counted before it was redriven."""
@@ -428,6 +440,14 @@ class DurableHost(LocalHost):
     def count(self, child: Child, spent: Spent) -> None:
         """Keep what of a child's spending is counted."""
         self.journal.put_answer(_counted(child), written_spent(spent))
+
+    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
+        """Call with the limits of the state; what an execution was started for began then."""
+        started = self.journal.answers.get(call.at.key + STARTED)
+        if started is not None and options.timeout is not None:
+            options.began = started[1]
+            call.deadline = started[1] + options.timeout
+        return await super()._in_time(agent, payload, call, options)
 
     async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
         """Find every agent, once: who was there at first is called later, or fails then."""
@@ -500,9 +520,62 @@ class DurableHost(LocalHost):
         over = await asking.catch_up(answer[1])
         if over is not None:
             return asking.ended(over)
+        self.journal.take_up(asked.id)
         decision = self._given(asked.kind, asked.key, answer, at)
         asking.decided(decision, at.now)
         return decision
+
+    async def receive(self, at: Frame, request: Request) -> Json:
+        """Hand a request over, once; the answer to a task token may come while nobody runs."""
+        agent = self._answers(request.target)
+        if isinstance(agent, Messenger | Polled):
+            return await self._once(at, "call", self._awaited, request, agent)
+        return await super().receive(at, request)
+
+    def _answers(self, target: Target) -> Agent:
+        """Return who answers; an activity that nobody is bound to has workers elsewhere."""
+        try:
+            return self.find(target)
+        except StateError:
+            if not target.is_activity:
+                raise
+            return Polled(target.name)
+
+    async def _awaited(self, at: Frame, request: Request, agent: Messenger | Polled) -> Json:
+        task = self.journal.tasks.pop(at.key, None)
+        options = request.options
+        if task is None:
+            task = self._task(at, request, agent)
+            self.journal.put_task(task)
+            self.journal.reached("request.put")
+            await self.journal.commit(self.in_event_loop)
+        if options is not None:
+            options.began = task.created
+        kept = kept_agent(self, task, options, agent)
+        try:
+            return await super().invoke(at, request.target, request.payload, options, kept)
+        except StateError:
+            task.status = "closed" if task.status == "open" else task.status
+            raise
+        finally:
+            at.now = self.now() if kept.ended is None else kept.ended
+            if task.outcome is not None:
+                self.journal.take_up(task.token)
+            elif task.status != "open":
+                self.journal.put_outcome(task)
+
+    def _task(self, at: Frame, request: Request, agent: Messenger | Polled) -> Awaited:
+        target, options = request.target, request.options
+        kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
+        limits = (None, None) if options is None else (options.timeout, options.heartbeat)
+        return Awaited(
+            at.token, at.key, kind, target.name, target.state, request.payload, self.now(), *limits
+        )
+
+    def cut_off(self, at: Frame) -> None:
+        """Ask nobody any more for the children of a fork that has failed."""
+        super().cut_off(at)
+        self.journal.cut_off(f"{at.key}[", self.now())
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan*, each from where it stood; what follows begins at the join."""

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.meter import Meter
-    from asl.hosts.services import Services
+    from asl.hosts.services import Services, Started
     from asl.hosts.tokens import TaskTokens
     from asl.program import Program
     from asl.states.decisions import Asked
@@ -233,19 +233,28 @@ class LocalHost:
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
         at.begin_fork()
-        fork = Fork(at, fan, self.now, self.machine, self._is_over)
+        fork = Fork(at, fan, self.now, self.machine, self.is_over)
         self.forks += (fork,)
         try:
             return await fork.join(self.in_event_loop)
         except Exhausted as stop:
+            self.cut_off(at)
             if stop.frame is not at or stop.visit != at.visit:
                 raise
             raise stop.error from None
+        except StateError:
+            self.cut_off(at)
+            raise
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
             at.now = self.now()
 
-    def _is_over(self) -> bool:
+    def cut_off(self, at: Frame) -> None:
+        """Ask nobody any more for the children of a fork that has failed."""
+        within = f"{at.key}["
+        self.pending = [each for each in self.pending if not each.key.startswith(within)]
+
+    def is_over(self) -> bool:
         """Whether a failure, or the end of its time, ends a part of the execution."""
         failures = (fork.failure for fork in self.forks)
         own = (StateError, Exhausted, Expired)
@@ -321,11 +330,17 @@ class LocalHost:
 
         return await run_child(self, at, child)
 
-    def begin_child(self, child: Child, find: Callable[[], Program]) -> Begun:
+    def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
         """Return an execution of the workflow that *find* gives, which is kept nowhere."""
         from asl.hosts.children import Begun
 
         return Begun(find(), child.data)
+
+    def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
+        """Return an execution that a state starts by name, which is kept nowhere."""
+        from asl.hosts.children import Begun
+
+        return Begun(program, child.data)
 
     def counted(self, child: Child) -> Spent | None:
         """Return what of a child's spending was counted already: nothing."""
@@ -373,9 +388,13 @@ class LocalHost:
             self.advance(at, "Started" if target.is_activity else "Submitted", {})
         return await self.invoke(at, target, request.payload, request.options, agent)
 
-    def advance(self, at: Frame, what: str, details: dict[str, Json]) -> None:
-        """Record that a request was taken."""
-        at.emit((ADVANCED, self.now(), at, at.visit, at.step, what, details))
+    def advance(
+        self, at: Frame, what: str, details: dict[str, Json], time: float | None = None
+    ) -> None:
+        """Record that a request was taken, now or at another *time*."""
+        at.emit(
+            (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
+        )
 
     def serving(self) -> Services:
         """Return what the run offers to its states."""

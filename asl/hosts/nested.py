@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asl.core.json_text import read_data
@@ -14,11 +14,12 @@ from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.hosts.run import execute
-from asl.hosts.services import Service, Services, host_of, refusal, uuid_of
+from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.host import Raised, Target
 
 if TYPE_CHECKING:
+    from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
 
 __all__ = ["Start"]
@@ -62,25 +63,54 @@ class Start(Service):
         host, services = host_of(call), self.services
         child = self._child(payload, call)
         self._admit(host, child, call)
-        execution = services.start(child.id, self._execution(host, child))
-        started = {"ExecutionArn": child.id, "StartDate": self._date(host.now())}
+        awaited = self.express or self.pattern in (".sync", ".sync:2")
+        workflow = child.workflow_id.rpartition(":stateMachine:")[2]
+        begun = host.begin_started(
+            call.at,
+            replace(child.program, name=workflow),
+            Started(child.name, child.data, self.express, awaited),
+        )
+        if begun is None:
+            raise self._taken(child, call)
+        began = host.now() if begun.started is None else begun.started
+        execution = services.start(child.id, self._execution(host, child, begun, call))
+        started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
         if self.express:
             return self._described(child, await execution)
-        if self.pattern not in (".sync", ".sync:2"):
+        if not awaited:
             services.leave(execution)
             return started
         host.advance(call.at, "Submitted", {"output": started})
-        result = await execution
+        try:
+            result = await execution
+        except BaseException:
+            over = call.deadline is not None and host.now() >= call.deadline
+            if begun.journal is not None and (over or host.is_over()):
+                begun.journal.put_end("ABORTED", host.now(), None, None, None)
+            raise
         if result.status == "PAUSED":
             host.wait_for(result)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    def _execution(self, host: LocalHost, child: _Child) -> Coroutine[Any, Any, Result]:
-        """Return an execution on the clock and the event loop of the one that starts it."""
+    async def _execution(self, host: LocalHost, child: _Child, begun: Begun, call: Call) -> Result:
+        """Run an execution on the clock and the event loop of the one that starts it."""
+        if begun.result is not None:
+            return begun.result
+        with begun.working:
+            if begun.journal is None:
+                return await self._executed(host, child, begun)
+            result = await self._executed(host, child, begun)
+            begun.journal.put_result(result, call.deadline)
+            await begun.journal.commit(True)
+            return result
+
+    def _executed(
+        self, host: LocalHost, child: _Child, begun: Begun
+    ) -> Coroutine[Any, Any, Result]:
         return execute(
-            child.program,
+            begun.program,
             child.data,
             self.services.find,
             host.clock,
@@ -91,6 +121,10 @@ class Start(Service):
             services=self.services,
             parent=host,
             workflow_id=child.workflow_id,
+            started=begun.started,
+            redrives=begun.redrives,
+            redriven=begun.redriven,
+            journal=begun.journal,
         )
 
     def _child(self, payload: Json, call: Call) -> _Child:
@@ -145,9 +179,11 @@ class Start(Service):
                 f"{MAX_STARTED} were started in one run",
             )
         if child.id in taken:
-            raise self._refused(
-                call, "ExecutionAlreadyExists", f"Execution Already Exists: '{child.id}'"
-            )
+            raise self._taken(child, call)
+
+    def _taken(self, child: _Child, call: Call) -> Raised:
+        message = f"Execution Already Exists: '{child.id}'"
+        return self._refused(call, "ExecutionAlreadyExists", message)
 
     def _refused(self, call: Call, code: str, message: str) -> Raised:
         return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call, Find
+from asl.engine.agent import Agent, Call, Find, Tokens
 from asl.program import Program
 from asl.states.host import Child, Raised, Target
 
@@ -30,10 +30,40 @@ if TYPE_CHECKING:
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
 
-Keep: TypeAlias = "Callable[[Any, Child, Callable[[], Program]], Begun]"
-"""Takes the journal of the execution that starts, what it starts, and what gives the workflow."""
 
-__all__ = ["Keep", "Notify", "Service", "Services", "host_of", "refusal"]
+class Keeper(Protocol):
+    """Keeps the executions that a kept one starts."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """Where the task tokens of all that is kept are answered."""
+        ...
+
+    def child(self, journal: Any, key: str, child: Child, find: Callable[[], Program]) -> Begun:
+        """Begin an execution that a state starts and waits for, or find it begun.
+
+        *journal* is that of the execution that starts it, *key* that of the effect, *find* gives
+        the workflow.
+        """
+        ...
+
+    def started(self, journal: Any, key: str, program: Program, child: Started) -> Begun | None:
+        """Do it for one that goes by a name of its own; None where another one has that."""
+        ...
+
+
+__all__ = ["Keeper", "Notify", "Service", "Services", "Started", "host_of", "refusal"]
+
+
+class Started(NamedTuple):
+    """An execution that a state starts by name."""
+
+    name: str
+    data: Json
+    express: bool
+    awaited: bool
+    """Whether the state waits for its end; otherwise it is an execution of its own."""
+
 
 _OWN = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
 _STARTS = ("startExecution", "startSyncExecution")
@@ -71,8 +101,8 @@ class Services:
     notify: Notify | None = None
     """Tells people what they are asked."""
 
-    keep: Keep | None = None
-    """Keeps an execution that another one starts, where that is kept itself."""
+    keeper: Keeper | None = None
+    """Keeps the executions that this one starts, where it is kept itself."""
 
     def __init__(
         self,

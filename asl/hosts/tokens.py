@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import AslError, NotJson
 from asl.core.values import Json, compact, detached
@@ -26,13 +26,18 @@ if TYPE_CHECKING:
     from asl.hosts.clock import Clock
 
 __all__ = [
+    "POLL",
     "InvalidOutput",
     "InvalidToken",
+    "Kept",
     "TaskDoesNotExist",
     "TaskTimedOut",
     "TaskTokens",
     "TokenError",
     "Wait",
+    "check_activity",
+    "check_token",
+    "read_output",
 ]
 
 PATIENCE = 1.0
@@ -63,6 +68,18 @@ class TaskTimedOut(TokenError):
 
 class InvalidOutput(TokenError):
     """What was given as the answer is not JSON."""
+
+
+class Kept(Protocol):
+    """Keeps what comes for a task so that it survives the process; called on its event loop."""
+
+    def keep(self, answer: Json, failure: Reported | None) -> None:
+        """Keep the answer."""
+        ...
+
+    def signed(self) -> None:
+        """Keep a sign of life."""
+        ...
 
 
 class TaskTokens:
@@ -98,7 +115,7 @@ class TaskTokens:
         *output* is the answer as JSON text, as with AWS, or any JSON value that is no text. Raises
         InvalidOutput, InvalidToken, TaskDoesNotExist, or TaskTimedOut for a task that is closed.
         """
-        answer = _read(output)
+        answer = read_output(output)
         self._take(taskToken).settle(answer, None)
         return {}
 
@@ -134,10 +151,7 @@ class TaskTokens:
         Blocks for *wait* seconds at most, then both are None: there is no task. After `close`
         there is none at once.
         """
-        if not isinstance(activityArn, str) or not _ACTIVITY.fullmatch(activityArn):
-            raise AslError(
-                f"{activityArn!r} is no activity: arn:aws:states:REGION:ACCOUNT:activity:NAME"
-            )
+        check_activity(activityArn)
         until = monotonic() + wait
         with self._changed:
             while True:
@@ -165,10 +179,18 @@ class TaskTokens:
 
     # For hosts
 
+    def waits(self, token: str) -> bool:
+        """Whether a state waits for the answer to a token at this desk."""
+        with self._changed:
+            return token in self._open
+
     @contextmanager
-    def waiting(self, call: Call, clock: Clock) -> Iterator[Wait]:
-        """Keep the token of a call open while the block runs, on the running event loop."""
-        wait = Wait(self, call, clock)
+    def waiting(self, call: Call, clock: Clock, kept: Kept | None = None) -> Iterator[Wait]:
+        """Keep the token of a call open while the block runs, on the running event loop.
+
+        What comes is kept by *kept* before anybody is thanked for it.
+        """
+        wait = Wait(self, call, clock, kept)
         with self._changed:
             if wait.token in self._open:
                 raise AslError(
@@ -204,8 +226,7 @@ class TaskTokens:
             return wait
 
     def _found(self, token: str) -> Wait:
-        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            raise InvalidToken(f"this is no task token: {token!r:.100}")
+        check_token(token)
         if token in self._closed:
             raise TaskTimedOut(f"the task of the token {token} is closed: {self._closed[token]}")
         if token not in self._open:
@@ -228,8 +249,12 @@ class Wait:
 
     payload: Json = None
 
-    def __init__(self, desk: TaskTokens, call: Call, clock: Clock) -> None:
+    def __init__(
+        self, desk: TaskTokens, call: Call, clock: Clock, kept: Kept | None = None
+    ) -> None:
         from asyncio import get_running_loop
+
+        self.kept = kept
 
         self.desk = desk
         self.token = call.token
@@ -242,7 +267,11 @@ class Wait:
 
     def settle(self, answer: Json, failure: Reported | None) -> None:
         """Give the answer, from any thread."""
-        if not self._tell(self._settle, answer, failure):
+        if self.kept is None:
+            heard = self._tell(self._settle, answer, failure)
+        else:
+            heard = self._tell_and_wait(self._settle, answer, failure)
+        if not heard:
             raise TaskTimedOut(
                 f"the task of the token {self.token} is closed: its execution has ended"
             )
@@ -262,13 +291,44 @@ class Wait:
             return False
         return True
 
+    def _tell_and_wait(self, what: Callable[..., object], *arguments: Any) -> bool:
+        """Return when it was heard, and kept; raises what that raises."""
+        if self.loop is _running_loop():
+            what(*arguments)
+            return True
+        from concurrent.futures import Future
+
+        done: Future[None] = Future()
+
+        def hear() -> None:
+            try:
+                what(*arguments)
+            except BaseException as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        if not self._tell(hear):
+            return False
+        while True:
+            try:
+                done.result(PATIENCE)
+                return True
+            except TimeoutError:
+                if self.loop.is_closed():
+                    return False
+
     def _sign(self) -> None:
+        if self.kept is not None:
+            self.kept.signed()
         self._arm()
         self.beat()
 
     def _settle(self, answer: Json, failure: Reported | None) -> None:
         if self.answer.done():
             return
+        if self.kept is not None:
+            self.kept.keep(answer, failure)
         if failure is None:
             self.answer.set_result(answer)
         else:
@@ -283,7 +343,25 @@ class Wait:
             self.clock.outside[self] = self.desk.patience
 
 
-def _read(output: Json) -> Json:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    from asyncio import _get_running_loop
+
+    return _get_running_loop()
+
+
+def check_activity(arn: str) -> None:
+    """Raise AslError for what names no activity."""
+    if not isinstance(arn, str) or not _ACTIVITY.fullmatch(arn):
+        raise AslError(f"{arn!r} is no activity: arn:aws:states:REGION:ACCOUNT:activity:NAME")
+
+
+def check_token(token: str) -> None:
+    """Raise InvalidToken for what is no task token."""
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise InvalidToken(f"this is no task token: {token!r:.100}")
+
+
+def read_output(output: Json) -> Json:
     """Return the answer that was given as JSON text, or as a value."""
     if not isinstance(output, str):
         try:

@@ -144,7 +144,7 @@ class Options:
     agent blocks of the state hand over, by the names that `Call` has for it.
     """
 
-    __slots__ = ("blocks", "credentials", "heartbeat", "part", "state", "timeout")
+    __slots__ = ("began", "blocks", "credentials", "heartbeat", "part", "state", "timeout")
 
     def __init__(
         self,
@@ -159,6 +159,8 @@ class Options:
         self.state = state
         self.credentials = credentials
         self.part = part
+        self.began = None if part is None else part.began
+        """When the call began, None for now."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "Options":
@@ -173,10 +175,10 @@ class Options:
         return self.timeout is not None or self.heartbeat is not None
 
     def left(self, now: float) -> float | None:
-        """Return how many seconds a call that begins *now* may take, None for no limit."""
-        if self.timeout is None or self.part is None:
+        """Return how many seconds a call may take from *now* on, None for no limit."""
+        if self.timeout is None or self.began is None:
             return self.timeout
-        return self.part.began + self.timeout - now
+        return self.began + self.timeout - now
 
     def cause(self, what: str, seconds: float | None) -> str | None:
         """Return the cause of a timeout: *what* did not come within *seconds*."""

@@ -7,11 +7,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, compact
-from asl.engine.journal import WHOLE_PATH, written_whole
+from asl.engine.journal import STARTED, WHOLE_PATH, written_whole
 from asl.stores.schema import LARGE
 from asl.stores.sqlite import BELOW
 
 if TYPE_CHECKING:
+    from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.engine.journal import RecordReader
     from asl.engine.result import Result
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from asl.states.host import Record
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["FAIL_POINTS", "SqliteJournal", "linked"]
+__all__ = ["FAIL_POINTS", "SqliteJournal", "addressed", "linked", "put_outcome", "put_sign"]
 
 FAIL_POINTS = ("pause.put", "end.put")
 """The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
@@ -38,13 +39,23 @@ REQUEST = (
     "told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
     "SET status = excluded.status, wake = excluded.wake, told = excluded.told"
 )
+TASK = (
+    "INSERT INTO request (id, execution, key, kind, status, created, wake, body, received, digest, "
+    "told) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, 0)"
+)
+SETTLED = "UPDATE request SET status = ?, wake = ?, answer = ? WHERE id = ? AND status = 'open'"
+SIGN = "UPDATE request SET received = ?, wake = ? WHERE id = ? AND status = 'open'"
+"""What becomes of a request by task token."""
+TAKEN_UP = "UPDATE request SET wake = NULL WHERE id = ? AND status = 'answered'"
+"""Its answer has been gone on with."""
 WHILE_OPEN = " WHERE request.status = 'open'"
 PAUSE = (
     "UPDATE execution SET status = 'PAUSED', wake = ("
     "SELECT min(due) FROM (SELECT ? AS due UNION ALL "
-    "SELECT CASE status WHEN 'answered' THEN 0 ELSE wake END FROM request "
-    "WHERE execution = ? AND status IN ('open', 'answered'))) WHERE number = ?"
+    "SELECT wake FROM request WHERE execution = ? AND status IN ('open', 'answered'))) "
+    "WHERE number = ?"
 )
+"""An answer that nobody has gone on with yet is due at once: its `wake` is 0."""
 ABORTED = (
     f"{BELOW} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
     "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
@@ -59,6 +70,28 @@ PAST = (
 )
 """What its success means to them."""
 RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
+
+
+def addressed(target: str) -> str:
+    """Return that by which the requests for a resource are found."""
+    return sha256(target.encode()).hexdigest()
+
+
+def put_sign(store: SqliteStore, task: Awaited) -> None:
+    """Keep that somebody has taken a task, or is at work on it."""
+    store.write(SIGN, store.packed(compact(_signs(task))), task.due, task.token)
+
+
+def put_outcome(store: SqliteStore, task: Awaited) -> None:
+    """Keep what became of a task that was open."""
+    if task.outcome is None:
+        store.write(SETTLED, task.status, None, None, task.token)
+    else:
+        store.write(SETTLED, task.status, 0.0, store.packed(compact(task.outcome)), task.token)
+
+
+def _signs(task: Awaited) -> Json:
+    return [task.taken, task.worker, task.beat]
 
 
 class _Done(Awaitable[None]):
@@ -89,6 +122,7 @@ class SqliteJournal:
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
         self.requests: dict[str, Asked] = {}
+        self.tasks: dict[str, Awaited] = {}
         self.recorded: dict[str, int] = {}
         self._first: dict[str, int] = {}
         """The number of the first record of each machine."""
@@ -122,6 +156,8 @@ class SqliteJournal:
         self.saved = [(id, name) for id, name in rows(checkpoints, number)]
         for asked in store.requests("execution = ?", number):
             self.requests[asked.key] = asked
+        for task in store.tasks("execution = ?", number):
+            self.tasks[task.key] = task
         counts = "SELECT path, count(*), min(number) FROM record WHERE execution = ? GROUP BY path"
         for path, count, first in rows(counts, number):
             self.recorded[path], self._first[path] = count, first
@@ -186,10 +222,33 @@ class SqliteJournal:
         query = "DELETE FROM answer WHERE execution = ? AND key = ?"
         self.store.write(query, self.number, key)
 
-    def close_requests(self) -> None:
-        """Let nobody decide any more on what is open."""
-        closed = "UPDATE request SET status = 'closed' WHERE execution = ? AND status = 'open'"
-        self.store.write(closed, self.number)
+    def close_requests(self, within: str = "") -> None:
+        """Let nobody decide any more on what is open, of machines whose paths begin so."""
+        closed = (
+            "UPDATE request SET status = 'closed', wake = NULL "
+            "WHERE execution = ? AND status = 'open' AND substr(key, 1, ?) = ?"
+        )
+        self.store.write(closed, self.number, len(within), within)
+
+    def cut_off(self, within: str, now: float) -> None:
+        """Give up the machines whose paths begin so: what they ask, what they have started."""
+        self.close_requests(within)
+        if not self.may_have_started:
+            return
+        started = (
+            "SELECT body FROM answer WHERE execution = ? AND substr(key, 1, ?) = ? AND key LIKE ?"
+        )
+        for (body,) in self.store.rows(started, self.number, len(within), within, f"%{STARTED}"):
+            name, _ = self.store.unpacked(body)
+            query = (
+                "SELECT number FROM execution WHERE name = ? AND status IN ('RUNNING', 'PAUSED')"
+            )
+            for (number,) in self.store.rows(query, name):
+                SqliteJournal(self.store, number, b"").put_end("ABORTED", now, None, None, None)
+
+    def take_up(self, id: str) -> None:
+        """Say that the answer to a request has been gone on with."""
+        self.store.write(TAKEN_UP, id)
 
     def drop_closed_requests(self) -> None:
         """Forget the requests that nobody has decided on: people are asked again."""
@@ -298,10 +357,42 @@ class SqliteJournal:
             asked.told,
         )
 
-    def put_result(self, result: Result) -> None:
-        """Say what the execution came to, or that it waits."""
+    def put_task(self, task: Awaited) -> None:
+        """Keep a new request that is answered by its token."""
+        body = [task.target, task.state, task.payload, task.timeout, task.heartbeat]
+        packed = self.store.packed
+        self.store.write(
+            TASK,
+            task.token,
+            self.number,
+            task.key,
+            task.kind,
+            task.created,
+            task.due,
+            packed(compact(body)),
+            packed(compact(_signs(task))),
+            addressed(task.target),
+        )
+
+    def put_sign(self, task: Awaited) -> None:
+        """Keep that somebody has taken a task, or is at work on it."""
+        put_sign(self.store, task)
+
+    def put_outcome(self, task: Awaited) -> None:
+        """Keep what became of a task that was open."""
+        put_outcome(self.store, task)
+
+    def look(self, task: Awaited) -> None:
+        """Read what others have said of a task meanwhile."""
+        for seen in self.store.tasks("id = ?", task.token):
+            task.status, task.outcome = seen.status, seen.outcome
+            task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
+
+    def put_result(self, result: Result, until: float | None = None) -> None:
+        """Say what the execution came to, or that it waits: *until* something happens, at most."""
         if result.status == "PAUSED":
-            self.put_pause(result.execution.deadline)
+            ends = (result.execution.deadline, until)
+            self.put_pause(min((each for each in ends if each is not None), default=None))
         else:
             self.put_end(result.status, result.ended, result.output, result.error, result.cause)
 
@@ -360,6 +451,10 @@ class SqliteJournal:
             document,
             number,
         )
+
+    def flush(self) -> None:
+        """Make all that was put durable at once."""
+        self.store.flush()
 
     def commit(self, in_event_loop: bool) -> Awaitable[None]:
         """Return what is done when all that was put is durable."""

@@ -9,6 +9,9 @@ __all__ = ["Locks"]
 
 _OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if os.uname().sysname == "Linux" else None
 """Linux has locks of the open file: two stores of one process exclude each other, too."""
+_OFD_GETLK = None if _OFD_SETLK is None else fcntl.F_OFD_GETLK
+_FLOCK = "hhqqi4x"
+"""`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
 
 
 class Locks:
@@ -28,6 +31,16 @@ class Locks:
             return False
         return True
 
+    def is_held(self, number: int) -> bool:
+        """Whether another process has an execution; nobody is kept from it by this look."""
+        if _OFD_GETLK is not None:
+            found = fcntl.fcntl(self._file, _OFD_GETLK, _flock(fcntl.F_WRLCK, number))
+            return struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK  # type: ignore[no-any-return]
+        if not self.take(number):
+            return True
+        self.leave(number)
+        return False
+
     def leave(self, number: int) -> None:
         """Unlock an execution."""
         if _OFD_SETLK is None:
@@ -41,5 +54,4 @@ class Locks:
 
 
 def _flock(kind: int, number: int) -> bytes:
-    # struct flock of 64-bit Linux: type, whence, start, length, pid.
-    return struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0)
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, number, 1, 0)

@@ -28,6 +28,7 @@ from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
+    from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
@@ -86,6 +87,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 """The types of what is known of an execution."""
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+TASKS = "('token', 'activity')"
+"""The kinds of requests that are answered by task token, not by people."""
 BELOW = (
     "WITH RECURSIVE below (number) AS ("
     "SELECT number FROM execution WHERE parent = ? UNION ALL "
@@ -313,7 +316,7 @@ class SqliteStore:
         found = []
         for id, key, kind, status, created, body, received, told in self.rows(
             "SELECT id, key, kind, status, created, body, received, told FROM request "
-            f"WHERE {condition} ORDER BY created, id",
+            f"WHERE kind NOT IN {TASKS} AND {condition} ORDER BY created, id",
             *values,
         ):
             shown, plan = self.unpacked(body)
@@ -322,6 +325,25 @@ class SqliteStore:
             asked.status, asked.told = status, told
             asked.received = self.unpacked(received)
             found.append(asked)
+        return found
+
+    def tasks(self, condition: str, *values: Any) -> list[Awaited]:
+        """Return the requests by task token that meet a condition, in the order they were made."""
+        from asl.engine.awaited import Awaited
+
+        found = []
+        for id, key, kind, status, created, body, received, answer in self.rows(
+            "SELECT id, key, kind, status, created, body, received, answer FROM request "
+            f"WHERE kind IN {TASKS} AND {condition} ORDER BY created, id",
+            *values,
+        ):
+            self.check(type(created) is float, "a request")
+            target, state, payload, timeout, heartbeat = self.unpacked(body)
+            task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
+            task.status = status
+            task.taken, task.worker, task.beat = self.unpacked(received)
+            task.outcome = None if answer is None else self.unpacked(answer)
+            found.append(task)
         return found
 
     def checkpoints(self, condition: str, *values: Any) -> list[Checkpoint]:

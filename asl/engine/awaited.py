@@ -1,0 +1,94 @@
+"""Requests whose answers come by task token, as a store keeps them."""
+
+from asl.core.values import Json
+from asl.states.host import Reported
+
+__all__ = ["ACTIVITY", "TOKEN", "Awaited"]
+
+TOKEN = "token"
+ACTIVITY = "activity"
+"""The kinds of such requests: handed to somebody, or taken by a worker who asks for it."""
+
+
+class Awaited:
+    """A task that is answered by its token; all times are epoch seconds.
+
+    It is open until it is `answered`, has `timeout`, or is `closed` because nobody wants its answer
+    any more.
+    """
+
+    __slots__ = (
+        "beat", "created", "heartbeat", "key", "kind", "outcome", "payload", "state", "status",
+        "taken", "target", "timeout", "token", "worker",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        token: str,
+        key: str,
+        kind: str,
+        target: str,
+        state: str,
+        payload: Json,
+        created: float,
+        timeout: float | None,
+        heartbeat: float | None,
+    ) -> None:
+        self.token = token
+        self.key = key
+        self.kind = kind
+        self.target = target
+        """The `Resource` of the state."""
+        self.state = state
+        self.payload = payload
+        self.created = created
+        self.timeout = timeout
+        self.heartbeat = heartbeat
+        self.status = "open"
+        self.taken: float | None = None
+        """When somebody had taken it: the handler, or a worker."""
+        self.worker: str | None = None
+        self.beat = created if kind == TOKEN else None
+        """The last sign of life, None before there can be one."""
+        self.outcome: list[Json] | None = None
+        """When the answer came, the output, and null or name and cause of a failure."""
+
+    @property
+    def due(self) -> float | None:
+        """When it times out without a sign of life or an answer, None for never."""
+        ends = []
+        if self.timeout is not None:
+            ends.append(self.created + self.timeout)
+        if self.heartbeat is not None and self.beat is not None:
+            ends.append(self.beat + self.heartbeat)
+        return min(ends, default=None)
+
+    @property
+    def missed(self) -> bool:
+        """Whether it is a sign of life that lacks when it times out."""
+        return self.timeout is None or self.due != self.created + self.timeout
+
+    def answer(self) -> Json:
+        """Return the output, or raise the failure, that has come."""
+        assert self.outcome is not None
+        _, output, failure = self.outcome
+        if failure is not None:
+            raise Reported(*failure)
+        return output
+
+    @property
+    def shown(self) -> dict[str, Json]:
+        """The request as whoever can answer it sees it."""
+        from asl.expr.times import format_timestamp
+
+        shown: dict[str, Json] = {
+            "type": self.kind,
+            "taskToken": self.token,
+            "state": self.state,
+            "resource": self.target,
+            "payload": self.payload,
+            "createdAt": format_timestamp(self.created),
+        }
+        if self.due is not None:
+            shown["expiresAt"] = format_timestamp(self.due)
+        return shown

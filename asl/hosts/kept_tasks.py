@@ -1,0 +1,170 @@
+"""Answers by task token in an execution that is kept: what was handed over is so once.
+
+The answer may come from any process, at any time before the state times out. The execution is
+suspended meanwhile, unless somebody of this run could answer: a desk that the caller gave, or a
+state that answers tokens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asl.core.values import Json
+from asl.engine.agent import Agent, Call, Messenger
+from asl.engine.awaited import Awaited
+from asl.hosts.callbacks import Callback, Polled, shown
+from asl.hosts.clock import WallClock
+from asl.states.host import Expired, HeartbeatMissed, Options, Raised, Reported, Suspended
+
+if TYPE_CHECKING:
+    from asl.hosts.durable import DurableHost
+    from asl.hosts.tokens import Wait
+
+__all__ = ["KeptCallback", "KeptPolled", "kept_agent"]
+
+LOOK = 1.0
+"""Seconds between two looks at what other processes have answered, where this one waits."""
+
+
+class _Kept:
+    """A task that a journal keeps, on its way to its answer."""
+
+    ended: float | None = None
+    """When its answer came or its time was over, None for just now."""
+
+    def __init__(self, host: DurableHost, task: Awaited, options: Options | None) -> None:
+        self.kept_by = host
+        self.task = task
+        self.options = options
+
+    def given(self) -> bool:
+        """Whether the answer is there; raises the failure of a task whose time is over."""
+        host, task = self.kept_by, self.task
+        if task.outcome is not None:
+            self.ended = task.outcome[0]
+            return True
+        now, due, end = host.now(), task.due, host.deadline
+        if end is not None and end <= now and (due is None or end <= due):
+            raise Expired
+        if due is None or now < due:
+            return False
+        self.ended, task.status = due, "timeout"
+        options = self.options
+        assert options is not None
+        if task.missed:
+            raise HeartbeatMissed(options.cause("sign of life", options.heartbeat))
+        raise Raised("States.Timeout", options.cause("answer", options.timeout))
+
+    async def heard(self, wait: Wait) -> Json:
+        """Return the answer; raises Suspended where nobody of this run gives it."""
+        from asyncio import sleep
+
+        await sleep(0)  # what the handler has answered by itself comes now
+        host, task, journal = self.kept_by, self.task, self.kept_by.journal
+        while not (wait.answer.done() or self.given()):
+            journal.look(task)
+            if self.given():
+                break
+            if not host.serving().answerable():
+                raise Suspended
+            await self._until_something(wait)
+        return task.answer()
+
+    async def _until_something(self, wait: Wait) -> None:
+        from asyncio import wait as first_of
+
+        host, due = self.kept_by, self.task.due
+        times = [] if due is None else [max(0.0, due - host.now())]
+        if isinstance(host.clock, WallClock):
+            times.append(LOOK)
+        await first_of({wait.answer}, timeout=min(times, default=None))
+
+    def keep(self, answer: Json, failure: Reported | None) -> None:
+        """Keep what was answered at the desk of this run before anybody is thanked for it."""
+        host, task = self.kept_by, self.task
+        failed = None if failure is None else [failure.name, failure.cause]
+        task.outcome, task.status = [host.now(), answer, failed], "answered"
+        host.journal.put_outcome(task)
+        host.journal.flush()
+
+    def signed(self) -> None:
+        """Keep a sign of life that came at the desk of this run."""
+        self.task.beat = self.kept_by.now()
+        self.kept_by.journal.put_sign(self.task)
+
+
+class KeptCallback(Callback, _Kept):
+    """A handler that passes a request on, once, and the wait for the answer to its token."""
+
+    def __init__(
+        self, host: DurableHost, task: Awaited, options: Options | None, handler: Agent
+    ) -> None:
+        Callback.__init__(self, host, handler)
+        _Kept.__init__(self, host, task, options)
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the handler if nobody has, and return the answer to the token."""
+        assert call is not None
+        host, task, details = self.kept_by, self.task, {}
+        with host.serving().desk.waiting(call, host.clock, self) as wait:
+            known = task.taken is not None
+            if not (known or self.given()):
+                details = shown(await host.reach(self.handler, payload, call), host.limit)
+            host.advance(call.at, "Submitted", details)
+            if known:
+                self.given()  # a limit that has passed is no matter of the event loop's timers
+            else:
+                host.journal.look(task)
+                task.taken = host.now()
+                host.journal.put_sign(task)
+            return await self.heard(wait)
+
+
+class KeptPolled(Polled, _Kept):
+    """An activity whose workers ask for its tasks, at the desk of the run or of the store."""
+
+    def __init__(
+        self, host: DurableHost, task: Awaited, options: Options | None, activity: str
+    ) -> None:
+        Polled.__init__(self, activity)
+        _Kept.__init__(self, host, task, options)
+        self.told = False
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Offer the task to the workers and return what the one who takes it answers."""
+        assert call is not None
+        caller, host, task = call, self.kept_by, self.task
+        desk = host.serving().desk
+
+        def begun(worker: str | None) -> None:
+            caller.heartbeat()
+            task.taken = task.beat = host.now()
+            task.worker = worker
+            host.journal.put_sign(task)
+            self.tell(caller)
+
+        with desk.waiting(call, host.clock, self) as wait:
+            self.tell(call)
+            if not self.given() and task.taken is None:
+                desk.offer(self.activity, wait, payload, begun)
+            try:
+                return await self.heard(wait)
+            finally:
+                self.tell(call)
+
+    def tell(self, call: Call) -> None:
+        """Say once that a worker has taken the task."""
+        task = self.task
+        if task.taken is not None and not self.told:
+            self.told = True
+            details: dict[str, Json] = {} if task.worker is None else {"workerName": task.worker}
+            self.kept_by.advance(call.at, "Started", details, task.taken)
+
+
+def kept_agent(
+    host: DurableHost, task: Awaited, options: Options | None, agent: Messenger | Polled
+) -> KeptCallback | KeptPolled:
+    """Return who brings a kept task to its answer."""
+    if isinstance(agent, Messenger):
+        return KeptCallback(host, task, options, agent.handler)
+    return KeptPolled(host, task, options, agent.activity)

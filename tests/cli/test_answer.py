@@ -1,0 +1,96 @@
+"""The commands for task tokens and activities, and for executions that nobody is at work on."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Asl
+
+SIGN = "arn:aws:states:us-east-1:123456789012:activity:Sign"
+DOCUMENT = {
+    "StartAt": "Ask",
+    "States": {
+        "Ask": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "Parameters": {"token.$": "$$.Task.Token"},
+            "TimeoutSeconds": 600,
+            "Next": "Sign",
+        },
+        "Sign": {"Type": "Task", "Resource": SIGN, "End": True},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "ask.asl.json").write_text(json.dumps(DOCUMENT))
+    (folder / "sqs.yaml").write_text('resources: {"arn:aws:states:::sqs:*": {return: {}}}\n')
+    monkeypatch.setenv("ASL_STORE", str(folder / "mine.db"))
+
+
+def test_tokens_are_listed_and_answered(asl: Asl) -> None:
+    """From the inbox to the answer, by commands alone."""
+    words = ("--name", "it", "--store", "mine.db", "--synchronous", "normal")
+    done = asl("run", "ask.asl.json", *words, "--agents", "sqs.yaml")
+    assert done.exit_code == 4
+    assert "Ask waits: 'asl answer " in done.stderr
+    token = json.loads(asl("inbox", "--json").stdout)["taskToken"]
+    assert token in asl("inbox").stdout
+    assert f"the answer to the task token {token} (Ask)" in asl("show", "it").stdout
+    assert asl("answer", token, "--heartbeat").exit_code == 0
+    assert "'asl resume it' goes on" in asl("answer", token, "--output", '{"ok": 1}').stderr
+    again = asl("answer", token, "--output", "2")
+    assert (again.exit_code, "TaskTimedOut" in again.stderr) == (2, True)
+    assert asl("resume", "--due", "--agents", "sqs.yaml").stdout == "it  PAUSED\n"
+    taken = json.loads(asl("activity", SIGN, "--worker", "bob").stdout)
+    assert taken["input"] == '{"ok":1}'
+    assert json.loads(asl("activity", SIGN).stdout) == {"taskToken": None, "input": None}
+    asl("answer", taken["taskToken"], "--error", "Ink", "--cause", "none left")
+    done = asl("resume", "it", "--agents", "sqs.yaml")
+    assert (done.exit_code, "it FAILED Ink: none left" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--output", "1", "--heartbeat"), ("--error", "E", "--output", "1")]
+)
+def test_one_thing_is_said_at_a_time(asl: Asl, words: tuple[str, ...]) -> None:
+    """An answer, a failure or a sign of life."""
+    done = asl("answer", "0" * 64, *words)
+    assert (done.exit_code, "--heartbeat" in done.stderr) == (2, True)
+
+
+def test_a_store_without_a_file_is_that_of_the_user(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--store` alone."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    monkeypatch.delenv("ASL_STORE")
+    assert asl("run", "pass.asl.json", "--name", "it", "--store").exit_code == 0
+    assert asl("ls").stdout.startswith("it  SUCCEEDED")
+    refused = asl("run", "pass.asl.json", "--synchronous", "full")
+    assert (refused.exit_code, "is for a --store" in refused.stderr) == (2, True)
+
+
+DIES = """
+import os, asl
+document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Die", "End": True}}}
+store = asl.open_store("mine.db", agents={"Die": lambda data: os._exit(9)})
+store.start(document, {}, name="it")
+"""
+
+
+def test_logs_end_where_nobody_is_at_work_any_more(asl: Asl, folder: Path) -> None:
+    """The process has died; what is to be done is said, and `--due` finds it."""
+    done = subprocess.run([sys.executable, "-c", DIES], env=os.environ, check=False, timeout=60)
+    assert done.returncode == 9
+    logs = asl("logs", "-f", "it")
+    assert (logs.exit_code, "TaskScheduled" in logs.stdout) == (1, True)
+    assert "nobody is at work on it any more: 'asl resume it' goes on with it" in logs.stderr
+    (folder / "agents.yaml").write_text("Die: {return: alive}\n")
+    assert asl("resume", "--due", "--agents", "agents.yaml").stdout == "it  SUCCEEDED\n"
+    assert asl("logs", "-f", "it").exit_code == 0

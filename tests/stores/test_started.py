@@ -1,0 +1,165 @@
+"""Executions that `startExecution` starts in a store are kept like any other."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.executions import Store
+
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:Child"
+ASKS = {
+    "StartAt": "Work",
+    "States": {
+        "Work": {"Type": "Task", "Agent": "Work", "ResultPath": "$.work", "Next": "Ask"},
+        "Ask": {"Type": "Approval", "Prompt": "Go?", "ResultPath": "$.ask", "End": True},
+    },
+}
+
+
+def starting(resource: str, name: str | None = None, **fields: Any) -> dict[str, Any]:
+    parameters = {"StateMachineArn": ARN, "Input": {"n": 1}}
+    if name is not None:
+        parameters["Name"] = name
+    start = {"Type": "Task", "Resource": resource, "Parameters": parameters, **fields}
+    return {
+        "StartAt": "Start",
+        "States": {
+            "Start": {**start, "ResultPath": "$.child", "Next": "Last"},
+            "Last": {"Type": "Task", "Agent": "Work", "ResultPath": "$.last", "End": True},
+        },
+    }
+
+
+SYNC = "arn:aws:states:::states:startExecution.sync:2"
+LEAVE = "arn:aws:states:::states:startExecution"
+
+
+class World:
+    """An agent that counts its calls, and dies where it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "runs.db"
+        self.clock = asl.VirtualClock()
+        self.calls: list[str] = []
+
+    def work(self, data: Any, call: asl.Call) -> Any:
+        self.calls.append(call.state_name)
+        return len(self.calls)
+
+    def store(self) -> Store:
+        return Store(
+            self.path,
+            clock=self.clock,
+            synchronous="OFF",
+            agents={"Work": self.work},
+            workflows={"Child": ASKS},
+        )
+
+    def dies(self, point: str, times: int, document: Any, name: str) -> bool:
+        """Start an execution in a process that dies at an instant; whether it came to that."""
+        store, reached = self.store(), 0
+
+        def die(at: str) -> None:
+            nonlocal reached
+            reached += at == point
+            if reached == times:
+                raise KeyboardInterrupt
+
+        store.file.reached = die
+        try:
+            store.start(document, {}, name=name)
+        except KeyboardInterrupt:
+            store.file.reached = lambda at: None
+            store.file.crash()
+            return True
+        store.close()
+        return False
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
+    """It is kept under its own name, asks, and is gone on with together with its parent."""
+    with world.store() as store:
+        result = store.start(starting(SYNC, "kid"), {}, name="top")
+        assert result.status == "PAUSED"
+        assert [each.name for each in store.started_by("top")] == ["kid"]
+        assert [each.name for each in store.executions()] == ["top"]
+        (request,) = store.pending()
+        assert store.asking(request["requestId"]) == "top"
+        store.answer(request["requestId"], "approve")
+    with world.store() as store:
+        assert store.due() == ["top"]
+        result = store.resume("top")
+    assert result.output["child"]["Output"]["ask"]["approval"] == "approve"
+    assert result.output["child"]["Name"] == "kid"
+    assert world.calls == ["Work", "Last"]
+
+
+def test_a_child_that_is_left_is_an_execution_of_its_own(world: World) -> None:
+    """Its parent ends; it waits for people by itself."""
+    with world.store() as store:
+        assert store.start(starting(LEAVE, "kid"), {}, name="top").ok
+        assert {each.name: each.status for each in store.executions()} == {
+            "top": "SUCCEEDED",
+            "kid": "PAUSED",
+        }
+        (request,) = store.pending()
+        store.answer(request["requestId"], "approve")
+        assert store.resume("kid").output["ask"]["approval"] == "approve"
+
+
+@pytest.mark.parametrize("resource", [SYNC, LEAVE])
+def test_a_name_is_taken_once(world: World, resource: str) -> None:
+    """By whichever execution of the store has it."""
+    with world.store() as store:
+        store.start(ASKS, {}, name="kid")
+        result = store.start(starting(resource, "kid"), {}, name="top")
+    assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
+
+
+@pytest.mark.parametrize("resource", [SYNC, LEAVE])
+@pytest.mark.parametrize("name", ["kid", None])
+def test_it_is_started_once_whenever_the_process_dies(
+    world: World, tmp_path: Path, resource: str, name: str | None
+) -> None:
+    """At any commit; nothing that was answered is done again."""
+    document = starting(resource, name)
+    for times in range(1, 40):
+        world.path, world.calls = tmp_path / f"{times}.db", []
+        died = world.dies("commit.done", times, document, "top")
+        with world.store() as store:
+            store.start(document, {}, name="top")
+            left = store.all_left_behind()
+            for each in left:
+                store.resume(each)
+            (request,) = store.pending()
+            store.answer(request["requestId"], "approve")
+            store.resume(store.asking(request["requestId"]))
+            assert [each.status for each in store.executions()] == ["SUCCEEDED"] * (
+                2 if resource == LEAVE else 1
+            )
+            assert list(store.faults()) == []
+        assert len(world.calls) <= 3
+        if not died:
+            return
+    pytest.fail("it does not come to its end")
+
+
+def test_a_timeout_of_the_task_counts_while_nobody_runs(world: World) -> None:
+    """The execution that it has started ends with it."""
+    document = starting(SYNC, "kid", TimeoutSeconds=100)
+    with world.store() as store:
+        assert store.start(document, {}, name="top").status == "PAUSED"
+        assert store.get("kid").wake == world.clock.now() + 100
+        world.clock.elapsed += 200
+        assert store.due() == ["top"]
+        result = store.resume("top")
+        assert result.error == "States.Timeout"
+        assert store.get("kid").status == "ABORTED"
+        assert store.pending() == []
