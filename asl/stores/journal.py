@@ -64,6 +64,22 @@ CLOSED = (
     f"{BELOW} UPDATE request SET status = 'closed' WHERE execution IN below AND status = 'open'"
 )
 """What the end of an execution means to those that it has started."""
+CUT_OFF = (
+    "WITH RECURSIVE below (number) AS ("
+    "SELECT number FROM execution WHERE parent = ?1 AND name IN ("
+    "SELECT json_extract(CAST(substr(body, 10) AS TEXT), '$[0]') FROM answer "  # after its checksum
+    f"WHERE execution = ?1 AND substr(key, 1, ?2) = ?3 AND key LIKE '%{STARTED}') UNION ALL "
+    "SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
+)
+"""The executions that the machines below some path have started, and those that they have."""
+CUT = (
+    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?4, wake = NULL "
+    "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
+)
+CUT_REQUESTS = (
+    f"{CUT_OFF} UPDATE request SET status = 'closed', wake = NULL "
+    "WHERE execution IN below AND status = 'open'"
+)
 PAST = (
     f"{BELOW} DELETE FROM position WHERE execution IN below",
     f"{BELOW} DELETE FROM answer WHERE execution IN below",
@@ -233,18 +249,9 @@ class SqliteJournal:
     def cut_off(self, within: str, now: float) -> None:
         """Give up the machines whose paths begin so: what they ask, what they have started."""
         self.close_requests(within)
-        if not self.may_have_started:
-            return
-        started = (
-            "SELECT body FROM answer WHERE execution = ? AND substr(key, 1, ?) = ? AND key LIKE ?"
-        )
-        for (body,) in self.store.rows(started, self.number, len(within), within, f"%{STARTED}"):
-            name, _ = self.store.unpacked(body)
-            query = (
-                "SELECT number FROM execution WHERE name = ? AND status IN ('RUNNING', 'PAUSED')"
-            )
-            for (number,) in self.store.rows(query, name):
-                SqliteJournal(self.store, number, b"").put_end("ABORTED", now, None, None, None)
+        if self.may_have_started:
+            for statement, *values in ((CUT, now), (CUT_REQUESTS,)):
+                self.store.write(statement, self.number, len(within), within, *values)
 
     def take_up(self, id: str) -> None:
         """Say that the answer to a request has been gone on with."""

@@ -163,3 +163,31 @@ def test_a_timeout_of_the_task_counts_while_nobody_runs(world: World) -> None:
         assert result.error == "States.Timeout"
         assert store.get("kid").status == "ABORTED"
         assert store.pending() == []
+
+
+def test_a_cut_branch_gives_up_what_it_has_started(world: World) -> None:
+    """The execution that waits is aborted, and asks nobody any more."""
+    start = starting(SYNC, "kid")["States"]["Start"]
+    starts = {"StartAt": "S", "States": {"S": {**start, "Next": None, "End": True}}}
+    del starts["States"]["S"]["Next"]
+    child = {"Type": "Workflow", "WorkflowId": "Child", "End": True}
+    failing = {
+        "StartAt": "Nap",
+        "States": {"Nap": {"Type": "Wait", "Seconds": 1, "Next": "No"}, "No": {"Type": "Fail"}},
+    }
+    document = {
+        "StartAt": "Both",
+        "States": {
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [starts, {"StartAt": "C", "States": {"C": child}}, failing],
+                "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Last"}],
+                "End": True,
+            },
+            "Last": {"Type": "Approval", "Prompt": "After?", "End": True},
+        },
+    }
+    with world.store() as store:
+        assert store.start(document, {}, name="top").status == "PAUSED"
+        assert [each.status for each in store.started_by("top")] == ["ABORTED"] * 2
+        assert [each["state"] for each in store.pending()] == ["Last"]
