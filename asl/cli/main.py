@@ -33,7 +33,7 @@ COMMANDS = {
     "ls": "List the executions of a store.",
     "show": "Show an execution of a store and its history.",
     "logs": "Print what happens in an execution of a store.",
-    "inbox": "List what people, and task tokens, are asked and have not answered.",
+    "inbox": "List what waits for people, or for a task token.",
     "approve": "Decide on what an execution of a store asks.",
     "answer": "Answer a task token of an execution of a store.",
     "activity": "Take the next task of an activity, as a worker does.",
