@@ -133,16 +133,22 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
     assert codes(conversion) == {
         "L-ACTOR",
         "L-APPROVAL",
+        "L-MERGED",
         "L-PARAMETERS",
         "L-PROMPT",
         "L-ROOTMERGE",
     }
     states = {each["id"]: each for each in conversion.document["states"]}
-    assert states["Classify"]["next"] == {"output_key": "c", "state_id": "Route"}
+    assert states["Classify"]["next"] == {
+        "output_key": "c",
+        "condition": {
+            "expression": "intent == 'refund' and amount > 100",
+            "then": "Refund",
+            "otherwise": "Reply",
+        },
+    }
     assert states["Classify"]["task"] == "text: {{message}}"
-    assert states["Route"]["next"]["switch"]["cases"] == [
-        {"condition": "c_intent == 'refund' and c_amount > 100", "state_id": "Refund"}
-    ]
+    assert list(states) == ["Classify", "Refund", "Reply"]
     assert states["Refund"]["interrupt_before"] is True
     assert all(
         each["retry_policy"] == {"max_attempts": 1} for each in states.values() if "task" in each
@@ -172,6 +178,124 @@ def test_a_written_workflow_behaves_like_the_document(amount: int) -> None:
         )
         assert result.ok, result.cause
     assert asked[0] == asked[1]
+
+
+def behind(asked: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A document whose first Task, with a result at `$.r`, is followed by the state `X`."""
+    task = {"Type": "Task", "Agent": "a", "Parameters": {"task": "t"}, "ResultPath": None}
+    first = {**task, "Agent": "first", "ResultPath": "$.r", "Next": "X"}
+    ends = {"Y": {**task, "Agent": "Y", "Next": "N"}, "N": {**task, "Agent": "N", "End": True}}
+    return {"StartAt": "P", "States": {"P": first, "X": asked, **ends, **more}}
+
+
+def when(rule: dict[str, Any]) -> dict[str, Any]:
+    return behind({"Type": "Choice", "Choices": [{**rule, "Next": "Y"}], "Default": "N"})
+
+
+def worker(name: str) -> dict[str, Any]:
+    task = {"Type": "Task", "Agent": name, "Parameters": {"task": "t"}, "ResultPath": None}
+    return {"StartAt": name, "States": {name: {**task, "End": True}}}
+
+
+MERGED = {
+    "present": when({"Variable": "$.r.x", "IsPresent": True}),
+    "absent": when({"Variable": "$.r.x", "IsPresent": False}),
+    "nested": when({"Variable": "$.r.u.age", "NumericGreaterThan": 3}),
+    "nested and present": when({"Variable": "$.r.u.x", "IsPresent": False}),
+    "text in a list": when({"Variable": "$.r.l[1]", "StringEquals": "2"}),
+    "or": when(
+        {
+            "Or": [
+                {"Variable": "$.r.x", "IsPresent": True},
+                {"Variable": "$.r.k", "StringEquals": "b"},
+            ]
+        }
+    ),
+    "map": behind(
+        {
+            "Type": "Map",
+            "ItemsPath": "$.r.l",
+            "ItemProcessor": worker("Z"),
+            "ResultPath": None,
+            "Next": "Y",
+        }
+    ),
+    "map of a deep list": behind(
+        {
+            "Type": "Map",
+            "ItemsPath": "$.r.u.list",
+            "ItemProcessor": worker("Z"),
+            "ResultPath": None,
+            "Next": "Y",
+        }
+    ),
+    "parallel": behind(
+        {
+            "Type": "Parallel",
+            "Branches": [worker("Z"), worker("W")],
+            "ResultPath": None,
+            "Next": "Y",
+        }
+    ),
+}
+ANSWERS = (
+    {"x": 1, "k": "a", "u": {"age": 4, "list": [1]}, "l": ["1", "2"]},
+    {"k": "b", "u": {"age": 3, "list": [], "x": None}, "l": ["2", "1", "3"]},
+    {"k": "c", "u": {"age": 2, "list": [[], {}]}, "l": ["2", "2"]},
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("document", MERGED.values(), ids=list(MERGED))
+def test_a_state_does_itself_what_follows(document: Any, answer: Any) -> None:
+    """No transformation stands in between, and the same agents are asked as often."""
+    conversion = asl.convert(document, "codemie")
+    assert "custom_nodes" not in conversion.document
+    assert "L-MERGED" in codes(conversion)
+    asked = []
+    for each in (document, asl.load(conversion.text)):
+        names: list[str] = []
+
+        def agent(name: str, names: list[str] = names) -> Any:
+            return lambda parameters: names.append(name) or answer
+
+        result = asl.run(each, agents={name: agent(name) for name in ("first", *"YNZW")})
+        assert result.ok, result.cause
+        asked.append(names)
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        when({"Variable": "$.other", "IsNull": True}),
+        when({"Variable": "$.r.class", "IsPresent": True}),
+        when({"Variable": "$.r", "IsNull": True}),
+        behind(
+            {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.r.x", "IsNull": True, "Next": "Y"}],
+                "Default": "N",
+            },
+            Y={"Type": "Task", "Agent": "Y", "ResultPath": None, "Next": "X"},
+        ),
+        behind({"Type": "Map", "ItemsPath": "$.other", "Iterator": worker("Z"), "Next": "Y"}),
+    ],
+)
+def test_what_does_not_lie_in_the_output_is_extracted(document: Any) -> None:
+    """Other data, names that conditions cannot have, and states with several ways to them."""
+    conversion = asl.convert(document, "codemie")
+    assert "L-MERGED" not in codes(conversion)
+    assert any(each["id"] == "X" for each in conversion.document["custom_nodes"])
+
+
+def test_a_workflow_begins_where_the_document_does() -> None:
+    """What is added for a state stands behind it."""
+    choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": True, "Next": "Y"}]}
+    document = {"StartAt": "X", "States": {"X": choice, "Y": {"Type": "Pass", "End": True}}}
+    conversion = asl.convert(document, "codemie")
+    assert [each["id"] for each in conversion.document["states"]] == ["X", "X_unmatched"]
+    assert codes(conversion) == {"L-NODEFAULT"}
 
 
 def documents() -> Iterator[tuple[str, Any, set[str]]]:

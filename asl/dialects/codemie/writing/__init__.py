@@ -1,0 +1,58 @@
+"""From a document of the state language to a workflow, and what that cannot say.
+
+The dialect has less control and no routes for errors. What it has no words for becomes the nearest
+that it has, or nothing, and is reported either way.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from asl.core.document import Document
+from asl.dialects.base import Written
+from asl.dialects.codemie.restoring import restored
+from asl.dialects.codemie.writing import branches, choices, gates, tasks, transforms
+from asl.dialects.codemie.writing.machine import Kind, Machine
+from asl.dialects.codemie.writing.workflow import Workflow
+from asl.dialects.yaml_writer import written
+
+__all__ = ["write"]
+
+_TASK: Final = ("Agent", "Resource", "Parameters", "Arguments", "ResultPath", "Retry")
+_MAP: Final = ("ItemProcessor", "Iterator", "ItemsPath", "Items", "MaxConcurrency", "ResultPath")
+_APPROVAL: Final = ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath")
+KINDS: Final[Mapping[str, Kind]] = {
+    "Task": Kind(tasks.task, frozenset(_TASK)),
+    "Choice": Kind(
+        choices.choice, frozenset(("Choices", "Default")), choices.chooses, choices.chosen
+    ),
+    "Map": Kind(branches.iteration, frozenset(_MAP), branches.iterates, branches.iterated),
+    "Parallel": Kind(
+        branches.fork, frozenset(("Branches", "ResultPath")), branches.forks, branches.forked
+    ),
+    "Pass": Kind(transforms.pass_, frozenset(("Result", "Parameters", "Output", "ResultPath"))),
+    "Wait": Kind(transforms.skipped),
+    "Checkpoint": Kind(transforms.skipped),
+    "Approval": Kind(gates.approval, frozenset(_APPROVAL)),
+    "Succeed": Kind(transforms.succeed, frozenset()),
+    "Fail": Kind(transforms.fail, frozenset(("Error", "Cause"))),
+    "Debate": Kind(tasks.stand_in),
+    "Include": Kind(tasks.stand_in),
+    "Workflow": Kind(tasks.stand_in),
+}
+"""How each state type is written."""
+
+
+def write(document: Document, tools: Collection[str] = ()) -> Written:
+    """Write a document as a workflow; one that was read from a workflow becomes that again.
+
+    The agents of *tools* are tools there, all others assistants.
+    """
+    found = restored(document.value)
+    if found is not None:
+        return Written(found, written(found))
+    workflow = Workflow(document.whole, frozenset(tools))
+    workflow.begun()
+    if type(document.whole.get("States")) is dict:
+        Machine(workflow, KINDS, document.whole).written()
+    config = workflow.config()
+    return Written(config, written(config), tuple(workflow.losses))

@@ -1,0 +1,137 @@
+"""Maps and Parallels: iterations and forks."""
+
+import re
+from typing import Any, Final
+
+from asl.core.values import Json
+from asl.dialects.codemie.config import END
+from asl.dialects.codemie.writing.machine import Machine, State
+from asl.dialects.codemie.writing.results import Result, dotted
+
+__all__ = ["fork", "forked", "forks", "iterated", "iterates", "iteration"]
+
+ITEMS: Final = "items"
+"""The key under which a Map's items are handed to its first state."""
+
+
+# --------------------------------------------------------------------------------------------
+# Map
+
+
+def iteration(machine: Machine, name: str, state: State) -> None:
+    """Write a Map: a transformation gives the items, its workers are chained by their key."""
+    where, path = machine.at(name), _items(state)
+    if machine.item:
+        machine.lost("L-NESTED", "an iteration within one ends with the outer one", where)
+    source = dotted(path)
+    if source is None:
+        machine.lost(
+            "L-PATH",
+            f"no key of the context is {path!r}"[:200],
+            where,
+            "items are taken from 'value'",
+        )
+    to = {**_region(machine, name, state, ITEMS), "store_in_context": False}
+    given = {"output_field": ITEMS, "type": "extract", "source_path": source or "value"}
+    if machine.item:
+        to["include_in_llm_history"] = False
+        machine.node(name, {"mappings": [given]}, to, finish_iteration=True)
+    else:
+        machine.node(name, {"mappings": [given]}, to)
+
+
+def iterates(machine: Machine, state: State, result: Result) -> bool:
+    """Whether the items of a Map lie in the result of the state in front of it."""
+    return not machine.item and "InputPath" not in state and _key(state, result) is not None
+
+
+def iterated(machine: Machine, name: str, state: State, result: Result) -> dict[str, Json]:
+    """Return where a state goes whose result has the items of a Map."""
+    return _region(machine, name, state, str(_key(state, result)))
+
+
+def _items(state: State) -> Json:
+    return state.get("ItemsPath", state.get("Items", "$"))
+
+
+def _key(state: State, result: Result) -> str | None:
+    """Return the key under which a result has the items, None if it does not."""
+    way = result.within(_items(state))
+    if way is None:
+        return None
+    if not way:
+        return "."
+    return way[0] if len(way) == 1 and not way[0].isdecimal() else "/" + "/".join(way)
+
+
+def _region(machine: Machine, name: str, state: State, key: str) -> dict[str, Json]:
+    """Return how its workers are entered, which follow the state that is being written."""
+    where = machine.at(name)
+    processor = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
+    if type(state.get("MaxConcurrency")) is int:
+        machine.workflow.concurrency.append(state["MaxConcurrency"])
+    following = machine.next(state)
+    after = str(following.pop("state_id"))
+    keys = re.findall(r"[A-Za-z_]\w*", str(state.get("ResultPath", "$")))
+    if keys:
+        following = {"output_key": keys[0], "append_to_context": True}
+        message = "the results are texts, appended to a key"
+        machine.lost("L-MAPRESULT", message, where, f"{keys[0]!r}")
+    else:
+        machine.lost("L-MAPRESULT", "the array of results is not written anywhere", where)
+    inner = machine.inner(
+        state[processor], machine.at(name, processor), after, item=True, last=following
+    )
+    first = machine.followed(inner)
+    _chained(machine, machine.behind, key, after, where)
+    return {"state_id": first, "iter_key": key}
+
+
+def _chained(
+    machine: Machine, workers: list[dict[str, Any]], key: str, after: str, where: str
+) -> None:
+    """Let the item go on from worker to worker, and mark the last ones where it chooses."""
+    plain = all("state_id" in each["next"] and "iter_key" not in each["next"] for each in workers)
+    if not plain:
+        message = "the platform leaves the iteration where it chooses or forks"
+        machine.lost("L-PERITEM", message, where)
+    for each in workers:
+        to = each["next"]
+        if "state_id" not in to or "iter_key" in to:
+            continue
+        if to["state_id"] != after:
+            to["iter_key"] = key
+        elif not plain and after != END:
+            each["finish_iteration"] = True
+
+
+# --------------------------------------------------------------------------------------------
+# Parallel
+
+
+def fork(machine: Machine, name: str, state: State) -> None:
+    """Write a Parallel: a transformation that gives nothing leads to all its branches."""
+    to = forked(machine, name, state)
+    machine.node(name, {"mappings": []}, {**to, "store_in_context": False})
+
+
+def forks(machine: Machine, state: State, result: Result) -> bool:
+    """Whether a state can lead to the branches of a Parallel itself: any can."""
+    return bool(state.get("Branches"))
+
+
+def forked(
+    machine: Machine, name: str, state: State, result: Result | None = None
+) -> dict[str, Json]:
+    """Return where a state goes that leads to the branches of a Parallel."""
+    after = str(machine.next(state)["state_id"])
+    machine.lost(
+        "L-PARRESULT",
+        "the array of results is not written; each branch writes its own",
+        machine.at(name),
+    )
+    heads: list[Json] = []
+    for index, branch in enumerate(state.get("Branches", ())):
+        place = machine.at(name, "Branches", index)
+        heads.append(machine.followed(machine.inner(branch, place, after, item=machine.item)))
+    return {"state_ids": heads}

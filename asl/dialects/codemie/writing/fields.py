@@ -1,0 +1,81 @@
+"""The fields of states that no state of a workflow has: each is reported where it stands."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from asl.dialects.codemie.writing.machine import Machine
+
+__all__ = ["report"]
+
+_SHAPING: Final = {
+    "InputPath": "$",
+    "OutputPath": "$",
+    "ResultSelector": None,
+    "Output": None,
+    "Assign": None,
+}
+"""Fields that shape data -> the value without effect."""
+_OF_MAP: Final = frozenset(
+    (
+        "ItemReader",
+        "ItemBatcher",
+        "ResultWriter",
+        "ToleratedFailureCount",
+        "ToleratedFailurePercentage",
+        "ToleratedFailureCountPath",
+        "ToleratedFailurePercentagePath",
+    )
+)
+_OF_APPROVAL: Final = frozenset(
+    (
+        "Timeout",
+        "OnTimeout",
+        "Escalation",
+        "Editable",
+        "Policy",
+        "RequiredApprovers",
+        "Notifications",
+        "ItemsPath",
+        "BatchMode",
+    )
+)
+_LIMITS: Final = frozenset(
+    ("TimeoutSeconds", "HeartbeatSeconds", "TimeoutSecondsPath", "HeartbeatSecondsPath")
+)
+_OF_ALL: Final = frozenset(("Type", "Comment", "QueryLanguage", "Next", "End", "Catch"))
+
+
+def report(
+    machine: "Machine", name: str, state: Mapping[str, Any], said: frozenset[str] | None
+) -> None:
+    """Report every field of a state beside *said*; nothing where that is None."""
+    if said is None:
+        return  # all of it is reported by what stands in
+    kind = state["Type"]
+    for field, value in state.items():
+        if field in _OF_ALL or field in said:
+            continue
+        if field in _SHAPING and value == _SHAPING[field]:
+            continue
+        machine.lost(*_loss(kind, field, machine.at(name, field)))
+    catchers = state.get("Catch")
+    if type(catchers) is list and catchers:
+        targets = [machine.states.get(str(each.get("Next")), {}) for each in catchers]
+        failing = all(each.get("Type") == "Fail" for each in targets)
+        code = "L-CATCH-FAIL" if failing else "L-CATCH"
+        machine.lost(code, "a failure fails the whole run there", machine.at(name, "Catch"))
+
+
+def _loss(kind: str, field: str, where: str) -> tuple[str, str, str, str | None]:
+    if field in _SHAPING:
+        return "L-TRANSFORM", f"no state of a workflow has {field!r}", where, "it is left out"
+    if field in _LIMITS:
+        return "L-TIMEOUT", "no state has a time limit", where, None
+    if kind == "Map" and field in _OF_MAP:
+        return "L-MAP", f"an iteration has no {field!r}", where, None
+    if kind == "Approval" and field in _OF_APPROVAL:
+        return "L-APPROVAL", f"a gate has no {field!r}", where, None
+    if field in ("ItemSelector", "Parameters", "Arguments"):
+        return "L-SELECTOR", "workers and branches get the context", where, None
+    return "L-BLOCK", f"no state has {field.removesuffix('.$')!r}", where, None

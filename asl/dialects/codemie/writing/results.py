@@ -1,0 +1,51 @@
+"""Where the result of a state stands, and what paths lead to within it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from asl.core.values import Json
+
+__all__ = ["PATH", "Result", "dotted", "steps"]
+
+PATH: Final = re.compile(r"\$((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])+)")
+"""A path to one place below the root."""
+QUERY: Final = re.compile(r"\{%\s*\$states\.input((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])*)\s*%\}")
+_STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
+_RESHAPED = frozenset(("ResultSelector", "OutputPath", "Output", "Assign"))
+"""Fields behind which a result is not what the agent gave."""
+
+
+def steps(path: Json) -> tuple[str, ...] | None:
+    """Return the keys and positions of a plain path or query, None for any other."""
+    if path == "$":
+        return ()
+    match = None
+    if type(path) is str:
+        match = PATH.fullmatch(path) or QUERY.fullmatch(path)
+    return None if match is None else tuple(_STEP.findall(match[1]))
+
+
+def dotted(path: Json) -> str | None:
+    """Return a plain path as transformations write it, None for one that is none or the root."""
+    found = steps(path)
+    return ".".join(found) if found else None
+
+
+class Result(NamedTuple):
+    """What an agent gave: the place where it is written."""
+
+    place: tuple[str, ...]
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "Result | None":
+        """Return the result of a state, None where it is thrown away or made into another."""
+        if any(field in state for field in _RESHAPED):
+            return None
+        place = steps(state.get("ResultPath", "$"))
+        return None if place is None else cls(place)
+
+    def within(self, path: Json) -> tuple[str, ...] | None:
+        """Return the way to a path from here, None for one that does not lead into the result."""
+        found, own = steps(path), len(self.place)
+        return None if found is None or found[:own] != self.place else found[own:]

@@ -1,0 +1,100 @@
+"""Values as texts: paths in them become placeholders."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json, compact
+from asl.dialects.codemie.writing.machine import Machine, State
+from asl.dialects.codemie.writing.results import PATH, QUERY
+
+__all__ = ["arguments", "filled", "instruction"]
+
+_FORMAT: Final = re.compile(
+    r"States\.Format\('((?:[^'\\{}]|\{\})*)'((?:,\s*\$(?:\.[A-Za-z_]\w*)+)*)\)"
+)
+_ITEM: Final = "$$.Map.Item.Value"
+_TASKS: Final = ("task", "prompt", "instruction")
+"""Parameters that are the text of an assistant's task, rather than a part of it."""
+
+
+def instruction(machine: Machine, name: str, state: State, given: Json, where: str) -> str:
+    """Return the text that an assistant gets for its parameters: a line for each."""
+    lines: list[str] = []
+    if type(given) is dict:
+        for key, each in given.items():
+            plain = key.removesuffix(".$")
+            text = filled(machine, each, f"{where}/{escape(key)}", dynamic=key.endswith(".$"))
+            if plain in _TASKS:
+                lines.insert(0, text)
+            else:
+                lines.append(f"{plain}: {text}")
+    elif given is not None:
+        lines.append(filled(machine, given, where, dynamic=False))
+    if not lines:
+        machine.lost(
+            "L-PARAMETERS",
+            "an assistant gets a text, not the data",
+            machine.at(name),
+            "the text is the comment, or the name of the state",
+        )
+        lines.append(str(state.get("Comment") or name))
+    return "\n".join(lines)
+
+
+def arguments(machine: Machine, given: Mapping[str, Json], where: str) -> dict[str, Json]:
+    """Return the arguments that a tool gets for its parameters."""
+    made: dict[str, Json] = {}
+    for key, each in given.items():
+        place, dynamic = f"{where}/{escape(key)}", key.endswith(".$")
+        if dynamic or type(each) is str:
+            made[key.removesuffix(".$")] = filled(machine, each, place, dynamic=dynamic)
+        elif type(each) is dict:
+            made[key] = arguments(machine, each, place)
+        else:
+            made[key] = each
+    return made
+
+
+def filled(machine: Machine, value: Json, pointer: str, *, dynamic: bool) -> str:
+    """Return a value as a text with placeholders; *dynamic* says that it is an expression."""
+    if type(value) is not str:
+        if dynamic or "$" in compact(value):
+            machine.lost(
+                "L-PARAMETERS",
+                "only texts and paths are filled in",
+                pointer,
+                "it is text",
+                key=False,
+            )
+        return compact(value)
+    queried = value.startswith("{%") and value.endswith("%}")
+    if not dynamic and not queried:
+        return value
+    found = _placeholder(machine, value)
+    if found is not None:
+        return found
+    if queried:
+        code, message = "L-JSONATA", "a workflow has no JSONata"
+    else:
+        code = "L-CONTEXT" if value[:2] == "$$" else "L-INTRINSIC" if "(" in value else "L-PATH"
+        message = f"no placeholder says {value!r}"[:200]
+    machine.lost(code, message, pointer, "the text is left", key=False)
+    return value
+
+
+def _placeholder(machine: Machine, value: str) -> str | None:
+    """Return what fills in the value of an expression, None if nothing does."""
+    match = PATH.fullmatch(value) or QUERY.fullmatch(value)
+    if match is not None and match[1]:
+        return f"{{{{{match[1].lstrip('.')}}}}}"
+    if match := _FORMAT.fullmatch(value):
+        paths = re.findall(r"\$\.([A-Za-z_][\w.]*)", match[2])
+        parts = match[1].split("{}")
+        if len(parts) == len(paths) + 1:
+            shown = [f"{part}{{{{{path}}}}}" for part, path in zip(parts, paths, strict=False)]
+            return "".join(shown) + parts[-1]
+    if machine.item and value.startswith(_ITEM):
+        return "{{task" + value.removeprefix(_ITEM) + "}}"
+    return "{{task}}" if machine.item and value == "$" else None

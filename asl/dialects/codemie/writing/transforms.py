@@ -1,0 +1,92 @@
+"""States that ask nobody: Pass and Fail become transformations, others nothing."""
+
+from typing import Final
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json, compact
+from asl.dialects.codemie.config import END
+from asl.dialects.codemie.writing.machine import Machine, State, passes
+from asl.dialects.codemie.writing.results import dotted
+from asl.dialects.codemie.writing.tasks import stored
+from asl.dialects.codemie.writing.texts import filled
+
+__all__ = ["fail", "failing", "pass_", "skipped", "succeed"]
+
+_SKIPPED: Final = {
+    "Wait": ("L-WAIT", "no state waits"),
+    "Checkpoint": ("L-CHECKPOINT", "the platform keeps runs by itself"),
+}
+
+
+def pass_(machine: Machine, name: str, state: State) -> None:
+    """Write a Pass that makes something."""
+    if passes(state):
+        return
+    if "Output" in state:
+        machine.lost(
+            "L-JSONATA",
+            "a workflow has no JSONata",
+            machine.at(name, "Output"),
+            "nothing is written",
+        )
+    given = state.get("Result", state.get("Parameters"))
+    where = machine.at(name, "Result" if "Result" in state else "Parameters")
+    mappings: list[Json] = []
+    if type(given) is dict:
+        mappings = [
+            _mapping(machine, key, each, where, "Result" in state) for key, each in given.items()
+        ]
+    elif given is not None:
+        mappings = [{"output_field": "value", "type": "constant", "value": given}]
+        message = "what a transformation gives is an object"
+        machine.lost("L-DEEP", message, where, "under 'value'")
+    to = {**stored(machine, name, state), **machine.next(state)}
+    machine.node(name, {"mappings": mappings}, to)
+
+
+def _mapping(
+    machine: Machine, key: str, value: Json, where: str, constant: bool
+) -> dict[str, Json]:
+    """Return what gives one field of a Pass."""
+    plain = key if constant else key.removesuffix(".$")
+    if constant or (plain == key and "$" not in compact(value)):
+        return {"output_field": plain, "type": "constant", "value": value}
+    path = dotted(value) if plain != key else None
+    if path is not None:
+        return {"output_field": plain, "type": "extract", "source_path": path}
+    text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
+    return {"output_field": plain, "type": "template", "template": text}
+
+
+def fail(machine: Machine, name: str, state: State) -> None:
+    """Write a Fail as a transformation that needs what nobody gives."""
+    error, cause = str(state.get("Error", "Failed")), str(state.get("Cause", ""))
+    machine.lost(
+        "L-FAIL",
+        "no state fails on purpose",
+        machine.at(name),
+        "a transformation that cannot succeed",
+    )
+    machine.node(name, _never(f"{error}: {cause}" if cause else error), {"state_id": END})
+
+
+def failing(machine: Machine, name: str, error: str) -> str:
+    """Put a state that fails behind the one that is being written; return its name."""
+    workflow = machine.workflow
+    id = workflow.id(name)
+    machine.behind.append(workflow.transforming(id, _never(error), {"state_id": END}))
+    return id
+
+
+def _never(needed: str) -> dict[str, Json]:
+    return {"mappings": [], "on_error": "fail", "output_schema": {"required": [needed]}}
+
+
+def skipped(machine: Machine, name: str, state: State) -> None:
+    """Report a state that has no counterpart; transitions to it lead on."""
+    code, message = _SKIPPED[state["Type"]]
+    machine.lost(code, message, machine.at(name), "it is left out")
+
+
+def succeed(machine: Machine, name: str, state: State) -> None:
+    """Write nothing: a transition to it ends the run."""
