@@ -169,9 +169,11 @@ class Execution:
     @property
     def deadline(self) -> float | None:
         """The epoch second at which it times out, None for never; a redrive begins anew."""
-        limits = [each for each in (self.program.timeout, self.limit) if each is not None]
+        own, given = self.program.timeout, self.limit
+        if own is None and given is None:
+            return None
         began = self.started if self.redriven is None else self.redriven
-        return began + min(limits) if limits else None
+        return began + min(each for each in (own, given) if each is not None)
 
     @cached_property
     def definition(self) -> str:
