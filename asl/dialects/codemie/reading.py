@@ -1,21 +1,21 @@
 """From the text of a workflow to a document of Agent State Language that knows its places."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from asl.core import yaml_text
-from asl.core.diagnostics import Finding, escape, place
+from asl.core.diagnostics import Finding, place
 from asl.core.document import Composition, Document, parsed
 from asl.core.errors import InvalidDocument
-from asl.core.source import DEFAULT_LIMITS, Limits, Source, Span
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
 from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.machine import Built, built
 from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.origins import origins_of
+from asl.dialects.scalars import otherwise
 
 __all__ = ["METADATA", "config_of", "read"]
 
@@ -34,7 +34,7 @@ def read(
         shown = type_name(foreign.value)
         raise _refused(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
     foreign, config = config_of(foreign, limits)
-    findings = [*_scalars(foreign), *_mode(config)]
+    findings = [*otherwise(foreign, "CM-YAML-SCALAR"), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
         findings += rules.of_shape(config, options)
         if _ok(foreign, findings):
@@ -102,41 +102,6 @@ def _mode(config: Config) -> Iterator[Finding]:
                 "write the states out, with mode: Sequential",
             )
             return
-
-
-# --------------------------------------------------------------------------------------------
-# Scalars that YAML 1.2 reads otherwise
-
-
-def _scalars(foreign: Document) -> Iterator[Finding]:
-    """Yield the scalars that are not what they look like: `no` is false, `12:30` a number."""
-    if foreign.source.format == "yaml" and foreign.source.text is not None:
-        yield from _otherwise(foreign.value, foreign.span, foreign.source.text, "")
-
-
-_WORD = re.compile(r"[^\s,\]}#]+")
-
-
-def _otherwise(value: Json, span: Span, text: str, pointer: str) -> Iterator[Finding]:
-    if isinstance(span.members, dict):
-        for key, member in span.members.items():
-            yield from _otherwise(value[key], member, text, f"{pointer}/{escape(key)}")
-    elif span.members is not None:
-        for index, member in enumerate(span.members):
-            yield from _otherwise(value[index], member, text, f"{pointer}/{index}")
-    elif type(value) in (bool, int, float):
-        match = _WORD.match(text, span.at)
-        if match is None or match[0][0] in "*&!\"'":
-            return
-        meant = yaml_text.core_scalar(match[0])
-        if meant != value or type(meant) is not type(value):
-            shown = str(value).lower() if type(value) is bool else repr(value)
-            yield Finding(
-                "CM-YAML-SCALAR",
-                f"the platform reads {match[0]} as {shown}",
-                pointer,
-                "put it in quotes if it is text, or write the value that is meant",
-            )
 
 
 # --------------------------------------------------------------------------------------------

@@ -6,18 +6,16 @@ through. They are evaluated here, node by node, over JSON values; Python execute
 
 import ast
 import operator
-import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.expr.pythonic import MAX_DEPTH, parsed
 
 __all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
 
-MAX_LENGTH: Final = 4096
-MAX_DEPTH: Final = 50
 MAX_STEPS: Final = 100_000
 MAX_ITEMS: Final = 100_000
 MAX_BITS: Final = 50_000
@@ -43,39 +41,9 @@ def parse(text: str, *, members: bool = False) -> ast.expr:
     Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and
     CM-EXPR-UNSUPPORTED for what is one beyond the grammar: that is false when it is evaluated.
     """
-    if len(text) > MAX_LENGTH:
-        raise ExpressionFault(f"the expression is longer than {MAX_LENGTH} characters", 0, SYNTAX)
-    if "\0" in text or not text.strip():
-        raise ExpressionFault("there is no expression", 0, SYNTAX, "write what must hold")
-    lead = len(text) - len(text.lstrip())
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text[lead:], mode="eval").body
-    except SyntaxError as error:
-        offset = lead + max(0, (error.offset or 1) - 1) if error.lineno == 1 else lead
-        raise ExpressionFault(
-            f"this is no expression: {error.msg}", min(offset, len(text)), SYNTAX, _advice(text)
-        ) from None
-    except (ValueError, MemoryError, RecursionError):
-        raise ExpressionFault("the expression cannot be read", 0, SYNTAX) from None
+    tree, lead = parsed(text, SYNTAX)
     _Grammar(lead, members).check(tree, 0)
     return tree
-
-
-def _advice(text: str) -> str | None:
-    for written, meant in (
-        ("&&", "and"),
-        ("||", "or"),
-        ("===", "=="),
-        ("!==", "!="),
-        ("{{", "the name alone: names need no braces here"),
-    ):
-        if written in text:
-            return f"write {meant}"
-    if "=" in text.replace("==", "").replace("!=", "").replace("<=", "").replace(">=", ""):
-        return "write == to compare"
-    return "write not" if "!" in text.replace("!=", "") else None
 
 
 COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = {

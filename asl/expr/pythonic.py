@@ -1,0 +1,56 @@
+"""Expressions in the form of Python's, read by Python's own parser under bounds.
+
+Nothing of what is read is ever executed: a dialect lets through what its grammar has, and evaluates
+that itself.
+"""
+
+import ast
+import warnings
+from typing import Final
+
+from asl.core.errors import ExpressionFault
+
+__all__ = ["MAX_DEPTH", "MAX_LENGTH", "parsed"]
+
+MAX_LENGTH: Final = 4096
+"""Characters that an expression may have."""
+MAX_DEPTH: Final = 50
+"""Levels that an expression may nest."""
+
+
+def parsed(text: str, code: str) -> tuple[ast.expr, int]:
+    """Return the tree of an expression and where in the text it begins.
+
+    Raises ExpressionFault with this code for what is none.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionFault(f"the expression is longer than {MAX_LENGTH} characters", 0, code)
+    if "\0" in text or not text.strip():
+        raise ExpressionFault("there is no expression", 0, code, "write what must hold")
+    lead = len(text) - len(text.lstrip())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text[lead:], mode="eval").body, lead
+    except SyntaxError as error:
+        offset = lead + max(0, (error.offset or 1) - 1) if error.lineno == 1 else lead
+        raise ExpressionFault(
+            f"this is no expression: {error.msg}", min(offset, len(text)), code, _advice(text)
+        ) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise ExpressionFault("the expression cannot be read", 0, code) from None
+
+
+def _advice(text: str) -> str | None:
+    for written, meant in (
+        ("&&", "and"),
+        ("||", "or"),
+        ("===", "=="),
+        ("!==", "!="),
+        ("{{", "the name alone: names need no braces here"),
+    ):
+        if written in text:
+            return f"write {meant}"
+    if "=" in text.replace("==", "").replace("!=", "").replace("<=", "").replace(">=", ""):
+        return "write == to compare"
+    return "write not" if "!" in text.replace("!=", "") else None
