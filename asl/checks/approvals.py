@@ -16,6 +16,7 @@ from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS
 from asl.states.approval import OPTIONS
 from asl.states.base import Node
+from asl.states.decisions import ANYTHING
 
 __all__ = ["check"]
 
@@ -119,7 +120,7 @@ def _option(
     workflow: Workflow, rule: Mapping[str, Json], pointer: str, options: Collection[str]
 ) -> Iterator[Finding]:
     for field, wanted in rule.items():
-        if field == "StringEquals" and type(wanted) is str and wanted not in options:
+        if field == "StringEquals" and type(wanted) is str and not {wanted, ANYTHING} & {*options}:
             hint = workflow.suggestions.near(wanted, options)
             if hint is None and wanted == "timeout":
                 hint = "a timeout goes to 'Default', whatever the rules say"

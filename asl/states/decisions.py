@@ -16,11 +16,13 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
 
-__all__ = ["AnswerRefused", "Asked", "Notice", "Verdict", "check_answer", "notices"]
+__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "check_answer", "notices"]
 
 OWN_KEYS = frozenset({"approval", "approver", "timestamp", "comment", "edited_content", "roles"})
 MAX_REPEATS = 1000
 """How often an escalation without a limit of its own is repeated."""
+ANYTHING = "*"
+"""The option that stands for any value: people answer in their own words."""
 BATCH_KEYS = frozenset({"decisions", "approved", "rejected"})
 
 
@@ -147,7 +149,7 @@ def check_answer(
 
     Raises AnswerRefused for one outside of the rules.
     """
-    if type(answer) is str:
+    if type(answer) is str or (ANYTHING in body["options"] and type(answer) is not dict):
         answer = {"approval": answer}
     if type(answer) is not dict:
         raise AnswerRefused("an answer is an option, or an object with one in 'approval'")
@@ -158,7 +160,7 @@ def check_answer(
     option = answer.get("approval") if batch is None else batch.pop("approval")
     if option is None:
         raise AnswerRefused(f"the answer has no 'approval': one of {_listed(options)}")
-    if option not in options:
+    if option not in options and ANYTHING not in options:
         hint = did_you_mean(option, options) if type(option) is str else None
         raise AnswerRefused(
             f"{compact(option)} is no option: choose one of {_listed(options)}"
