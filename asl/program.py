@@ -1,6 +1,6 @@
 """Layer 2: a compiled workflow. Built once by the compiler, never changed afterwards."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ __all__ = [
     "Program",
     "Retrier",
     "Step",
+    "Told",
     "Work",
 ]
 
@@ -29,6 +30,13 @@ Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
 
 Between: TypeAlias = Callable[[Any], Awaitable[None]]
 """What happens between two states: `(frame)`, which stands at the second one."""
+
+Told: TypeAlias = Callable[[str, str, bool, Json], "Iterator[tuple[str, dict[str, Json]]]"]
+"""What a dialect tells of a state that is entered: types of events with their details.
+
+It takes the name and the type of the state, whether a state with the name and `:pause` behind it is
+there, and the input.
+"""
 
 Finish: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, raw result, frame) -> output`; assigns the state's variables."""
@@ -123,5 +131,7 @@ class Program:
     """What one execution may spend, by its input."""
     budgeted: bool = False
     """Whether it, or a state of it, has a budget."""
+    told: Told | None = None
+    """What a history tells of a state that is entered, besides."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""

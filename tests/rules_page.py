@@ -66,6 +66,7 @@ GROUPS = {
     "EXEC": "Not executed by this version",
     "CM": "CodeMie",
     "CX": "Contenox",
+    "FL": "Flujo",
     "L": "Losses",
 }
 
@@ -99,7 +100,7 @@ def rules_page() -> str:
 def _group(code: Code) -> str:
     """What the rules of one heading have in common."""
     area = code.id.partition("-")[0]
-    return area if area in ("CM", "CX", "L") else code.id.rpartition("-")[0]
+    return area if area in ("CM", "CX", "FL", "L") else code.id.rpartition("-")[0]
 
 
 def _rule(code: Code) -> Iterator[str]:

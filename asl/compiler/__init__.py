@@ -14,6 +14,7 @@ from asl.compiler.state import EFFECTS, StateCompiler
 from asl.core.diagnostics import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.expr.tellers import teller
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
 from asl.states.blocks import budget
@@ -34,7 +35,10 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for each in machines.values()
         for step in each.steps.values()
     )
-    return Program(machine, profile, name, timeout, machines, workflow, limits, budgeted, between)
+    told = None if profile.aws else teller(workflow.get("Metadata"))
+    return Program(
+        machine, profile, name, timeout, machines, workflow, limits, budgeted, told, between
+    )
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:

@@ -39,6 +39,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "amazon": "asl.dialects.amazon",
     "codemie": "asl.dialects.codemie",
     "contenox": "asl.dialects.contenox",
+    "flujo": "asl.dialects.flujo",
 }
 """The module of each dialect by its name; it has a `DIALECT`."""
 GROUP: Final = "asl.dialects"

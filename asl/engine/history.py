@@ -169,6 +169,14 @@ class Expander:
         self.entered[id(frame), visit] = event
         return event
 
+    def _told(self, frame: Frame, time: float, step: Step, data: Json) -> Iterator[Event]:
+        """Yield what the dialect of the document tells of a state that is entered."""
+        told = self.execution.program.told
+        if told is not None:
+            ruled = f"{step.name}:pause" in step.beside
+            for type, details in told(step.name, step.type, ruled, data):
+                yield self._of_state(frame, time, step, type, details)
+
     def _exited(
         self, frame: Frame, time: float, step: Step, output: Json, assigned: dict[str, Json]
     ) -> Event:
@@ -216,6 +224,7 @@ class Expander:
         for entered in range(first, visit):
             assert step is not None
             if (id(frame), entered) not in self.entered:  # else it is redriven
+                yield from self._told(frame, time, step, data)
                 yield self._entered(frame, time, entered, step, data)
             before = at.variables
             try:
@@ -229,6 +238,7 @@ class Expander:
             self._ended(frame)
         elif after.work is not None:
             if (id(frame), visit) not in self.entered:
+                yield from self._told(frame, time, after, data_now)
                 yield self._entered(frame, time, visit, after, data_now)
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 

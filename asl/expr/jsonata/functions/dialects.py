@@ -13,6 +13,7 @@ __all__ = ["TABLES", "belonging", "found_in"]
 TABLES: Mapping[str, str] = {
     "codemie": "asl.expr.codemie.functions",
     "contenox": "asl.expr.contenox.functions",
+    "flujo": "asl.expr.flujo.functions",
 }
 """The module of each dialect's functions, by the prefix of their names."""
 

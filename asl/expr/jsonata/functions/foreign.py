@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.signatures import parsed
 from asl.expr.jsonata.values import UNDEFINED, Value
 
 __all__ = ["Rows", "table"]
@@ -18,9 +19,13 @@ def table(prefix: str, rows: Rows) -> dict[str, Native]:
 
 
 def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
+    required = sum(not each.pattern.endswith("?") for each in parsed(signature))
+
     def called(*arguments: Value) -> Value:
         while arguments and arguments[-1] is UNDEFINED:
             arguments = arguments[:-1]
+        if len(arguments) < required or UNDEFINED in arguments[:required]:
+            return UNDEFINED
         return call(*arguments)
 
     return Native(name, signature, called, arity)

@@ -1,0 +1,63 @@
+"""Blueprints of Flujo: steps, and state machines with declarative transitions, in YAML."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.dialects.base import Dialect, Written
+
+__all__ = ["DIALECT"]
+
+_STEPS = re.compile(r"""^["']?steps["']?[ \t]*:""", re.MULTILINE)
+_STEP = re.compile(
+    r"""^(?:[ \t]*-[ \t]+|[ \t]+|.*[{,][ \t]*)["']?(?:kind|name|step|uses|agent)["']?[ \t]*:""",
+    re.MULTILINE,
+)
+_OTHER = re.compile(
+    r"""^["']?(?:States|StartAt|Resources|states|tasks|assistants|execution_config|yaml_config"""
+    r"""|jobs|runs)["']?[ \t]*:""",
+    re.MULTILINE,
+)
+
+
+def _of_text(text: str) -> bool:
+    found = _STEPS.search(text) is not None and _STEP.search(text) is not None
+    return found and _OTHER.search(text) is None
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    steps = value.get("steps")
+    if type(steps) is not list or any(key in value for key in ("StartAt", "states", "tasks")):
+        return False
+    return (
+        bool(steps)
+        and all(type(each) is dict for each in steps)
+        and any(
+            "kind" in each or "uses" in each or "agent" in each or "name" in each for each in steps
+        )
+    )
+
+
+def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Document:
+    from asl.dialects.flujo.options import options_of
+    from asl.dialects.flujo.reading import read
+
+    return read(what, limits, options_of(**options))
+
+
+def _write(document: Document) -> Written:
+    from asl.dialects.flujo.restoring import write
+
+    return write(document)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.flujo.restoring import lost
+
+    return lost(document)
+
+
+DIALECT = Dialect("flujo", "Flujo blueprint", _of_text, _of_value, _read, _write, _lost)

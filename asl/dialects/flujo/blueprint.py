@@ -1,0 +1,291 @@
+"""A blueprint as the reader sees it: steps of one shape, machines with states and rules.
+
+It is made of a value whose shape has been checked.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json
+
+__all__ = [
+    "ANY",
+    "EVENTS",
+    "KINDS",
+    "Blueprint",
+    "Body",
+    "Machine",
+    "Rule",
+    "Step",
+    "body_of",
+    "named",
+    "steps_of",
+]
+
+ANY: Final = "*"
+EVENTS: Final = ("success", "failure", "pause")
+KINDS: Final = (
+    "step", "parallel", "conditional", "loop", "map", "dynamic_router", "hitl", "cache",
+    "agentic_loop", "tree_search", "StateMachine",
+)  # fmt: skip
+_TRUE = frozenset(("True", "TRUE"))
+_FALSE = frozenset(("False", "FALSE"))
+
+
+def named(value: Json) -> str:
+    """Return a name as text, as the platform turns any scalar into one."""
+    return value if isinstance(value, str) else str(value)
+
+
+class Body(NamedTuple):
+    """Steps that follow each other, and where they are written."""
+
+    steps: "tuple[Step, ...]"
+    pointer: str
+
+
+def body_of(value: Json, pointer: str) -> Body:
+    """Return the steps of a body: a list, an object with `steps`, or a single step."""
+    if isinstance(value, dict) and "steps" in value:
+        value, pointer = value["steps"], f"{pointer}/steps"
+    if isinstance(value, dict):
+        return Body((Step(value, pointer),), pointer)
+    listed = value if isinstance(value, list) else []
+    return Body(tuple(Step(each, f"{pointer}/{at}") for at, each in enumerate(listed)), pointer)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of `transitions`."""
+
+    index: int
+    source: str
+    event: str
+    target: str
+    when: str | None
+    pointer: str
+
+    def applies(self, state: str, event: str) -> bool:
+        """Whether it is tried behind a state at an event."""
+        return self.event == event and self.source in (ANY, state)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step."""
+
+    value: Mapping[str, Any]
+    pointer: str
+
+    @property
+    def kind(self) -> str:
+        kind: str = self.value.get("kind") or "step"
+        return kind
+
+    @property
+    def name(self) -> str:
+        return named(self.value.get("name", self.value.get("step", "")))
+
+    def at(self, *keys: str) -> str:
+        """Return the JSON Pointer of something in this step."""
+        return self.pointer + "".join(f"/{escape(key)}" for key in keys)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.value.get("config") or {}
+
+    @property
+    def retries(self) -> int:
+        """How often a failing attempt is repeated."""
+        found: int = self.config.get("max_retries", 1)
+        return found
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that an attempt may take."""
+        found = self.config.get("timeout_s", self.config.get("timeout"))
+        return float(found) if found else None
+
+    @property
+    def flags(self) -> dict[str, Json]:
+        """What is written into the context."""
+        found: dict[str, Json] = {}
+        if self.value.get("updates_context") is True:
+            found["updates_context"] = True
+        if isinstance(self.value.get("sink_to"), str):
+            found["sink_to"] = self.value["sink_to"]
+        return found
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that is asked, by its name, id or import path."""
+        uses = self.value.get("uses")
+        if isinstance(uses, str) and uses:
+            return uses.removeprefix("agents.")
+        agent = self.value.get("agent")
+        if isinstance(agent, dict):
+            agent = agent.get("id", agent.get("path"))
+        return agent if isinstance(agent, str) and agent else None
+
+    @property
+    def params(self) -> Mapping[str, Json]:
+        """The parameters of the agent."""
+        agent = self.value.get("agent")
+        found = agent.get("params") if isinstance(agent, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    # What steps hold
+
+    def body(self, *keys: str) -> Body:
+        """Return the steps at some keys."""
+        value: Any = self.value
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return body_of(value, self.at(*keys))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """What a loop, a map or a router says under its own key."""
+        key = {"dynamic_router": "router"}.get(self.kind, self.kind)
+        found = self.value.get(key)
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def branches(self) -> dict[str, Body]:
+        """The branches of a parallel, a conditional or a router, by name."""
+        keys = ("router", "branches") if self.kind == "dynamic_router" else ("branches",)
+        held = self.spec if self.kind == "dynamic_router" else self.value
+        listed = held.get("branches") or {}
+        return {_branch(key): self.body(*keys, key) for key in listed}
+
+    @property
+    def default(self) -> Body | None:
+        """The branch of a conditional that is taken where no other is."""
+        return self.body("default_branch") if self.value.get("default_branch") else None
+
+    @property
+    def fallback(self) -> "Step | None":
+        found = self.value.get("fallback")
+        return Step(found, self.at("fallback")) if isinstance(found, dict) else None
+
+    @property
+    def wrapped(self) -> "Step":
+        """What a cache wraps."""
+        return Step(self.value["wrapped_step"], self.at("wrapped_step"))
+
+    @cached_property
+    def machine(self) -> "Machine":
+        """The state machine that this step is."""
+        return Machine(self)
+
+    def bodies(self) -> Iterator[Body]:
+        """Yield everything with steps in it."""
+        match self.kind:
+            case "StateMachine":
+                yield from self.machine.states.values()
+            case "parallel" | "conditional" | "dynamic_router":
+                yield from self.branches.values()
+                if self.default is not None:
+                    yield self.default
+            case "loop" | "map":
+                yield self.body(self.kind, "body")
+            case "cache":
+                yield Body((self.wrapped,), self.at("wrapped_step"))
+        if self.fallback is not None:
+            yield Body((self.fallback,), self.at("fallback"))
+
+
+def _branch(key: str) -> str:
+    return "true" if key in _TRUE else "false" if key in _FALSE else key
+
+
+class Machine:
+    """The states of a machine, and the rules between them."""
+
+    def __init__(self, step: Step) -> None:
+        value = step.value
+        self.name = step.name
+        self.pointer = step.pointer
+        self.start = named(value["start_state"])
+        ends = value.get("end_states") or []
+        self.ends = [named(each) for each in (ends if isinstance(ends, list) else [ends])]
+        self.states = {
+            name: step.body("states", name) for name in value["states"] if name not in self.ends
+        }
+        """The states that run, without the end states."""
+        self.listed = [*value["states"]]
+        """All entries under `states`."""
+        self.cap = max(1, 10 * len(self.listed))
+        self.rules = [
+            Rule(
+                index,
+                named(rule["from"]),
+                rule["on"],
+                named(rule["to"]),
+                _when(rule.get("when")),
+                f"{step.pointer}/transitions/{index}",
+            )
+            for index, rule in enumerate(value.get("transitions") or [])
+        ]
+
+    def tried(self, state: str, event: str) -> list[Rule]:
+        """Return the rules that are tried behind a state at an event, up to one that always holds.
+
+        A rule with the condition of an earlier one is left out.
+        """
+        found: list[Rule] = []
+        seen: set[str] = set()
+        for rule in self.rules:
+            if not rule.applies(state, event) or rule.when in seen:
+                continue
+            found.append(rule)
+            if rule.when is None:
+                break
+            seen.add(rule.when)
+        return found
+
+    def covers(self, state: str, event: str) -> bool:
+        """Whether some rule matches in any case."""
+        return any(rule.when is None for rule in self.tried(state, event))
+
+
+def _when(value: Json) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+class Blueprint:
+    """A whole blueprint."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self.value = value
+        self.steps = body_of(value["steps"], "/steps").steps
+        agents = value.get("agents")
+        self.agents: Mapping[str, Any] = agents if isinstance(agents, dict) else {}
+        imports = value.get("imports")
+        self.imports: Mapping[str, Any] = imports if isinstance(imports, dict) else {}
+
+    @cached_property
+    def all_steps(self) -> list[Step]:
+        """Every step, from top to bottom."""
+        return [*steps_of(self.steps)]
+
+    @cached_property
+    def step_names(self) -> frozenset[str]:
+        return frozenset(step.name for step in self.all_steps)
+
+
+def steps_of(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Yield steps and all steps in them."""
+    for step in steps:
+        yield step
+        for body in step.bodies():
+            yield from steps_of(body.steps)
+
+
+IDENTIFIER: Final = r"[A-Za-z_]\w*"
+USES: Final = re.compile(rf"{IDENTIFIER}(?:\.{IDENTIFIER})*(?::{IDENTIFIER}(?:\.{IDENTIFIER})*)?")
+"""`agents.NAME`, `imports.NAME`, `pkg.mod` or `pkg.mod:attr`."""

@@ -1,0 +1,57 @@
+"""How a blueprint is read where its documentation, its engines and good sense differ."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from asl.core.errors import AslError
+from asl.core.values import Json
+
+__all__ = ["Options", "options_of"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the reader; the first value of each is the usual one."""
+
+    pause: str = "main"
+    """What rules of a pause see: the context from before the state, or the running one."""
+    next_state: str = "fresh"
+    """Whether a `next_state` counts in its own hop only, or until another is written."""
+    event: str = "last-step"
+    """Whether the last step decides between success and failure, or the first that fails."""
+    hop_cap: str = "stop"
+    """What a machine does that has made all its hops."""
+    expressions: str = ""
+    """How values compare (`asl.expr.flujo.conditions.MODES`)."""
+    fail_states: tuple[str, ...] = ()
+    """End states that fail the run."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return those that are not the usual ones."""
+        usual = Options()
+        found: dict[str, Json] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != getattr(usual, each.name):
+                found[each.name] = [*value] if isinstance(value, tuple) else value
+        return found
+
+
+_WORDS: Final = {
+    "pause": ("main", "runtime"),
+    "next_state": ("fresh", "engine"),
+    "event": ("last-step", "fail-fast"),
+    "hop_cap": ("stop", "fail"),
+    "expressions": ("", "strict", "engine"),
+}
+
+
+def options_of(**given: Any) -> Options:
+    """Return the options that were given; raises AslError for a word that is none."""
+    for name, words in _WORDS.items():
+        if name in given and given[name] not in words:
+            listed = ", ".join(word or "''" for word in words)
+            raise AslError(f"{name} is one of {listed}, not {given[name]!r}")
+    if "fail_states" in given:
+        given["fail_states"] = tuple(given["fail_states"])
+    return Options(**given)

@@ -1,0 +1,391 @@
+"""What is wrong with a blueprint beyond its shape, and what may surprise its author: FL-*."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
+from asl.dialects.flujo.options import Options
+from asl.expr.flujo.conditions import expression
+from asl.expr.flujo.forks import MERGES
+from asl.expr.flujo.templates import names_in, parse
+
+__all__ = ["of_blueprint"]
+
+SKILLS: Final = frozenset(
+    f"flujo.builtins.{name}"
+    for name in (
+        "aggregate_plan", "analyze_project", "ask_user", "capture_ask_user",
+        "check_user_confirmation", "check_user_confirmation_sync", "context_get", "context_merge",
+        "context_set", "discover_skills", "discover_skills_async", "echo", "escape_sql_string",
+        "exit_when_yaml_valid", "extract_decomposed_steps", "extract_from_text",
+        "extract_yaml_text", "fs_write_file", "http_get", "normalize_tool_plan", "passthrough",
+        "repair_yaml_ruamel", "select_by_yaml_shape", "select_validity_branch", "stringify",
+        "text_to_yaml", "validate_yaml", "validation_report_to_flag", "web_search",
+        "welcome_agent", "wrap_dict",
+    )
+)  # fmt: skip
+"""Skills that are known to come with the platform."""
+
+
+def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
+    """Yield what the steps of a well-shaped blueprint have against each other."""
+    for step in blueprint.all_steps:
+        yield from _uses(blueprint, step)
+        yield from _conditions(step, options)
+        yield from _texts(step)
+        yield from _asides(step)
+        if step.kind == "StateMachine":
+            yield from _machine(step.machine, options)
+    yield from _two_machines(blueprint.steps)
+    yield from _forked(blueprint.steps)
+    yield from _nested(blueprint.steps)
+
+
+# --------------------------------------------------------------------------------------------
+# Agents
+
+
+def _uses(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
+    uses = step.value.get("uses")
+    if isinstance(uses, str) and uses:
+        yield from _used(blueprint, uses, step.at("uses"))
+    agent = step.value.get("agent")
+    if isinstance(agent, dict) and step.agent is None:
+        message = "the agent has no id"
+        yield Finding("FL-USES", message, step.at("agent"), "write {id: ...}", at_key=True)
+    elif step.agent is not None and not uses:
+        place = step.at("agent", "id") if isinstance(agent, dict) else step.at("agent")
+        yield from _skill(step.agent, place)
+
+
+def _used(blueprint: Blueprint, uses: str, place: str) -> Iterator[Finding]:
+    holder, _, name = uses.partition(".")
+    if not USES.fullmatch(uses):
+        hint = "write agents.NAME, imports.NAME, package.module or package.module:name"
+        yield Finding("FL-USES", f"{uses!r} names no agent", place, hint)
+    elif holder == "agents":
+        if "." in name or ":" in name or not name:
+            hint = "write agents.NAME"
+            yield Finding("FL-USES", f"{uses!r} names no agent", place, hint)
+        elif name not in blueprint.agents:
+            message = f"there is no agent {name!r} under agents"
+            hint = did_you_mean(name, blueprint.agents) or "an agent of this name has to be bound"
+            yield Finding("FL-AGENT", message, place, hint)
+    elif holder == "imports":
+        if name not in blueprint.imports:
+            hint = did_you_mean(name, blueprint.imports) or "name its file under imports"
+            yield Finding("FL-AGENT", f"there is no import {name!r}", place, hint)
+        yield Finding(
+            "FL-IMPORT",
+            f"the blueprint {uses!r} is another one, so an agent of this name is asked",
+            place,
+            "bind an agent that runs the other blueprint",
+        )
+    else:
+        yield from _skill(uses, place)
+
+
+def _skill(name: str, place: str) -> Iterator[Finding]:
+    dotted = name.replace(":", ".")
+    if dotted.startswith("flujo.builtins.") and dotted not in SKILLS:
+        message = f"there is no known built-in skill {name!r}"
+        hint = did_you_mean(dotted, SKILLS) or "an agent of this name has to be bound"
+        yield Finding("FL-BUILTIN", message, place, hint)
+
+
+# --------------------------------------------------------------------------------------------
+# Expressions and templates
+
+
+def _conditions(step: Step, options: Options) -> Iterator[Finding]:
+    if step.kind == "conditional":
+        yield from _condition(step.value.get("condition_expression"), step, options, False)
+    elif step.kind == "loop":
+        yield from _condition(step.spec.get("exit_expression"), step, options, True)
+    elif step.kind == "StateMachine":
+        for rule in step.machine.rules:
+            if rule.when is not None:
+                yield from _expression(rule.when, f"{rule.pointer}/when", options, "never matches")
+
+
+def _condition(text: Json, step: Step, options: Options, loop: bool) -> Iterator[Finding]:
+    if isinstance(text, str):
+        keys = ("loop", "exit_expression") if loop else ("condition_expression",)
+        yield from _expression(text, step.at(*keys), options, "fails the step")
+
+
+def _expression(text: str, place: str, options: Options, effect: str) -> Iterator[Finding]:
+    try:
+        found = expression(text, options.expressions)
+    except ExpressionFault as fault:
+        yield Finding(fault.code, fault.message, place, fault.hint, inside=fault.offset)
+        return
+    for offset, reason in found.doomed:
+        yield Finding(
+            "FL-WHEN-FAILS", f"{reason}: where it is reached it {effect}", place, inside=offset
+        )
+
+
+def _texts(step: Step) -> Iterator[Finding]:
+    for key in ("input", "message"):
+        text = step.value.get(key)
+        if not isinstance(text, str) or "{{" not in text:
+            continue
+        try:
+            parts = parse(text)
+        except ExpressionFault as fault:
+            message = f"{fault.message}, so nothing of this text is used"
+            yield Finding("FL-TEMPLATE", message, step.at(key), fault.hint, inside=fault.offset)
+            continue
+        for steps, offset in names_in(parts):
+            if steps == ("context",) or steps == ("steps",):
+                yield Finding(
+                    "FL-MISSING",
+                    f"{steps[0]!r} as a whole is written as JSON",
+                    step.at(key),
+                    f"name a part of it: {steps[0]}.name",
+                    inside=offset,
+                )
+
+
+# --------------------------------------------------------------------------------------------
+# Keys that are not carried over
+
+
+_CHAT: Final = (
+    "conversation", "history_management", "ai_turn_source", "user_turn_sources", "named_steps",
+    "history_template", "stop_when",
+)  # fmt: skip
+_LOOP_STATE: Final = ("init", "state", "propagation", "output", "output_template")
+_MAPPERS: Final = ("initial_input_mapper", "iteration_input_mapper", "loop_output_mapper")
+
+
+def _asides(step: Step) -> Iterator[Finding]:
+    spec = step.spec
+    for key in _CHAT if step.kind == "loop" else ():
+        if spec.get(key):
+            message = f"{key!r} has no effect here: conversations belong to the agents"
+            yield Finding("FL-CHAT", message, step.at("loop", key), at_key=True)
+    if step.kind in ("loop", "map"):
+        for key in (*_LOOP_STATE, "finalize"):
+            if spec.get(key):
+                yield Finding(
+                    "FL-LOOPSTATE",
+                    f"{key!r} has no effect here",
+                    step.at(step.kind, key),
+                    "write into the context by steps: flujo.builtins.context_set",
+                    at_key=True,
+                )
+    for key in _MAPPERS if step.kind == "loop" else ():
+        if spec.get(key):
+            message = f"{key!r} is code, which has no effect here"
+            hint = "let a step of the body make of its input what is wanted"
+            yield Finding("FL-CODE", message, step.at("loop", key), hint, at_key=True)
+    if step.kind == "loop":
+        yield from _once(step)
+    if step.kind == "cache":
+        message = "results are asked for each time: nothing is kept"
+        yield Finding("FL-CACHE", message, step.at("kind"), "give the Task a Cache block")
+    if step.kind == "hitl" and step.value.get("input_schema"):
+        message = "answers are not held against the schema"
+        yield Finding("FL-SCHEMA", message, step.at("input_schema"), at_key=True)
+    if step.kind == "parallel":
+        yield from _merging(step)
+    if step.fallback is not None and step.fallback.kind != "step":
+        message = f"a fallback of kind {step.fallback.kind!r} is taken as a plain step"
+        yield Finding("FL-SHAPE", message, step.at("fallback", "kind"), "write a step with uses")
+
+
+def _once(step: Step) -> Iterator[Finding]:
+    spec = step.spec
+    ends = spec.get("exit_expression") or spec.get("exit_condition")
+    if not ends and spec.get("max_loops", 1) == 1:
+        message = "nothing says when this loop is over, so it runs once"
+        yield Finding("FL-LOOP-ONCE", message, step.at("loop"), "add exit_expression", at_key=True)
+    elif not ends:
+        message = "nothing says when this loop is over, so it fails after its last round"
+        hint = "add exit_expression"
+        yield Finding("FL-LOOP-ONCE", message, step.at("loop", "max_loops"), hint, at_key=True)
+
+
+def _merging(step: Step) -> Iterator[Finding]:
+    merge = step.value.get("merge_strategy")
+    if merge is not None and merge not in MERGES:
+        hint = did_you_mean(merge, MERGES) or f"there are {', '.join(MERGES)}"
+        message = f"there is no strategy {merge!r}"
+        yield Finding("FL-MERGE", message, step.at("merge_strategy"), hint, severity=Severity.ERROR)
+    failing = step.value.get("on_branch_failure")
+    if failing not in (None, "propagate", "ignore"):
+        message = f"there is no way to fail {failing!r}"
+        hint = "write propagate or ignore"
+        yield Finding("FL-SHAPE", message, step.at("on_branch_failure"), hint)
+
+
+# --------------------------------------------------------------------------------------------
+# State machines
+
+
+def _machine(machine: Machine, options: Options) -> Iterator[Finding]:
+    known = {*machine.states, *machine.ends}
+    if machine.start not in known:
+        yield Finding(
+            "FL-START-UNKNOWN",
+            f"there is no state {machine.start!r}, so the machine fails at once",
+            f"{machine.pointer}/start_state",
+            did_you_mean(machine.start, known),
+        )
+    yield from _reach(machine)
+    for rule in machine.rules:
+        yield from _dead(machine, rule)
+    if machine.rules:
+        for name, body in machine.states.items():
+            yield from _open(machine, name, body.steps, body.pointer)
+    for name, body in machine.states.items():
+        yield from _hidden(name, body.steps, options)
+
+
+def _reach(machine: Machine) -> Iterator[Finding]:
+    """Yield states that no rule leads to, where nothing but rules leads anywhere."""
+    if not machine.rules:
+        return
+    ways = {
+        name: {rule.target for rule in machine.rules if rule.source in (ANY, name)}
+        for name in machine.states
+    }
+    reached = _closure(ways, {machine.start})
+    for name, body in machine.states.items():
+        if name not in reached and machine.start in machine.states:
+            message = f"no rule leads to {name!r}"
+            hint = "only a next_state or a stored current_state can"
+            yield Finding("FL-UNREACHABLE", message, body.pointer, hint, at_key=True)
+    if machine.start in machine.states and not reached & {*machine.ends}:
+        message = "no way leads to an end state"
+        hint = "add a rule to one of end_states"
+        yield Finding("FL-NO-END", message, f"{machine.pointer}/transitions", hint, at_key=True)
+
+
+def _closure(ways: dict[str, set[str]], begun: set[str]) -> set[str]:
+    reached: set[str] = set()
+    todo = [*begun]
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo += ways.get(name, ())
+    return reached
+
+
+def _dead(machine: Machine, rule: Rule) -> Iterator[Finding]:
+    for earlier in machine.rules[: rule.index]:
+        same = earlier.event == rule.event and earlier.source in (ANY, rule.source)
+        if same and earlier.when in (None, rule.when):
+            yield Finding(
+                "FL-DEAD-RULE",
+                "an earlier rule always matches before this one",
+                rule.pointer,
+                "put it in front, or give the other one a when",
+                related=((earlier.pointer, "the earlier rule"),),
+            )
+            break
+    if rule.source in machine.ends:
+        message = f"{rule.source!r} is an end state, so nothing leads on from it"
+        yield Finding("FL-END-RULE", message, f"{rule.pointer}/from")
+    if rule.event == "pause" and rule.target == rule.source:
+        yield Finding(
+            "FL-PAUSE-SELF",
+            "here the state goes on behind its question; the platform asks again without end",
+            rule.pointer,
+            "for the platform lead to a state of its own, which takes the answer",
+        )
+
+
+def _open(machine: Machine, name: str, steps: tuple[Step, ...], pointer: str) -> Iterator[Finding]:
+    if not machine.covers(name, "success") and not _only_asks(machine, name, steps):
+        yield Finding(
+            "FL-NO-SUCCESS",
+            f"behind {name!r} it may be that no rule matches a success: the machine stops there",
+            pointer,
+            f"add {{from: {name}, on: success, to: ...}} without a when",
+            at_key=True,
+        )
+    may_fail = any(
+        (step.kind != "hitl" and step.agent is not None) or step.kind not in ("hitl", "step")
+        for step in steps
+    )
+    if may_fail and not machine.tried(name, "failure"):
+        yield Finding(
+            "FL-NO-FAILURE",
+            f"no rule takes a failure of {name!r}: the machine stops there, and has succeeded",
+            pointer,
+            'add {from: "*", on: failure, to: ...}',
+            at_key=True,
+        )
+
+
+def _only_asks(machine: Machine, name: str, steps: tuple[Step, ...]) -> bool:
+    """Whether a state always leads on by its first step, which is a question."""
+    if not steps or steps[0].kind != "hitl":
+        return False
+    ways = machine.tried(name, "pause")
+    return bool(ways) and ways[-1].when is None and all(each.target != name for each in ways)
+
+
+def _hidden(name: str, steps: tuple[Step, ...], options: Options) -> Iterator[Finding]:
+    if options.event != "last-step":
+        return
+    for step in steps[:-1]:
+        if step.kind == "step" and step.agent is not None and not _built_in(step):
+            yield Finding(
+                "FL-LAST-STEP",
+                f"a failure of {step.name!r} is not seen: the last step of {name!r} decides",
+                step.pointer,
+                "give the step a state of its own, or read with event fail-fast",
+            )
+
+
+def _built_in(step: Step) -> bool:
+    return str(step.agent).replace(":", ".").startswith("flujo.builtins.")
+
+
+def _two_machines(steps: tuple[Step, ...]) -> Iterator[Finding]:
+    for first, second in pairwise(steps):
+        if first.kind == second.kind == "StateMachine":
+            yield Finding(
+                "FL-TWO-MACHINES",
+                f"{second.name!r} begins in the state in which {first.name!r} has ended",
+                second.pointer,
+                "put a step between them that clears current_state in the context",
+            )
+
+
+def _forked(steps: Iterable[Step], forked: bool = False) -> Iterator[Finding]:
+    for step in steps:
+        if forked and step.kind == "hitl":
+            yield Finding(
+                "FL-PAUSE-INSIDE",
+                f"{step.name!r} asks within branches or items, where no rule of a pause is tried",
+                step.pointer,
+                "ask in front of the branches",
+            )
+        inside = forked or step.kind in ("parallel", "map", "dynamic_router")
+        for body in step.bodies():
+            yield from _forked(body.steps, inside)
+
+
+def _nested(steps: Iterable[Step], inside: bool = False) -> Iterator[Finding]:
+    for step in steps:
+        machine = step.kind == "StateMachine"
+        if machine and inside:
+            yield Finding(
+                "FL-NESTED",
+                f"{step.name!r} has control fields of its own here; on the platform it shares "
+                "those of the machine around it and fails",
+                step.pointer,
+                "make it one machine, or call the inner one by an import",
+            )
+        for body in step.bodies():
+            yield from _nested(body.steps, inside or machine)

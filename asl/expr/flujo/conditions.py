@@ -1,0 +1,362 @@
+"""Conditions: a closed grammar of expressions in the form of Python's.
+
+An expression becomes closures over what it may name; nothing is executed by Python. What lies
+beyond the grammar is read all the same, and fails when it is reached: a rule with it does not
+match.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.pythonic import MAX_DEPTH, parsed
+
+__all__ = ["MODES", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
+
+SYNTAX: Final = "FL-EXPRESSION"
+MODES: Final = ("", "strict", "engine")
+"""How values compare: a number makes a number of a text beside it; nothing does; every text is read
+as a number where it can be."""
+MAX_NUMERAL: Final = 400
+"""Characters of a text that may be a number."""
+
+
+class Failure(Exception):
+    """An evaluation failed, which its rule takes as no match."""
+
+
+class Names(NamedTuple):
+    """What an expression may name."""
+
+    output: Json
+    """Also `previous_step`."""
+    context: Mapping[str, Json]
+    steps: Mapping[str, Json]
+    resume_input: Json = None
+
+
+class Wrapped(NamedTuple):
+    """A step's output that was found by way of the context: its value is its `output`."""
+
+    value: Json
+
+
+Closure: TypeAlias = Callable[[Names], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that was read: its value for some names, and what can only fail in it."""
+
+    tree: ast.expr
+    value: Closure
+    """May raise Failure."""
+    doomed: tuple[tuple[int, str], ...]
+    """Offsets, and why what stands there fails when it is reached."""
+
+
+@lru_cache(maxsize=1024)
+def expression(text: str, mode: str = "") -> Expression:
+    """Read an expression in one of `MODES`; raises ExpressionFault (FL-EXPRESSION)."""
+    tree, lead = parsed(text, SYNTAX)
+    compiler = _Compiler(mode, lead)
+    try:
+        closure = compiler.closure(tree, 0)
+    except RecursionError:
+        raise ExpressionFault("the expression nests too deep", lead, SYNTAX) from None
+
+    def value(names: Names) -> Any:
+        try:
+            return closure(names)
+        except RecursionError:
+            raise Failure("values nest too deep") from None
+
+    return Expression(tree, value, tuple(compiler.doomed))
+
+
+def numeric(text: str) -> int | float | None:
+    """Return the number that a text reads as, None where it reads as none."""
+    if len(text) > MAX_NUMERAL:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+
+# --------------------------------------------------------------------------------------------
+# Compiling
+
+
+class _Compiler:
+    def __init__(self, mode: str, lead: int) -> None:
+        self.mode = mode
+        self.lead = lead
+        self.doomed: list[tuple[int, str]] = []
+
+    def fails(self, node: ast.AST, reason: str) -> Closure:
+        """Return what fails whenever it is reached."""
+        offset = self.lead + int(getattr(node, "col_offset", 0) or 0)
+        self.doomed.append((offset, reason))
+
+        def failing(names: Names) -> NoReturn:
+            raise Failure(reason)
+
+        return failing
+
+    def closure(self, node: ast.AST, depth: int) -> Closure:
+        if depth > MAX_DEPTH:
+            message = f"the expression nests deeper than {MAX_DEPTH} levels"
+            raise ExpressionFault(message, self.lead, SYNTAX)
+        match node:
+            case ast.Constant(value=value):
+                if type(value) not in (str, int, float, bool, type(None)):
+                    return self.fails(node, f"{type(value).__name__} constants are not known here")
+                return lambda names: value
+            case ast.Name(id=name):
+                return self.named(node, name)
+            case ast.BoolOp(op=op, values=parts):
+                return self.joined(isinstance(op, ast.And), parts, depth)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self.closure(operand, depth + 1)
+                return lambda names: not inner(names)
+            case ast.UnaryOp(op=ast.USub()):
+                return self.fails(node, "a minus sign is not known here")
+            case ast.Compare():
+                return self.compared(node, depth)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return self.listed(node, parts, depth)
+            case ast.Attribute(value=held, attr=key):
+                return self.member(held, key, depth)
+            case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
+                return self.member(held, key, depth)
+            case ast.Subscript():
+                return self.fails(node, "only a text in quotes is taken in brackets")
+            case ast.Call():
+                return self.called(node, depth)
+        return self.fails(node, f"{_NAMED.get(type(node), 'this')} is not known here")
+
+    def named(self, node: ast.AST, name: str) -> Closure:
+        known = _NAMES if self.mode != "strict" else _STRICT_NAMES
+        found = known.get(name)
+        return found or self.fails(node, f"{name!r} names nothing")
+
+    def joined(self, every: bool, parts: list[ast.expr], depth: int) -> Closure:
+        each = [self.closure(part, depth + 1) for part in parts]
+        if every:
+            return lambda names: all(part(names) for part in each)
+        return lambda names: any(part(names) for part in each)
+
+    def listed(self, node: ast.AST, parts: list[ast.expr], depth: int) -> Closure:
+        if self.mode == "strict":
+            return self.fails(node, "a list is not known here")
+        each = [self.closure(part, depth + 1) for part in parts]
+        if isinstance(node, ast.Tuple):
+            return lambda names: tuple(part(names) for part in each)
+        return lambda names: [part(names) for part in each]
+
+    def member(self, held: ast.expr, key: str, depth: int) -> Closure:
+        match held:
+            case ast.Name(id="context"):
+                return lambda names: _of_context(names, key)
+            case ast.Name(id="steps"):
+                return lambda names: names.steps.get(key)
+        inner = self.closure(held, depth + 1)
+        return lambda names: _member(inner(names), key)
+
+    def called(self, node: ast.Call, depth: int) -> Closure:
+        if not isinstance(node.func, ast.Attribute):
+            return self.fails(node, "only a method of a value can be called")
+        if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+            return self.fails(node, "only plain arguments are known here")
+        held, name = node.func.value, node.func.attr
+        if name not in _METHODS:
+            return self.fails(node, f"there is no method .{name}()")
+        if isinstance(held, ast.Name) and held.id == "context":
+            return self.fails(node, "context itself has no methods")
+        inner = self.closure(held, depth + 1)
+        arguments = [self.closure(each, depth + 1) for each in node.args]
+        strict = self.mode == "strict"
+
+        def call(names: Names) -> Any:
+            value = inner(names)
+            given = [each(names) for each in arguments]
+            if isinstance(value, Wrapped):
+                value = value.value
+            if value is None and not strict:
+                return None
+            return _method(value, name, given)
+
+        return call
+
+    def compared(self, node: ast.Compare, depth: int) -> Closure:
+        first = self.closure(node.left, depth + 1)
+        rest: list[tuple[Callable[[Any, Any], bool], Closure]] = []
+        for op, each in zip(node.ops, node.comparators, strict=True):
+            if type(op) not in _COMPARED:
+                return self.fails(node, "is is not known here: write ==")
+            rest.append((_comparison(type(op), self.mode), self.closure(each, depth + 1)))
+        if len(rest) == 1:
+            ((holds, second),) = rest
+            return lambda names: holds(first(names), second(names))
+
+        def chained(names: Names) -> bool:
+            left = first(names)
+            for holds, operand in rest:
+                right = operand(names)
+                if not holds(left, right):
+                    return False
+                left = right
+            return True
+
+        return chained
+
+
+_STRICT_NAMES: Final[Mapping[str, Closure]] = {
+    "output": lambda names: names.output,
+    "previous_step": lambda names: names.output,
+    "context": lambda names: names.context,
+    "steps": lambda names: names.steps,
+}
+_NAMES: Final[Mapping[str, Closure]] = {
+    **_STRICT_NAMES,
+    "resume_input": lambda names: names.resume_input,
+    "true": lambda names: True,
+    "false": lambda names: False,
+}
+_NAMED: Final[Mapping[type[ast.AST], str]] = {
+    ast.BinOp: "arithmetic",
+    ast.UnaryOp: "this operator",
+    ast.IfExp: "a conditional expression",
+    ast.Lambda: "lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.Dict: "an object",
+    ast.Set: "a set",
+    ast.NamedExpr: "the operator :=",
+    ast.Await: "await",
+    ast.Starred: "*",
+}
+
+
+# --------------------------------------------------------------------------------------------
+# Evaluating
+
+
+def _of_context(names: Names, key: str) -> Any:
+    found = names.context.get(key)
+    if found is None and names.steps.get(key) is not None:
+        return Wrapped(names.steps[key])
+    return found
+
+
+def _member(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, Wrapped):
+        return value.value if key == "output" else _member(value.value, key)
+    return None
+
+
+_METHODS: Final = ("get", "lower", "upper", "strip", "startswith", "endswith")
+
+
+def _method(value: Any, name: str, given: list[Any]) -> Any:
+    if name == "get":
+        if isinstance(value, dict) and 1 <= len(given) <= 2 and isinstance(given[0], str):
+            return value.get(*given)
+    elif isinstance(value, str):
+        if name in ("startswith", "endswith"):
+            if len(given) == 1 and isinstance(given[0], str):
+                return getattr(value, name)(given[0])
+        elif not given:
+            return getattr(value, name)()
+    raise Failure(f"no .{name}() for this")
+
+
+_COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, other: one in other,
+    ast.NotIn: lambda one, other: one not in other,
+}
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
+    """Return how an operator compares two values in a mode."""
+    plain = _COMPARED[op]
+    if op in (ast.In, ast.NotIn):
+        return lambda one, other: _contained(plain, one, other, op is ast.NotIn, mode)
+    if mode == "strict":
+        return lambda one, other: _tried(plain, one, other)
+    numbers = _every_number if mode == "engine" else _one_number
+    ordered = op in _ORDERED
+
+    def compare(one: Any, other: Any) -> bool:
+        if isinstance(one, str) or isinstance(other, str):
+            one, other = numbers(one, other)
+        if ordered:
+            try:
+                return bool(plain(one, other))
+            except TypeError:
+                return False
+        return bool(plain(one, other))
+
+    return compare
+
+
+def _one_number(one: Any, other: Any) -> tuple[Any, Any]:
+    """Make a number of a text beside one."""
+    if type(other) in (int, float) and isinstance(one, str):
+        number = numeric(one)
+        return (one if number is None else number), other
+    if type(one) in (int, float) and isinstance(other, str):
+        number = numeric(other)
+        return one, (other if number is None else number)
+    return one, other
+
+
+def _every_number(one: Any, other: Any) -> tuple[Any, Any]:
+    return _number(one), _number(other)
+
+
+def _number(value: Any) -> Any:
+    found = numeric(value) if isinstance(value, str) else None
+    return value if found is None else found
+
+
+def _contained(
+    plain: Callable[[Any, Any], bool], one: Any, other: Any, absent: bool, mode: str
+) -> bool:
+    if other is None and mode != "strict":
+        return absent
+    if mode == "engine":
+        one, other = _every_number(one, other)
+        try:
+            return bool(plain(one, other))
+        except TypeError:
+            return absent
+    return _tried(plain, one, other)
+
+
+def _tried(plain: Callable[[Any, Any], bool], one: Any, other: Any) -> bool:
+    try:
+        return bool(plain(one, other))
+    except TypeError as error:
+        raise Failure(str(error)) from None

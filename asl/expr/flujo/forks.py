@@ -1,0 +1,177 @@
+"""Branches and items: what each begins with, and what becomes of all of them together.
+
+A branch or an item that has failed comes back as `{"failed": its message}`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from asl.core.values import Json, compact, json_equal
+from asl.expr.flujo.data import Data, done, opened, step_failed, stored, value_at
+
+__all__ = ["MERGES", "REDUCERS", "collected", "item", "items", "joined", "routed"]
+
+Flags = Mapping[str, Any]
+
+
+def joined(
+    data: Json, step: str, results: list[Json], names: list[str], flags: Flags | None = None
+) -> Data:
+    """Return the data behind branches: their outputs by name, and what they did to the context.
+
+    Raises StateError (Flujo.StepFailed) where a branch has failed, unless the flag `ignore` says
+    that this does not matter, or where branches may not write the same. `merge` and `reduce` are
+    flags, too.
+    """
+    flags, found = flags or {}, opened(data)
+    outputs: dict[str, Json] = {}
+    contexts: list[Data] = []
+    steps = found["steps"]
+    for name, each in zip(names, results, strict=True):
+        if isinstance(each, dict) and "failed" in each:
+            if not flags.get("ignore"):
+                raise step_failed(f"branch {name!r} failed: {each['failed']}")
+            outputs[name] = {"error": each["failed"]}
+        elif isinstance(each, dict) and "previous_step" in each:
+            outputs[name] = each["previous_step"]
+            contexts.append(each["context"])
+            steps = {**steps, **each["steps"]}
+    reduce = REDUCERS.get(str(flags.get("reduce")))
+    merge = MERGES[flags.get("merge", "context_update")]
+    after = {**found, "context": merge(found["context"], contexts), "steps": steps}
+    after.pop("routes", None)
+    return done(after, step, outputs if reduce is None else reduce(outputs), flags)
+
+
+# --------------------------------------------------------------------------------------------
+# The context
+
+
+def _changed(before: Data, after: Data) -> Data:
+    """Return what was written, deep in objects."""
+    found: Data = {}
+    for key, value in after.items():
+        if key not in before:
+            found[key] = value
+        elif value is not before[key] and not json_equal(value, before[key]):
+            old = before[key]
+            both = isinstance(value, dict) and isinstance(old, dict)
+            found[key] = _changed(old, value) if both else value
+    return found
+
+
+def _written(context: Data, changes: Data) -> Data:
+    after = dict(context)
+    for key, value in changes.items():
+        old = after.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = _written(old, value)
+        after[key] = value
+    return after
+
+
+def _updated(context: Data, branches: list[Data]) -> Data:
+    after = context
+    for each in branches:
+        after = _written(after, _changed(context, each))
+    return after
+
+
+def _kept_first(context: Data, branches: list[Data]) -> Data:
+    return _updated(context, branches[::-1])
+
+
+def _without_conflict(context: Data, branches: list[Data]) -> Data:
+    seen: Data = {}
+    for each in branches:
+        for key, value in _changed(context, each).items():
+            if key in seen and not json_equal(seen[key], value):
+                raise step_failed(f"two branches write {key!r} into the context")
+            seen[key] = value
+    return _updated(context, branches)
+
+
+MERGES: Final[Mapping[str, Callable[[Data, list[Data]], Data]]] = {
+    "context_update": _updated,
+    "overwrite": lambda context, branches: branches[-1] if branches else context,
+    "no_merge": lambda context, branches: context,
+    "keep_first": _kept_first,
+    "error_on_conflict": _without_conflict,
+}
+"""What becomes of the contexts of branches, by the name of the strategy."""
+
+
+def _united(outputs: Mapping[str, Json]) -> Json:
+    after: Data = {}
+    for each in outputs.values():
+        if isinstance(each, dict):
+            after |= each
+    return after
+
+
+def _concatenated(outputs: Mapping[str, Json]) -> Json:
+    lists = (each if isinstance(each, list) else [each] for each in outputs.values())
+    return [item for each in lists for item in each]
+
+
+def _most(outputs: Mapping[str, Json]) -> Json:
+    """Return what most branches say; the first of those that are equally many."""
+    said = {compact(each): each for each in outputs.values()}
+    counted = Counter(compact(each) for each in outputs.values())
+    return said[counted.most_common(1)[0][0]] if counted else None
+
+
+REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
+    "keys": lambda outputs: [*outputs],
+    "values": lambda outputs: [*outputs.values()],
+    "union": _united,
+    "concat": _concatenated,
+    "first": lambda outputs: next(iter(outputs.values()), None),
+    "last": lambda outputs: [*outputs.values()][-1] if outputs else None,
+    "majority_vote": _most,
+}
+"""What is made of the outputs of branches, by name."""
+
+
+# --------------------------------------------------------------------------------------------
+# Items
+
+
+def items(data: Json, path: str) -> list[Json]:
+    """Return the list in a field of the context; raises StateError where there is none."""
+    found = value_at(opened(data)["context"], path.removeprefix("context."))
+    if not isinstance(found, list):
+        raise step_failed(f"there is no list {path!r} in the context")
+    return found
+
+
+def item(data: Json, value: Json) -> Data:
+    """Return what the steps for an item begin with."""
+    return {**opened(data), "previous_step": value}
+
+
+def collected(data: Json, step: str, results: list[Json], flags: Flags | None = None) -> Data:
+    """Return the data behind items: the list of their outputs, null for one that has failed."""
+    flags, found = flags or {}, opened(data)
+    outputs: list[Json] = []
+    contexts: list[Data] = []
+    steps = found["steps"]
+    for each in results:
+        worked = isinstance(each, dict) and "previous_step" in each
+        outputs.append(each["previous_step"] if worked else None)
+        if worked:
+            contexts.append(each["context"])
+            steps = {**steps, **each["steps"]}
+    after = {**found, "context": _updated(found["context"], contexts), "steps": steps}
+    after = done(after, step, outputs)
+    return {**after, "context": stored(after["context"], outputs, flags)} if flags else after
+
+
+def routed(data: Json, step: str, names: Json) -> Data:
+    """Return the data in which some branches run: those that were named."""
+    if isinstance(names, dict):
+        names = names.get("branches", names.get("output"))
+    listed = [names] if isinstance(names, str) else names
+    chosen = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    return {**opened(data), "routes": chosen}

@@ -1,0 +1,216 @@
+"""State machines: where they stand, what their rules see, and what a pause keeps apart.
+
+`machine` in the data is `name`, the `input` that every state begins with, the present `state`, how
+many `hops` were made, and what the state's steps ask for `next`. `main` is there in states that ask
+people: the context and the steps as they were when the state was entered.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.flujo.conditions import Failure, Names, expression
+from asl.expr.flujo.data import (
+    Data,
+    asked_for,
+    done,
+    names_of,
+    opened,
+    result,
+    stored,
+    value_at,
+)
+
+__all__ = [
+    "PAUSE",
+    "capped",
+    "ended",
+    "entered",
+    "followed",
+    "following",
+    "inner",
+    "left",
+    "outer",
+    "paused",
+    "pausing",
+    "pausing_names",
+    "resumed",
+    "started",
+    "when",
+]
+
+EMPTY: Final[Mapping[str, Json]] = {
+    "event": "success",
+    "last_output": None,
+    "last_step": {"name": None, "success": None, "feedback": None},
+}
+"""What rules see of a state without steps."""
+PAUSE: Final[Mapping[str, Json]] = {"event": "pause", "last_output": None, "last_step": None}
+"""What rules see at a pause."""
+Options = Mapping[str, Any]
+
+
+def started(data: Json, name: str, first: str) -> Data:
+    """Return the data in which a machine begins, where the context says or with its first state."""
+    found = opened(data)
+    context = found["context"]
+    current = context.get("current_state")
+    if not isinstance(current, str):
+        current = value_at(context, "scratchpad.current_state")
+    if not isinstance(current, str):
+        current = first
+    machine = {"name": name, "input": found["previous_step"], "hops": 0}
+    return {**found, "context": {**context, "current_state": current}, "machine": machine}
+
+
+def entered(data: Data, state: str, options: Options | None = None) -> Data:
+    """Return the data in which a state begins: with the machine's input, and without its past.
+
+    With the option `asks` the context and the steps are kept as they are now. With `next_state` of
+    `engine` the latest `next_state` stays where it is.
+    """
+    options = options or {}
+    before: dict[str, Any] = data["machine"]
+    machine = {
+        "name": before["name"],
+        "input": before["input"],
+        "hops": before["hops"] + 1,
+        "state": state,
+    }
+    context = {**data["context"], "current_state": state}
+    if options.get("next_state") != "engine":
+        context.pop("next_state", None)
+        scratchpad = context.get("scratchpad")
+        if isinstance(scratchpad, dict) and "next_state" in scratchpad:
+            kept = {key: each for key, each in scratchpad.items() if key != "next_state"}
+            context["scratchpad"] = kept
+    elif before["hops"]:
+        context["next_state"] = state
+    if options.get("asks"):
+        machine["main"] = {"context": context, "steps": data["steps"]}
+    return {
+        **data,
+        "previous_step": before["input"],
+        "context": context,
+        "output": EMPTY,
+        "machine": machine,
+    }
+
+
+def capped(data: Data, state: str) -> Data:
+    """Return the data of a machine that stops in front of a state: it has made too many hops."""
+    machine = {**data["machine"], "max_hops_reached": True}
+    return {**_at(data, state), "machine": machine}
+
+
+def _at(data: Data, state: str) -> Data:
+    context = {**data["context"], "current_state": state, "next_state": state}
+    return {**data, "context": context}
+
+
+def left(data: Data, state: str | None = None) -> Data:
+    """Return the data behind a machine, which has ended in an end state or where it was."""
+    at = data if state is None else _at(data, state)
+    after = {key: each for key, each in at.items() if key not in ("machine", "output")}
+    if data["machine"].get("max_hops_reached"):
+        after["max_hops_reached"] = True
+    return {**after, "previous_step": None}
+
+
+def ended(data: Data, state: str | None = None) -> Data:
+    """Return what a pipeline comes to that ends with its machine."""
+    after = left(data, state)
+    flag = {"max_hops_reached": True} if "max_hops_reached" in after else {}
+    return {**result(after), **flag}
+
+
+# --------------------------------------------------------------------------------------------
+# Machines within machines
+
+_CONTROL: Final = ("current_state", "next_state")
+
+
+def inner(data: Json) -> Data:
+    """Return what a machine within another begins with: it has control fields of its own."""
+    found = opened(data)
+    after = {key: each for key, each in found.items() if key not in ("machine", "output")}
+    kept = {key: each for key, each in found["context"].items() if key not in _CONTROL}
+    return {**after, "context": kept}
+
+
+def outer(data: Json, step: str, behind: Data) -> Data:
+    """Return the data behind a machine within another, which keeps its own control fields."""
+    found = opened(data)
+    kept = {key: each for key, each in behind["context"].items() if key not in _CONTROL}
+    control = {key: found["context"][key] for key in _CONTROL if key in found["context"]}
+    return done({**found, "context": {**kept, **control}, "steps": behind["steps"]}, step, None)
+
+
+# --------------------------------------------------------------------------------------------
+# Rules
+
+
+def when(data: Data, condition: str, mode: str = "") -> bool:
+    """Whether a rule's condition holds behind a state; one that fails does not."""
+    return _holds(condition, mode, names_of(data, data["output"]))
+
+
+def pausing(data: Data, condition: str, options: Options | None = None) -> bool:
+    """Whether a rule's condition holds at a pause: for the context from before the state.
+
+    With the option `pause` of `runtime` it is the one that the state has made of it.
+    """
+    options = options or {}
+    mode = options.get("expressions", "")
+    return _holds(condition, mode, pausing_names(data, options.get("pause") == "runtime"))
+
+
+def pausing_names(data: Data, running: bool) -> Names:
+    """Return what a rule may name at a pause."""
+    main = data["machine"].get("main", data)
+    kept = data if running else {**data, "context": main["context"], "steps": main["steps"]}
+    return names_of(kept, dict(PAUSE))
+
+
+def _holds(condition: str, mode: str, names: Names) -> bool:
+    try:
+        return bool(expression(condition, mode).value(names))
+    except (Failure, ExpressionFault):
+        return False
+
+
+def following(data: Data) -> str | None:
+    """Return the state that was asked for by `next_state`, None where nobody asked."""
+    asked = asked_for(data["context"])
+    return data["machine"].get("next") if asked is None else asked
+
+
+def followed(data: Data) -> Data:
+    """Return the data on the way to the state that was asked for."""
+    context = {**data["context"], "current_state": following(data)}
+    return {**data, "context": context}
+
+
+# --------------------------------------------------------------------------------------------
+# People
+
+
+def paused(data: Data, state: str) -> Data:
+    """Return the data of a pause that leads to another state: what this one did is dropped."""
+    main = data["machine"]["main"]
+    context = {**main["context"], "current_state": state, "next_state": state}
+    return {**data, "context": context, "steps": main["steps"], "output": PAUSE}
+
+
+def resumed(data: Data, answer: Json, flags: Mapping[str, Json] | None = None) -> Data:
+    """Return the data behind such a pause: the answer is the machine's input from now on."""
+    context = stored(data["context"], answer, flags) if flags else data["context"]
+    machine = {**data["machine"], "input": answer}
+    return {
+        **data,
+        "context": context,
+        "previous_step": answer,
+        "resume_input": answer,
+        "machine": machine,
+    }

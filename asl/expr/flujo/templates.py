@@ -1,0 +1,274 @@
+"""Templates: `{{ path or 'text' | filter }}`, `{{#if path}}`, `{{#each path}}`.
+
+A closed language without arithmetic and calls; what is not there is empty text. Filling in is
+bounded by the length of what comes out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, compact
+
+__all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
+
+CODE: Final = "FL-TEMPLATE"
+MAX_LENGTH: Final = 1_000_000
+"""Characters of a filled template."""
+MAX_DEPTH: Final = 50
+"""Blocks within each other."""
+MAX_ITEMS: Final = 100_000
+"""Rounds of all `{{#each}}` of a template together."""
+
+_TAG = re.compile(r"\\?\{\{(.*?)\}\}", re.DOTALL)
+_PATH = re.compile(
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"(?P<rest>(?:\.[A-Za-z_0-9-]+|\[\s*(?:'[^'\\]*'|\"[^\"\\]*\"|[0-9]{1,9})\s*\])*)\s*"
+)
+_STEP = re.compile(r"\.([A-Za-z_0-9-]+)|\[\s*(?:'([^']*)'|\"([^\"]*)\"|([0-9]+))\s*\]")
+_TEXT = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*")
+_FILTER = re.compile(
+    r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")?\s*\))?\s*"
+)
+FILTERS: Final = ("upper", "lower", "length", "join", "default", "tojson")
+_ROOTS: Final = ("context", "previous_step", "steps", "resume_input", "this")
+
+
+class Scope(NamedTuple):
+    """What a template may name."""
+
+    context: Mapping[str, Json]
+    previous_step: Json
+    steps: Mapping[str, Json]
+    resume_input: Json = None
+    this: Json = None
+
+
+Steps: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that stands as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The first of these that is not empty, filtered."""
+
+    choices: tuple[Steps | Text, ...]
+    filters: tuple[tuple[str, str | None], ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`{{#if}}` or `{{#each}}` around parts."""
+
+    kind: str
+    value: Value
+    parts: "tuple[Part, ...]"
+
+
+Part: TypeAlias = "Text | Value | Block"
+
+
+# --------------------------------------------------------------------------------------------
+# Reading
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> tuple[Part, ...]:
+    """Read a template; raises ExpressionFault (FL-TEMPLATE) for what cannot be rendered."""
+    open_: list[tuple[str, Value, int]] = []
+    levels: list[list[Part]] = [[]]
+    at = 0
+    for match in _TAG.finditer(text):
+        levels[-1].append(Text(text[at : match.start()]))
+        at = match.end()
+        if match[0][0] == "\\":
+            levels[-1].append(Text(match[0][1:]))
+            continue
+        inner, start = match[1].strip(), match.start()
+        if inner.startswith(("#if", "#each")):
+            kind = "if" if inner.startswith("#if") else "each"
+            value = _value(inner[len(kind) + 1 :], start)
+            open_.append((kind, value, start))
+            levels.append([])
+            if len(levels) > MAX_DEPTH:
+                raise ExpressionFault(f"more than {MAX_DEPTH} blocks in each other", start, CODE)
+        elif inner.startswith("/"):
+            if not open_ or open_[-1][0] != inner[1:].strip():
+                raise ExpressionFault(f"{{{{{inner}}}}} closes nothing", start, CODE)
+            kind, value, _ = open_.pop()
+            parts = tuple(levels.pop())
+            levels[-1].append(Block(kind, value, parts))
+        elif inner.startswith("#"):
+            hint = "there are {{#if}} and {{#each}}"
+            raise ExpressionFault(f"{{{{{inner}}}}} is not known", start, CODE, hint)
+        else:
+            levels[-1].append(_value(inner, start))
+    if open_:
+        kind, _, start = open_[-1]
+        raise ExpressionFault(f"{{{{#{kind}}}}} is not closed", start, CODE, f"add {{{{/{kind}}}}}")
+    levels[0].append(Text(text[at:]))
+    return tuple(part for part in levels[0] if part != Text(""))
+
+
+def _value(text: str, start: int) -> Value:
+    head, *filters = _split(text, "|")
+    choices = tuple(_choice(each, start) for each in re.split(r"\s+or\s+", head.strip()))
+    return Value(choices, tuple(_filter(each, start) for each in filters), start)
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Split at a mark outside of quotes."""
+    parts, quote, begin = [], "", 0
+    for index, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == mark:
+            parts.append(text[begin:index])
+            begin = index + 1
+    return [*parts, text[begin:]]
+
+
+def _choice(text: str, start: int) -> Steps | Text:
+    if match := _TEXT.fullmatch(text):
+        return Text(_unquoted(match[1], match[2]))
+    match = _PATH.fullmatch(text)
+    if match is None or match["name"] not in _ROOTS:
+        hint = f"a path begins with {', '.join(_ROOTS)}"
+        raise ExpressionFault(f"{text.strip()[:60]!r} is no path", start, CODE, hint)
+    steps = (next(each for each in one if each) for one in _STEP.findall(match["rest"]))
+    return (match["name"], *steps)
+
+
+def _filter(text: str, start: int) -> tuple[str, str | None]:
+    match = _FILTER.fullmatch(text)
+    if match is None or match["name"] not in FILTERS:
+        hint = f"there are {', '.join(FILTERS)}"
+        raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
+    given = match[2] is not None or match[3] is not None
+    return match["name"], _unquoted(match[2], match[3]) if given else None
+
+
+def _unquoted(single: str | None, double: str | None) -> str:
+    return re.sub(r"\\(.)", r"\1", single if single is not None else double or "")
+
+
+def names_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
+    """Yield the paths of a template, and where each stands."""
+    for part in parts:
+        if isinstance(part, Block):
+            yield from names_in((part.value, *part.parts))
+        elif isinstance(part, Value):
+            yield from ((each, part.start) for each in part.choices if isinstance(each, tuple))
+
+
+# --------------------------------------------------------------------------------------------
+# Filling in
+
+
+def rendered(text: str, scope: Scope) -> str | None:
+    """Return a template filled in, None for one that cannot be.
+
+    Raises StateError (States.Runtime) where it grows beyond bounds.
+    """
+    if "{{" not in text:
+        return text
+    try:
+        parts = parse(text)
+    except ExpressionFault:
+        return None
+    return _Filling().text(parts, scope)
+
+
+class _Filling:
+    """One filling, within its bounds."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.rounds = 0
+
+    def text(self, parts: tuple[Part, ...], scope: Scope) -> str:
+        return "".join(self.each(parts, scope))
+
+    def each(self, parts: tuple[Part, ...], scope: Scope) -> Iterator[str]:
+        for part in parts:
+            if isinstance(part, Block):
+                yield from self.block(part, scope)
+                continue
+            shown = part.text if isinstance(part, Text) else _shown(_found(part, scope))
+            self.length += len(shown)
+            if self.length > MAX_LENGTH:
+                cause = f"a template is longer than {MAX_LENGTH} characters"
+                raise StateError("States.Runtime", cause)
+            yield shown
+
+    def block(self, block: Block, scope: Scope) -> Iterator[str]:
+        value = _found(block.value, scope)
+        if block.kind == "if":
+            if value:
+                yield from self.each(block.parts, scope)
+            return
+        for item in value if isinstance(value, list) else ():
+            self.rounds += 1
+            if self.rounds > MAX_ITEMS:
+                raise StateError("States.Runtime", f"a template has more than {MAX_ITEMS} rounds")
+            yield from self.each(block.parts, scope._replace(this=item))
+
+
+def _found(value: Value, scope: Scope) -> Json:
+    found: Json = None
+    for choice in value.choices:
+        found = choice.text if isinstance(choice, Text) else _looked_up(choice, scope)
+        if found not in (None, "", False) and found != [] and found != {}:
+            break
+    for name, argument in value.filters:
+        found = _filtered(name, argument, found)
+    return found
+
+
+def _looked_up(steps: Steps, scope: Scope) -> Json:
+    root, *rest = steps
+    value: Any = getattr(scope, root)
+    if root == "context" and rest and value.get(rest[0]) is None and rest[0] in scope.steps:
+        root, value = "steps", scope.steps
+    for index, step in enumerate(rest):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        elif not (root == "steps" and index == 1 and step == "output"):
+            return None
+    return value
+
+
+def _filtered(name: str, argument: str | None, value: Json) -> Json:
+    match name:
+        case "upper":
+            return _shown(value).upper()
+        case "lower":
+            return _shown(value).lower()
+        case "length":
+            return len(value) if isinstance(value, str | list | dict) else 0
+        case "join":
+            listed = value if isinstance(value, list) else [value]
+            return (argument or "").join(_shown(each) for each in listed)
+        case "default":
+            return (argument or "") if value is None or value == "" else value
+    return compact(value)
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else compact(value)
