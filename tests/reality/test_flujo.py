@@ -12,7 +12,6 @@ import pytest
 import asl
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import CORE, PLATFORM, loads
-from asl.dialects import load
 from tests.reality.flujo import agents_of, run
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "flujo"
@@ -129,7 +128,7 @@ def test_a_blueprint_behaves_as_recorded(case: dict[str, Any]) -> None:
     """States, calls, context and output are those of the case."""
     expect = dict(case["expect"])
     try:
-        document = load(
+        document = asl.load(
             case["blueprint"].encode(), dialect="flujo", reading=case.get("options", {})
         )
     except asl.InvalidDocument as refusal:

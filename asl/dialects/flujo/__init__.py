@@ -8,6 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects.base import Dialect, Written
+from asl.dialects.flujo.options import NAMES, options_of
 
 __all__ = ["DIALECT"]
 
@@ -42,7 +43,6 @@ def _of_value(value: Mapping[str, Any]) -> bool:
 
 
 def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Document:
-    from asl.dialects.flujo.options import options_of
     from asl.dialects.flujo.reading import read
 
     return read(what, limits, options_of(**options))
@@ -60,4 +60,4 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-DIALECT = Dialect("flujo", "Flujo blueprint", _of_text, _of_value, _read, _write, _lost)
+DIALECT = Dialect("flujo", "Flujo blueprint", _of_text, _of_value, _read, _write, _lost, NAMES)

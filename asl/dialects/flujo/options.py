@@ -6,7 +6,7 @@ from typing import Any, Final
 from asl.core.errors import AslError
 from asl.core.values import Json
 
-__all__ = ["Options", "options_of"]
+__all__ = ["NAMES", "Options", "options_of"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Options:
     fail_states: tuple[str, ...] = ()
     """End states that fail the run."""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return those that are not the usual ones."""
+    def said(self) -> dict[str, Json]:
+        """Return what differs from the usual."""
         usual = Options()
         found: dict[str, Json] = {}
         for each in fields(self):
@@ -37,6 +37,7 @@ class Options:
         return found
 
 
+NAMES: Final = frozenset(each.name for each in fields(Options))
 _WORDS: Final = {
     "pause": ("main", "runtime"),
     "next_state": ("fresh", "engine"),

@@ -71,7 +71,7 @@ def _document(blueprint: Blueprint, made: Built, options: Options) -> dict[str, 
     kept: dict[str, Json] = {"blueprint": blueprint.value}
     if made.machines:
         kept["machines"] = made.machines
-    reading = options.to_json()
+    reading = options.said()
     if reading:
         kept["reading"] = reading
     return {**value, "QueryLanguage": "JSONata", **made.machine, "Metadata": {METADATA: kept}}
