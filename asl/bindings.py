@@ -38,9 +38,10 @@ class Bindings(TypedDict, total=False):
     distributed Maps to folders, to URLs of object stores or to dictionaries. `pools` says how much
     money there is in each pool that budgets name.
 
-    `memory` is where Memory blocks and caches keep their values: the path of a file, or an object
-    with the methods of `asl.engine.memory.Memory`, or one of both for each backend that documents
-    name. Without it they end with the run.
+    `memory` is where Memory blocks and caches keep their values: the path of a file, the URL of a
+    server (`redis://...`, `dynamodb://TABLE`), or an object with the methods of
+    `asl.engine.memory.Memory`, or one of them for each backend that documents name. Without it they
+    end with the run.
 
     `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
     that returns an option, an answer object, or None for later. Without it an Approval makes the

@@ -15,6 +15,8 @@
       "arn:aws:lambda:*:function:Charge": billing:charge
     mocks:
       AskTheBoss: {raise: {Error: OutOfOffice}}      # by the name of the Task state
+    memory:
+      redis: "redis://:${env:REDIS_PASSWORD}@cache"  # by the backend that documents name
 
 A file without any of these keys is the mapping of `agents` itself. The kinds of agents are a table,
 `asl.agents.kinds`; `${env:NAME}` and `${file:PATH}` stand for secrets (`asl.agents.secrets`).
@@ -26,6 +28,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from asl.agents.function import imported
 from asl.agents.kind import Kind, Spec, schema_faults
 from asl.agents.kinds import KINDS
 from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
@@ -41,7 +44,7 @@ from asl.core.values import Json, type_name
 __all__ = ["Bindings", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
 
 WITH_AGENTS = ("agents", "resources", "mocks")
-SECTIONS = (*WITH_AGENTS, "tools", "servers")
+SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory")
 
 
 class InvalidAgents(InvalidDocument):
@@ -57,6 +60,8 @@ class Bindings:
     mocks: dict[str, Any] = field(default_factory=dict)
     tools: dict[str, Any] = field(default_factory=dict)
     servers: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict, repr=False)
+    """As `asl.run` takes it; the places may hold secrets."""
 
     def __or__(self, other: "Bindings") -> "Bindings":
         """Return the bindings of both; those of *other* win."""
@@ -148,6 +153,10 @@ class _File:
                     yield replace(finding, hint=meant or finding.hint)
         for name, spec in self.section("tools").items():
             yield from self._tool(self._pointer("tools", name), spec)
+        for name, where in self.section("memory").items():
+            pointer = self._pointer("memory", name)
+            unfilled = _open_secrets({"memory": where}, ("memory",))
+            yield from (replace(each, pointer=pointer) for each in unfilled)
         for name, spec in self.section("servers").items():
             if type(spec) is dict:
                 pointer = self._pointer("servers", name)
@@ -221,7 +230,24 @@ class _File:
                     if not self.faults:  # which have said why
                         at = self._pointer(section, name)
                         self.faults.append(Finding("AGENTS-04", str(error), at))
+        for backend, where in bound.memory.items():
+            bound.memory[backend] = self._memory(backend, where)
         return bound
+
+    def _memory(self, backend: str, where: str) -> Any:
+        """Return where the memory of a backend is; what prevents it is noted as a fault."""
+        pointer = self._pointer("memory", backend)
+        try:
+            if backend == "custom":
+                named = imported(where)
+                return named() if callable(named) else named
+        except AslError as error:
+            self.faults.append(Finding("AGENTS-04", str(error), pointer))
+        try:
+            where = looked_up(where, self.folder, set(), quoted=True)
+        except AslError as error:
+            self.faults.append(Finding("AGENTS-06", str(error), pointer))
+        return where if "://" in where else str(self.folder / where)
 
     def server(self, name: str) -> McpServer:
         """Return the MCP server of this name; raises AslError if it cannot be made."""

@@ -41,8 +41,11 @@ def found(value: Json, pointer: str = "") -> Iterator[tuple[str, re.Match[str]]]
             yield from found(each, f"{pointer}/{index}")
 
 
-def looked_up(text: str, folder: Path, secrets: set[str]) -> str:
-    """Return a text with its secrets in it, and add them to *secrets*; raises AslError."""
+def looked_up(text: str, folder: Path, secrets: set[str], *, quoted: bool = False) -> str:
+    """Return a text with its secrets in it, and add them to *secrets*; raises AslError.
+
+    In a URL they are *quoted*.
+    """
 
     def secret(match: re.Match[str]) -> str:
         source, name = match.groups()
@@ -50,7 +53,7 @@ def looked_up(text: str, folder: Path, secrets: set[str]) -> str:
             return match[0]
         value = _variable(name) if source == "env" else _file(folder / name)
         secrets.add(value)
-        return value
+        return quote(value, safe="") if quoted else value
 
     return PLACEHOLDER.sub(secret, text)
 

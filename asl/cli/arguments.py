@@ -76,7 +76,7 @@ class Given:
             "buckets": named_folders(self.bucket_pairs),
             "workflows": workflows(self.workflow_pairs, AS_IT_IS) or None,
             "notify": self.channels or None,
-            "memory": memories(self.memory_places) or None,
+            "memory": memories(self.memory_places, bound) or None,
             "pools": filled_pools(self.pool_pairs),
         }
 
@@ -131,7 +131,7 @@ def binding_options(command: Command) -> Command:
         "memory_places",
         metavar="[BACKEND=]WHERE",
         multiple=True,
-        help="Where Memory blocks keep their values: a file, or custom=MODULE:NAME.",
+        help="Where Memory blocks keep their values: a file, redis://..., dynamodb://TABLE.",
     )
     @click.option(
         "--pool",
@@ -322,7 +322,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
     from asl.agents.file import Bindings, load_bindings
     from asl.agents.function import named_function
 
-    bound = Bindings({}, {}, {})
+    bound = Bindings()
     _importable(".")
     for file in files:
         _importable(str(Path(file).parent))
@@ -347,15 +347,15 @@ def named_folders(pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def memories(places: Iterable[str]) -> "dict[str, Memory]":
-    """Return the memories that `WHERE` and `BACKEND=WHERE` name; the last one wins.
+def memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
+    """Return the memories that agents files, `WHERE` and `BACKEND=WHERE` name; the last one wins.
 
     What `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
     from asl.agents.function import imported
     from asl.memories import BACKENDS, bound
 
-    found: dict[str, Memory] = {}
+    found: dict[str, Memory] = bound(files.memory)
     for place in places:
         backend, equals, where = place.partition("=")
         if not equals or backend not in BACKENDS:

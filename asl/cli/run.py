@@ -147,7 +147,7 @@ def command(
             workflows=startable or None,
             name=name,
             notify=given.channels or None,
-            memory=memories(given.memory_places) or None,
+            memory=memories(given.memory_places, bound) or None,
             **options,
         )
         if history is not None:

@@ -1,9 +1,10 @@
 """Layer 6: memories that outlive a run."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.engine.memory import Memory
 
@@ -16,25 +17,64 @@ BACKENDS = ("memory", "file", "redis", "dynamodb", "custom")
 def bound(memory: Any) -> dict[str, Memory]:
     """Return the memories that a caller gave, by the backends that documents name.
 
-    The path of a file serves `memory` and `file`, an object `memory` and `custom`; a mapping says
-    which serves which.
+    A path serves `memory` and `file`, the URL of a Redis server or a table of DynamoDB `memory` and
+    `redis` or `dynamodb`, an object `memory` and `custom`; a mapping says which serves which.
+    Raises AslError for what is no memory.
     """
     if isinstance(memory, Mapping):
         return {str(backend): _memory(each) for backend, each in memory.items()}
-    kind = "file" if isinstance(memory, str | os.PathLike) else "custom"
-    return dict.fromkeys(("memory", kind), _memory(memory))
+    made, scheme = _memory(memory), _scheme(memory)
+    kind = "custom" if scheme is None else _URLS[scheme][0] if scheme else "file"
+    return dict.fromkeys(("memory", kind), made)
+
+
+def _scheme(memory: Any) -> str | None:
+    """Return the scheme of a URL, an empty text for a path, None for an object."""
+    if isinstance(memory, os.PathLike):
+        return ""
+    if not isinstance(memory, str):
+        return None
+    scheme, colon, _ = memory.partition("://")
+    return scheme if colon else ""
 
 
 def _memory(memory: Any) -> Memory:
-    if isinstance(memory, str | os.PathLike):
+    scheme = _scheme(memory)
+    if scheme:
+        if scheme not in _URLS:
+            hint = did_you_mean(scheme, _URLS) or f"there are {', '.join(_URLS)}, and paths"
+            raise AslError(f"no memory has URLs of {scheme}:// ({hint})")
+        return _URLS[scheme][1](memory)
+    if scheme is not None:
         from asl.memories.sqlite import SqliteMemory
 
         return SqliteMemory(memory)
     methods = [getattr(memory, name, None) for name in ("get", "entries", "change")]
     if not all(map(callable, methods)):
         raise AslError(
-            "memory is the path of a file, or an object with get, entries and change, "
+            "memory is the path of a file, a URL, or an object with get, entries and change, "
             f"not {memory!r}"
         )
     found: Memory = memory
     return found
+
+
+def _redis(url: str) -> Memory:
+    from asl.memories.redis import RedisMemory
+
+    return RedisMemory(url)
+
+
+def _dynamodb(url: str) -> Memory:
+    from asl.memories.dynamodb import table_at
+
+    return table_at(url)
+
+
+_URLS: Mapping[str, tuple[str, Callable[[str], Memory]]] = {
+    "redis": ("redis", _redis),
+    "rediss": ("redis", _redis),
+    "unix": ("redis", _redis),
+    "dynamodb": ("dynamodb", _dynamodb),
+}
+"""By the scheme of a URL: the backend, and what makes its memory."""

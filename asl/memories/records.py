@@ -1,0 +1,49 @@
+"""How entries are written into stores that keep texts, and what order they were written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from asl.core.json_text import read_data
+from asl.core.values import compact
+from asl.engine.memory import Entry
+
+__all__ = ["Record", "alive", "latest"]
+
+
+class Record(NamedTuple):
+    """An entry, and a number that is larger for what was written later."""
+
+    entry: Entry
+    order: int
+
+    def text(self) -> str:
+        """Return the record as JSON, without the key."""
+        entry = self.entry
+        times = {"written": entry.written, "expires": entry.expires, "order": self.order}
+        return compact({"value": entry.value, **times})
+
+    @classmethod
+    def read(cls, key: str, text: str | bytes) -> Record:
+        """Read what `text` has written; raises ValueError for anything else."""
+        try:
+            found = read_data(text.decode() if isinstance(text, bytes) else text)
+            entry = Entry(key, found["value"], found["written"], found["expires"])
+            return cls(entry, found["order"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{key!r} holds something else") from error
+
+
+def alive(record: Record | None, now: float) -> Entry | None:
+    """Return the entry of a record, None where it has expired."""
+    if record is None or (record.entry.expires is not None and record.entry.expires <= now):
+        return None
+    return record.entry
+
+
+def latest(records: Iterable[Record], now: float) -> list[Entry]:
+    """Return the entries that have not expired, the latest first."""
+    found = [record for record in records if alive(record, now) is not None]
+    found.sort(key=lambda record: (record.entry.written, record.order), reverse=True)
+    return [record.entry for record in found]

@@ -1,0 +1,1 @@
+"""Where values are kept that outlive a run."""
