@@ -350,6 +350,71 @@ def at_once() -> Sides:
     )
 
 
+# B: agents with blocks
+
+BUDGET: Json = {
+    "MaxCost": 10**6,
+    "MaxTokens": 10**12,
+    "Alerts": [{"At": "90%"}],
+    "Fallback": {"When": "BudgetAt95Percent", "Agent": "A"},
+}
+GUARDRAILS: Json = {
+    "Input": {
+        "Rules": [
+            {"Type": "length", "Max": 10_000},
+            {"Type": "pattern", "Block": ["secret", "password"]},
+            {"Type": "pii", "Action": "mask"},
+        ]
+    },
+    "Output": {
+        "Rules": [
+            {"Type": "length", "Max": 10_000},
+            {"Type": "regex", "Pattern": "token-[0-9]+"},
+            {"Type": "pii"},
+        ]
+    },
+}
+
+
+def guarded(seconds: float, limit: int, blocks: bool) -> Sides:
+    """Agent calls of so many seconds, one after the other or all at once; by hand the calls."""
+    count = 1000 if limit == 0 else 100
+    task: Json = {"Type": "Task", "Agent": "A", "End": True}
+    document: Json = {
+        "StartAt": "M",
+        "States": {
+            "M": {
+                "Type": "Map",
+                "MaxConcurrency": limit,
+                "ItemProcessor": {"StartAt": "T", "States": {"T": task}},
+                "End": True,
+            }
+        },
+    }
+    if blocks:
+        document["Budget"] = BUDGET
+        task |= {"Budget": {"MaxTokens": 1000, "Category": "c"}, "Guardrails": GUARDRAILS}
+    compiled = program(document)
+    data = [{"prompt": f"Say something nice about item {i}, in a few words."} for i in range(count)]
+
+    async def agent(payload: Json) -> Json:
+        await asyncio.sleep(seconds)
+        return {"text": "An answer of some length.", "_tokens": 12, "_cost": 0.001}
+
+    async def by_hand() -> None:
+        if limit == 0:
+            await asyncio.gather(*map(agent, data))
+        else:
+            for item in data:
+                await agent(item)
+
+    return (
+        lambda: LOOP.run_until_complete(by_hand()),
+        lambda: LOOP.run_until_complete(start(compiled, data, {"A": agent})),
+        count,
+    )
+
+
 def heap_bytes(make: Callable[[], Awaitable[Any]], count: int = 2000) -> float:
     """Return the heap bytes of one execution that waits in its agent."""
 
@@ -570,6 +635,18 @@ WORKLOADS = (
     Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
     Workload("W5", "five states, one agent call, one after another", 2.5, short),
     Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),
+    Workload(
+        "B1",
+        "agent calls of 2 ms with budget and guardrails; vs the calls",
+        1.05,
+        lambda: guarded(0.002, 1, blocks=True),
+    ),
+    Workload(
+        "B2",
+        "1,000 agent calls of 10 ms at once; vs gather",
+        1.3,
+        lambda: guarded(0.01, 0, blocks=False),
+    ),
     Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, in_bytes=True),
     Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 13, hello),
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),

@@ -234,6 +234,9 @@ def _is_plain(value: dict[Any, Any]) -> bool:
         elif kind is int:
             if not -_SMALL < item < _SMALL:
                 return False
+        elif kind is float:
+            if not isfinite(item):
+                return False
         elif kind is not bool and item is not None:
             return False
     return True

@@ -45,9 +45,9 @@ class Account:
         """What the limit is called where it is not called as the field that it limits."""
         self.most = dict(limits.most)
         """The limits; people may lift them."""
-        self.spent = dict(NOTHING)
-        self.held = dict(NOTHING)
-        self.peak = dict(NOTHING)
+        self.spent = NOTHING.copy()
+        self.held = NOTHING.copy()
+        self.peak = NOTHING.copy()
         """The most that was held at one time."""
         self.lent: dict[str, Decimal] | None = None
         """What executions that were started here, and have not ended, have spent so far."""
@@ -71,8 +71,9 @@ class Account:
     @property
     def exceeded(self) -> str | None:
         """The limit that is exceeded, None if there is none."""
+        spent, lent = self.spent, self.lent
         for name, most in self.most.items():
-            if self.used(name) > most:
+            if (spent[name] if lent is None else spent[name] + lent[name]) > most:
                 return name
         return None
 

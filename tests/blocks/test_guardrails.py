@@ -78,3 +78,11 @@ def test_a_cut_leaves_nothing(text: str) -> None:
 def test_long_texts_take_no_time_to_speak_of(piece: str) -> None:
     """No text makes the search slow: a hundred thousand characters are read at once."""
     find_personal(piece * (100_000 // len(piece)), ALL)
+
+
+@given(st.text(alphabet="0123456789 .-@:+()ABCXYZabcde\uff11", max_size=60))
+def test_nothing_is_passed_over(text: str) -> None:
+    """A text that is not searched for a kind, as it has too few digits, holds none of it."""
+    for kind in KINDS.values():
+        if any(kind.find(text)):
+            assert kind.is_possible(text, sum(map(text.count, "0123456789")))

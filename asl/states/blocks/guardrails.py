@@ -1,6 +1,6 @@
 """Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -24,8 +24,10 @@ ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card"
 
 _Find: TypeAlias = Callable[[str], list[Span]]
 """Returns what a rule finds in a text."""
-_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict | None"]]
-"""Judges the content; None for no violation."""
+_Look: TypeAlias = Callable[[Json, list[str]], "_Verdict | None"]
+"""Judges the content and the texts in it; None for no violation."""
+_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
+"""Lets an agent judge the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ class _Rule:
     """How messages call it: `rule 2 (regex)`."""
     type: str
     action: str
-    judge: _Judge
+    look: _Look | None = None
+    judge: _Judge | None = None
+    """What decides where nothing is to be seen in the content itself."""
     cut: Callable[[Json], Json] | None = None
     """Takes out or masks what it finds, where it is to do so."""
     optional: bool = False
@@ -114,10 +118,17 @@ class _Guard:
 
     async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         """Return what is left of the content; raises StateError, or _Again if *again* allows."""
+        texts: list[str] | None = None
         for rule in self.rules:
-            verdict = await self._judged(rule, attempt, content)
+            if rule.look is not None:
+                if texts is None:
+                    texts = _texts(content)
+                verdict = rule.look(content, texts)
+            else:
+                verdict = await self._judged(rule, attempt, content)
             if verdict is None:
                 continue
+            texts = None
             if verdict.reason is not None:
                 reason = f"{rule.place}: {verdict.reason}"
                 if rule.action in WARNS:
@@ -141,6 +152,7 @@ class _Guard:
         return content
 
     async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> _Verdict | None:
+        assert rule.judge is not None
         try:
             return await rule.judge(attempt, content)
         except StateError as error:
@@ -211,7 +223,7 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     if kind in CUTTABLE:
         find, missing = _FINDERS[kind](written), _missing(written)
         cut = _cutter(find, action) if action in CUTS and find is not None else None
-        return _Rule(place, kind, action, _finding(find, missing), cut)
+        return _Rule(place, kind, action, _finding(find, missing), cut=cut)
     if kind == "length":
         return _Rule(place, kind, action, _length(written))
     agent = (
@@ -222,13 +234,13 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
         return await guard.asked(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS
-    return _Rule(place, kind, action, judge, optional=optional)
+    return _Rule(place, kind, action, judge=judge, optional=optional)
 
 
-def _length(written: Mapping[str, Json]) -> _Judge:
+def _length(written: Mapping[str, Json]) -> _Look:
     least, most = written.get("Min"), written.get("Max")
 
-    async def judge(attempt: Attempt, content: Json) -> _Verdict | None:
+    def look(content: Json, texts: list[str]) -> _Verdict | None:
         length = len(content if type(content) is str else compact(content))
         if least is not None and length < least:
             return _Verdict(f"{length} characters are fewer than {least}")
@@ -236,34 +248,41 @@ def _length(written: Mapping[str, Json]) -> _Judge:
             return _Verdict(f"{length} characters are more than {most}")
         return None
 
-    return judge
+    return look
 
 
-def _finding(find: _Find | None, missing: Callable[[Json], bool] | None) -> _Judge:
-    async def judge(attempt: Attempt, content: Json) -> _Verdict | None:
+def _finding(find: _Find | None, missing: Callable[[list[str]], bool] | None) -> _Look:
+    def look(content: Json, texts: list[str]) -> _Verdict | None:
         if find is not None:
-            labels = [span.label for text in _texts(content) for span in find(text)]
+            labels = [span.label for text in texts for span in find(text)]
             if labels:
                 kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
                 what = "something is" if kinds == "masked" else f"{kinds} is"
                 return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
-        if missing is not None and missing(content):
+        if missing is not None and missing(texts):
             return _Verdict("nothing of what is allowed is found")
         return None
 
-    return judge
+    return look
 
 
-def _texts(content: Json) -> Iterator[str]:
-    """Yield every text in the content."""
+def _texts(content: Json) -> list[str]:
+    """Return every text in the content, in order."""
     if type(content) is str:
-        yield content
-    elif type(content) is dict:
-        for each in content.values():
-            yield from _texts(each)
-    elif type(content) is list:
-        for each in content:
-            yield from _texts(each)
+        return [content]
+    found: list[str] = []
+    for each in _members(content):
+        if type(each) is str:
+            found.append(each)
+        elif type(each) is dict or type(each) is list:
+            found += _texts(each)
+    return found
+
+
+def _members(content: Json) -> Iterable[Json]:
+    if type(content) is dict:
+        return content.values()
+    return content if type(content) is list else ()
 
 
 def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
@@ -290,10 +309,22 @@ def _pattern(written: Mapping[str, Json]) -> _Find | None:
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
         return None
-    return _expression("|".join(map(re2.escape, entries)), "i")
+    expression = _expression("|".join(map(re2.escape, entries)), "i")
+    if not all(map(str.isascii, entries)):
+        return expression
+    words = [entry.lower() for entry in entries]
+
+    def find(text: str) -> list[Span]:
+        if text.isascii():  # no other letter stands for one of a word
+            lower = text.lower()
+            if not any(word in lower for word in words):
+                return []
+        return expression(text)
+
+    return find
 
 
-def _missing(written: Mapping[str, Json]) -> Callable[[Json], bool] | None:
+def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
     """Return whether nothing that a pattern rule allows is found."""
     import re2
 
@@ -301,7 +332,7 @@ def _missing(written: Mapping[str, Json]) -> Callable[[Json], bool] | None:
         return None
     find = _expression("|".join(map(re2.escape, written["Allow"])), "i")
     entries = written["Allow"]
-    return lambda content: not entries or not any(find(text) for text in _texts(content))
+    return lambda texts: not entries or not any(map(find, texts))
 
 
 def _regex(written: Mapping[str, Json]) -> _Find:

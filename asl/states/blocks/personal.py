@@ -4,6 +4,7 @@ Numbers with check digits are checked, so that an order number is not taken for 
 read in a normal form: full-width digits, ligatures and invisible characters hide nothing.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +26,17 @@ class Span(NamedTuple):
 def find_personal(text: str, kinds: tuple[str, ...]) -> list[Span]:
     """Return the parts of a text that are personal data of these kinds, without overlaps."""
     normal, origins = _normal(text)
+    digits = sum(map(normal.count, "0123456789"))
+    if digits < FEWEST and not any(sign in normal for sign in SIGNS):
+        return []
     found = [
         Span(origins[start], origins[end - 1] + 1, KINDS[kind].label)
         for kind in kinds
+        if KINDS[kind].is_possible(normal, digits)
         for start, end in KINDS[kind].find(normal)
     ]
+    if not found:
+        return []
     kept: list[Span] = []
     for span in sorted(found, key=lambda each: (each.start, -each.end)):
         if not kept or span.start >= kept[-1].end:
@@ -64,6 +71,14 @@ _Find: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
 class _Kind(NamedTuple):
     label: str
     find: _Find
+    least: float = math.inf
+    """How many digits there are in one at least, so that most texts are not searched for it."""
+    sign: str = ""
+    """A character by which there may be one with fewer digits, or none."""
+
+    def is_possible(self, text: str, digits: int) -> bool:
+        """Whether there may be one in a text with so many digits."""
+        return digits >= self.least or (self.sign != "" and self.sign in text)
 
 
 def _matches(pattern: str, holds: Callable[[str], bool] = lambda found: True) -> _Find:
@@ -121,6 +136,8 @@ def _is_ssn(text: str) -> bool:
 
 
 def _is_ip(text: str) -> bool:
+    if ":" not in text and "." not in text:
+        return False
     try:
         ip_address(text)
     except ValueError:
@@ -230,16 +247,26 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
                 r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@"
                 r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
             ),
+            sign="@",
         ),
-        "credit_card": _Kind("[CREDIT_CARD]", _matches(r"[0-9](?:[ -]?[0-9]){12,18}", _is_card)),
-        "iban": _Kind("[IBAN]", _matches(r"[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}", _is_iban)),
-        "ssn": _Kind("[SSN]", _matches(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}", _is_ssn)),
+        "credit_card": _Kind(
+            "[CREDIT_CARD]", _matches(r"[0-9](?:[ -]?[0-9]){12,18}", _is_card), 13
+        ),
+        "iban": _Kind(
+            "[IBAN]", _matches(r"[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}", _is_iban), 2
+        ),
+        "ssn": _Kind("[SSN]", _matches(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}", _is_ssn), 9),
         "ip": _Kind(
             "[IP]",
             _matches(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f:]{2,39}(?::[0-9.]{7,15})?", _is_ip),
+            4,
+            ":",
         ),
-        "national_id": _Kind("[NATIONAL_ID]", _national),
-        "phone": _Kind("[PHONE]", _matches(_PHONE, _is_phone)),
+        "national_id": _Kind("[NATIONAL_ID]", _national, 7),
+        "phone": _Kind("[PHONE]", _matches(_PHONE, _is_phone), 7),
     }
 )
 """The kinds of personal data, by their names in `Types`."""
+FEWEST: Final = min(kind.least for kind in KINDS.values())
+SIGNS: Final = tuple(kind.sign for kind in KINDS.values() if kind.sign)
+"""A text with fewer digits and none of these characters holds nothing personal."""
