@@ -101,6 +101,8 @@ class Step:
     """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
+    progress: Any = None
+    """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`)."""
     budget: Callable[[Json, Any], Any] | None = None
     """What one visit may spend (`asl.states.blocks.budget.Limits`), by its raw input."""
 
@@ -133,5 +135,7 @@ class Program:
     """Whether it, or a state of it, has a budget."""
     told: Told | None = None
     """What a history tells of a state that is entered, besides."""
+    tracked: bool = False
+    """Whether progress follows from its history."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks.workflow import Workflow, below
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
@@ -15,6 +15,7 @@ __all__ = ["check"]
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the blocks of the document and of its states."""
+    yield from _weights(workflow)
     for block in BLOCKS.values():
         of_workflow = below(workflow.value, block.name)
         yield from _expressions(of_workflow, f"/{block.name}")
@@ -22,6 +23,20 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         for node in workflow.nodes():
             if type(node.value.get(block.name)) is dict:
                 yield from block.check(node, of_workflow)
+
+
+def _weights(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the weights of states that are not there (V-PRG-01)."""
+    for name in below(workflow.value, "Progress", "WeightedProgress"):
+        if name not in workflow.names:
+            yield Finding(
+                "V-PRG-01",
+                f"there is no state {name!r}",
+                f"/Progress/WeightedProgress/{escape(name)}",
+                workflow.suggestions.near(name, workflow.names),
+                severity=Severity.WARNING,
+                at_key=True,
+            )
 
 
 def _expressions(block: Mapping[str, Json], pointer: str) -> Iterator[Finding]:

@@ -66,17 +66,19 @@ def _of_state(node: Node) -> Iterator[Finding]:
     for field in node.value:
         name = field.removesuffix(".$")
         if name in STATE_BLOCKS and _has_effect(name, node):
-            yield from _of_block(name, node.value[field], node.at(field))
+            yield from _of_block(name, node.value[field], node.at(field), node)
     if kind == "Map":
         yield from _of_map(node)
 
 
-def _of_block(field: str, block: Json, pointer: str) -> Iterator[Finding]:
+def _of_block(field: str, block: Json, pointer: str, node: Node | None = None) -> Iterator[Finding]:
     """Yield the block, or what of it this version does not execute."""
     executed = BLOCKS.get(field)
     if executed is None:
         yield Finding("EXEC-02", f"{field!r} is not executed yet", pointer, at_key=True)
         return
+    for place, why in executed.missing(block, node) if type(block) is dict else ():
+        yield Finding("EXEC-02", why, f"{pointer}{place}", at_key=True)
     for way in executed.lacks:
         *steps, last = way.split("/")
         holder = below(block, *steps) if type(block) is dict else {}

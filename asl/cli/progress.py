@@ -94,6 +94,8 @@ class Progress:
         self.active: dict[Path, Activity] = {}
         """What each machine does, by the machine's path."""
         self.spoken = Spoken()
+        self.whole: float | None = None
+        """How far the workflow is, in percent; None where that is not told."""
         self.unsaid: list[str] = []
         """Lines of answers that have not been shown."""
         self._lock = threading.Lock()
@@ -160,6 +162,8 @@ class Progress:
             retried = self.active[machine]
             retried.until = event.timestamp + event.details["delay"]
             retried.note, retried.done = f"retry {event.details['retry']}", 0
+        elif kind == "ProgressUpdated":
+            self._advanced(event)
         elif kind == "StreamChunk":
             self.active[machine].note = f"says {_tail(event.details['chunk'])}"
         elif kind == "TaskScheduled":
@@ -170,6 +174,14 @@ class Progress:
             number = event.details.get("round")
             debate.until = None
             debate.note = f"{agent} decides" if number is None else f"round {number}, {agent}"
+
+    def _advanced(self, event: Event) -> None:
+        percentage, message = event.details["percentage"], event.details.get("message")
+        if not event.path:
+            self.whole = percentage
+        elif (found := self.active.get(event.path[:-1])) is not None and found.path == event.path:
+            said = f", {_tail(message)}" if message else ""
+            found.note = f"{percentage:.0f} %{said}"
 
     def _drop_inside(self, path: Path) -> None:
         """Forget the machines that a state had forked."""
@@ -216,8 +228,11 @@ class Progress:
 
         with self._lock:
             lines = list(self.lines())
+            whole = self.whole
             hidden = len(self.active) - len(lines)
         table = Table.grid(padding=(0, 2, 0, 0))
+        if whole is not None:
+            table.add_row(Text("workflow", "dim"), Text(""), Text(f"{whole:.0f} %"))
         for name, kind, says in lines:
             table.add_row(Spinner("dots", Text(name, "bold")), Text(kind, "cyan"), Text(says))
         if hidden:

@@ -75,6 +75,11 @@ class Trace:
         elif kind in LATER:
             results = self._joined(path)
             self._value(path, "result", results[0] if kind.startswith("Include") else results)
+        elif kind == "ProgressUpdated" and path and type(path[-1]) is str:
+            said = details.get("message")
+            self._line(
+                path, "progress", f"{details['percentage']:g} %{f', {said}' if said else ''}"
+            )
         elif kind == "StreamChunk":
             self._value(path, "says", details["chunk"])
         elif kind == "DebateTurn":

@@ -35,9 +35,24 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for each in machines.values()
         for step in each.steps.values()
     )
+    tracked = "Progress" in workflow or any(
+        step.progress is not None or (step.type == "Include" and _mentions(workflow, "Progress"))
+        for each in machines.values()
+        for step in each.steps.values()
+    )
     told = None if profile.aws else teller(workflow.get("Metadata"))
     return Program(
-        machine, profile, name, timeout, machines, workflow, limits, budgeted, told, between
+        machine,
+        profile,
+        name,
+        timeout,
+        machines,
+        workflow,
+        limits,
+        budgeted,
+        told=told,
+        tracked=tracked,
+        between=between,
     )
 
 

@@ -51,6 +51,7 @@ class Call:
         "listener",
         "progress",
         "target",
+        "watcher",
     )
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
@@ -71,6 +72,9 @@ class Call:
         """Takes out of a text what nobody may see."""
         self.listener: Callable[[str], object] | None = None
         """Takes an answer piece by piece, where anybody listens to it."""
+        self.watcher: Callable[[Json, str], bool] | None = None
+        """Takes reports of progress, where anybody wants to know; says whether a report is a sign
+        of life."""
 
     @property
     def state_name(self) -> str:
@@ -190,9 +194,14 @@ class Call:
             self._beat()
 
     def report_progress(self, percent: float, message: str = "") -> None:
-        """Report how far the work is, 0 to 100; counts as a sign of life."""
-        self.progress = (percent, self.hide(message))
-        self.heartbeat()
+        """Report how far the work is, 0 to 100.
+
+        It counts as a sign of life, unless the state has a Progress block that does not say so.
+        """
+        message = self.hide(message)
+        self.progress = (percent, message)
+        if self.watcher is None or self.watcher(percent, message):
+            self.heartbeat()
 
     def report_chunk(self, text: str) -> None:
         """Say a piece of the answer, for whoever listens; counts as a sign of life.

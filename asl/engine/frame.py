@@ -47,6 +47,8 @@ class Frame:
     said: str | None = None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
+    progress: Any = None
+    """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})

@@ -14,6 +14,7 @@ from asl.core.values import Json, excerpt, fits
 from asl.engine import records as kinds
 from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
+from asl.engine.progress import Aggregates
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.frame import Variables
@@ -102,6 +103,19 @@ class Expander:
         """Whether an error is under way that ends the execution without further events."""
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
+        self.progress = Aggregates(execution.program) if execution.program.tracked else None
+        """Says what progress follows from the records, where anybody wants to know."""
+
+    def learn(self, flat: list[Any]) -> None:
+        """Count the progress that earlier records stand for, once; of them nothing else is told."""
+        if self.progress is not None and not self.progress.learned:
+            earlier = Expander(self.execution)
+            for record in each_record(flat):
+                for _ in earlier.feed(record):
+                    pass
+            assert earlier.progress is not None
+            self.progress = earlier.progress
+            self.progress.learned = True
 
     def start(self) -> Event:
         """Return the first event."""
@@ -116,6 +130,21 @@ class Expander:
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
+        if self.progress is None:
+            yield from self._fed(record)
+            return
+        events = list(self._fed(record))
+        yield from events
+        for frame, step, index, type, details in self.progress.after(record, events):
+            if frame is None or step is None:
+                yield self._event(None, record[1], type, (), details)
+            elif index is None:
+                yield self._of_state(frame, record[1], step, type, details)
+            else:
+                path = (*frame.place, step.name, index)
+                yield self._event(frame, record[1], type, path, details)
+
+    def _fed(self, record: Record) -> Iterator[Event]:
         kind, time, frame, visit, step, *rest = record
         if frame.parent is not None and frame.origin[0].type == "Debate":
             # A turn that is taken beside others is told like any other: by its debate alone.

@@ -8,6 +8,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.engine.execution import Execution, totals
 from asl.engine.history import ENDINGS, Event, Expander, found_by_engine, visited
+from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record
 
@@ -154,6 +155,11 @@ class Result:
             "byModel": totals(execution.by_model),
         }
         return found if execution.ledger is None else found | execution.ledger.report()
+
+    @property
+    def progress(self) -> dict[str, Json]:
+        """How far it is: `percentage` of the workflow, and the latest progress of `states`."""
+        return status(self.events)
 
     def to_json(self) -> dict[str, Json]:
         """Return the result as a JSON object, without events."""

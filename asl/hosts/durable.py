@@ -48,6 +48,7 @@ from asl.hosts.local import LocalHost
 from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
 from asl.program import Program
+from asl.states.blocks.progress import Told
 from asl.states.decisions import Asked
 from asl.states.host import (
     Child,
@@ -113,7 +114,8 @@ class _Log:
         self.last: Record | tuple[()] = ()
         """The last record that was written."""
         self.aside: dict[str, Any] | None = None
-        """What an effect under way has come to beside its answer: `notes`, `used` and `said`."""
+        """What an effect under way has come to beside its answer: `notes`, `used`, `said`
+        and `progress`."""
         self.noted: list[Record] = []
         """The notes of an effect under way. They are written with its answer: should there be
         none, the effect is performed again, and tells something else perhaps."""
@@ -362,6 +364,9 @@ class DurableHost(LocalHost):
             at.now = time
             at.note(event, details)
         at.said = aside.get("said")
+        if "progress" in aside:
+            update, reached = aside["progress"]
+            at.progress = Told(at.visit, update, tuple(reached))
         if "used" in aside and self.meter is not None:
             self.meter.ledger.recall(at, read_used(aside["used"]))
 
@@ -371,6 +376,12 @@ class DurableHost(LocalHost):
         aside = self._log(at).aside
         assert aside is not None
         aside["said"] = said
+
+    def progressed(self, at: Any) -> None:
+        """Keep the progress of a call with its answer."""
+        aside = self._log(at).aside
+        assert aside is not None
+        aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
     def used(self, at: Any, used: Used) -> None:
         """Keep what a call has used with its answer."""

@@ -6,8 +6,8 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -60,6 +60,8 @@ __all__ = ["LocalHost", "described", "drive"]
 
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
+REPORTED = frozenset({"progress", "stream"})
+"""What a host is told of a call on which the agent may report."""
 MAX_CAUSE = 32_768
 """Characters of a cause, as with AWS."""
 MAX_THREADS = 64
@@ -295,6 +297,9 @@ class LocalHost:
         """Remember what an agent has said that may not be shown yet."""
         at.said = said
 
+    def progressed(self, at: Frame) -> None:
+        """Take note of the progress of a call; this host keeps nothing."""
+
     def used(self, at: Frame, used: Used) -> None:
         """Take note of what a call has used; this host keeps nothing."""
 
@@ -478,14 +483,24 @@ class LocalHost:
         if agent.holds:
             self._keep(agent)
         try:
-            if options is not None and "stream" in options.blocks:
-                from asl.hosts.streaming import Stream
-
-                stream = Stream(self, call, options.blocks["stream"])
-                return await stream.follow(self._answered, agent, payload, call, options)
-            return await self._answered(agent, payload, call, options)
+            if options is None or REPORTED.isdisjoint(options.blocks):
+                return await self._answered(agent, payload, call, options)
+            return await self._followed(call, options)(agent, payload, call, options)
         finally:
             call.end()
+
+    def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
+        """Return what gets an answer and passes on what is reported before it."""
+        answer: Callable[..., Awaitable[Json]] = self._answered
+        if "progress" in options.blocks:
+            from asl.hosts.reporting import Reports
+
+            answer = partial(Reports(self, call, options.blocks["progress"]).follow, answer)
+        if "stream" in options.blocks:
+            from asl.hosts.streaming import Stream
+
+            answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
+        return answer
 
     async def _answered(
         self, agent: Agent, payload: Json, call: Call, options: Options | None

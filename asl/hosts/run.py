@@ -196,6 +196,8 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
     history, follower = execution.history, execution.follower
 
     def emit(record: Record) -> None:
+        if execution.earlier is not None and execution.program.tracked:
+            follower.expander.learn(execution.earlier([]))
         history.extend(record)
         for event in follower.news():
             listener(event)

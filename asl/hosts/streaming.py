@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
+from asl.hosts.reporting import Inbox
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.host import Options, Raised, Target
 
@@ -29,8 +29,7 @@ WAITING: Final = 64
 class Stream:
     """The stream of one call.
 
-    An agent may speak from any thread; what it says is dealt with in the thread of the execution,
-    in the order in which it was said, and before its answer.
+    What an agent says is dealt with in the order in which it was said, and before its answer.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -40,10 +39,7 @@ class Stream:
         self.call = call
         self.plan = plan
         self.shown = Shown(plan)
-        self.thread = get_ident()
-        self.lock = Lock()
-        self.said: list[str] = []
-        """What has been said and not been dealt with."""
+        self.inbox = Inbox(self._deal)
         self.everything: list[str] = []
         """What has been said at all, where it may not be shown yet."""
         self.length = 0
@@ -57,7 +53,7 @@ class Stream:
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
         """Return an answer, and pass on what is said before it."""
-        self.loop = await self.host.event_loop()
+        self.loop = self.inbox.loop = await self.host.event_loop()
         self.call.listener = self.take
         try:
             try:
@@ -83,7 +79,7 @@ class Stream:
 
     async def _complete(self, result: Json) -> None:
         """Show the rest of an answer that is there."""
-        self._deal()
+        self.inbox.empty()
         if self.plan.guarded:
             self.host.unshown(self.call.at, "".join(self.everything))
             return
@@ -95,7 +91,7 @@ class Stream:
 
     async def _broken(self, failure: dict[str, Json]) -> None:
         """Show the rest of an answer that breaks off, unless nothing may be shown of it."""
-        self._deal()
+        self.inbox.empty()
         if not self.plan.guarded:
             self._tell(self.shown.end())
             await self._delivered()
@@ -105,25 +101,17 @@ class Stream:
 
     def take(self, text: str) -> None:
         """Take what an agent says, in whatever thread; raises StateError for too much."""
-        with self.lock:
-            self.length += len(text)
-            if self.length > self.host.limit:
-                self.excess = Raised(
-                    "States.DataLimitExceeded",
-                    f"{self.call.target.name} says more than {self.host.limit} characters",
-                )
-                raise self.excess
-            first = not self.said
-            self.said.append(text.encode("utf-8", "replace").decode())
-        if get_ident() == self.thread:
-            self._deal()
-        elif first:
-            self.loop.call_soon_threadsafe(self._deal)
+        self.length += len(text)
+        if self.length > self.host.limit:
+            self.excess = Raised(
+                "States.DataLimitExceeded",
+                f"{self.call.target.name} says more than {self.host.limit} characters",
+            )
+            raise self.excess
+        self.inbox.put(text.encode("utf-8", "replace").decode())
 
-    def _deal(self) -> None:
+    def _deal(self, said: list[str]) -> None:
         """Deal with what has been said since the last time."""
-        with self.lock:
-            said, self.said = self.said, []
         if self.plan.guarded:
             self.everything += said
             return

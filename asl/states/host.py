@@ -344,6 +344,10 @@ class Frame(ExpressionFrame, Protocol):
     now: float
     item: Json
     index: int
+    entered: float
+    """When the state under way was entered; a retry does not enter again."""
+    progress: Any
+    """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
     said: str | None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""

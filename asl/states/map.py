@@ -7,6 +7,8 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType
+from asl.states.blocks import inserts_of
+from asl.states.blocks.progress import compile_tracking, counted
 from asl.states.host import ABSENT, Fan, Frame
 from asl.states.iteration import compile_items, compile_tolerance, is_distributed, too_many_failed
 from asl.states.map_rules import check_map
@@ -20,7 +22,8 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     distributed = is_distributed(compiler.state, processor)
     step.length = _length(compiler, distributed)
     step.work = (_distributed if distributed else _inline)(compiler, machine)
-    step.finish = compiler.finish()
+    step.progress = compile_tracking(compiler)
+    step.finish = compiler.finish(inserts=inserts_of(compiler))
 
 
 def _distributed(compiler: Compiler, machine: Machine) -> Work:
@@ -44,6 +47,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
     # AWS takes a limit that is written as text, too (recorded).
     limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
     tolerance = compile_tolerance(compiler)
+    tells = "Progress" in compiler.state
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
@@ -56,6 +60,8 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         if tolerance is not None:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
         joined = await frame.host.fork(frame, fan)
+        if tells:
+            counted(frame, len(items) - joined.failed, joined.failed)
         if not joined.failed:
             return joined.values
         return [value for value in joined.values if value is not ABSENT]

@@ -7,6 +7,8 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
+from asl.states.blocks import inserts_of
+from asl.states.blocks.progress import compile_tracking, counted
 from asl.states.host import Fan, Frame
 
 
@@ -15,6 +17,8 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
     payload = compiler.payload()
     branches = [compiler.machine("Branches", i) for i in range(len(compiler.state["Branches"]))]
 
+    tells = "Progress" in compiler.state
+
     async def work(data: Json, frame: Frame) -> Json:
         shared = payload(data, frame)
 
@@ -22,10 +26,13 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
             return frame.child(index, branches[index], shared)
 
         joined = await frame.host.fork(frame, Fan(len(branches), child))
+        if tells:
+            counted(frame, len(branches), 0)
         return joined.values
 
     step.work = work
-    step.finish = compiler.finish()
+    step.progress = compile_tracking(compiler)
+    step.finish = compiler.finish(inserts=inserts_of(compiler))
 
 
 def check_parallel(node: Node) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ SCHEMAS = {
     "Guardrails": ("Guardrails", "GuardrailRule"),
     "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),
     "Model": ("Model",),
+    "Progress": ("Progress", "WorkflowProgress", "Milestone"),
     "Reasoning": ("Reasoning",),
     "Streaming": ("Streaming",),
 }
@@ -68,7 +69,7 @@ FOUND = {
     for last in steps[-1:]
 }
 """What faults of cases are found in: the names on the way, each with the field at its end."""
-PAIRED = {"Streaming"}
+PAIRED = {"Progress", "Streaming"}
 """The blocks whose every field has a case with a violation, too."""
 
 

@@ -1,6 +1,6 @@
 """The agent blocks (Specification 8): what an agent may spend, see, say and do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from asl.core.values import Json
@@ -16,6 +16,7 @@ from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
 from asl.states.blocks.memory import MEMORY, use_memory
 from asl.states.blocks.metadata import METADATA, tell_metadata
 from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
+from asl.states.blocks.progress import PROGRESS, follow_progress, store_progress
 from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
 from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
 
@@ -38,6 +39,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             CACHE_TTL,
             MEMORY,
             STREAMING,
+            PROGRESS,
             CONTEXT,
         )
     }
@@ -58,8 +60,20 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Guardrails",), guard_input),
     ((), make_parameters),
     (("Memory",), use_memory),
+    (("Progress", "Streaming"), follow_progress),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""
+
+
+_INSERTS: tuple[tuple[str, Callable[[Compiler], Finish | None]], ...] = (
+    ("Reasoning", store_reasoning),
+    ("Progress", store_progress),
+    (
+        "Streaming",
+        lambda compiler: None if "Progress" in compiler.state else store_progress(compiler),
+    ),
+)
+"""What blocks put into the output of a state, in this order (step 13 of Specification 3.1)."""
 
 
 def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
@@ -80,11 +94,13 @@ def reads_memory(state: Mapping[str, Json]) -> bool:
 
 
 def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:
-    """Compile what the blocks of a Task put into its output."""
-    if "Agent" not in compiler.state or "Reasoning" not in compiler.state:
-        return ()
-    stores = store_reasoning(compiler)
-    return () if stores is None else (stores,)
+    """Compile what the blocks of a state put into its output."""
+    found = (
+        compile_insert(compiler)
+        for field, compile_insert in _INSERTS
+        if field in compiler.state and "Resource" not in compiler.state
+    )
+    return tuple(each for each in found if each is not None)
 
 
 def details_of(compiler: Compiler) -> Evaluate | None:

@@ -78,6 +78,10 @@ def _nothing_of_a_state(node: Node, workflow: Mapping[str, Json]) -> Iterator[Fi
     yield from ()
 
 
+def _nothing_missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    yield from ()
+
+
 def _nothing_of_a_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
     yield from ()
 
@@ -93,6 +97,11 @@ class Block:
     say."""
     check_workflow: Callable[[Mapping[str, Json]], Iterator[Finding]] = _nothing_of_a_workflow
     """The same for the block of the document."""
+    missing: Callable[[Mapping[str, Json], Node | None], Iterator[tuple[str, str]]] = (
+        _nothing_missing
+    )
+    """Find what of a block is not executed, given the state that has it (None for the document):
+    the pointer within the block, and why."""
     lacks: tuple[str, ...] = ()
     """The ways to fields that are checked but not executed: `Input/Rules.$`."""
 

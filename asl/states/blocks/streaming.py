@@ -12,6 +12,7 @@ from asl.core.values import Json, is_integer
 from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform, given
 from asl.states.blocks.chunks import LONGEST, MODES, Buffer, Chunker
+from asl.states.blocks.progress import check_of_streaming
 from asl.states.durations import duration
 
 __all__ = [
@@ -240,5 +241,7 @@ def warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
 
 
 STREAMING = Block(
-    "Streaming", lacks=("Callbacks.$", "Buffer.$", "ProgressPath", "Milestones", "Milestones.$")
+    "Streaming",
+    check_of_streaming,
+    lacks=("Callbacks.$", "Buffer.$", "ProgressPath.$", "Milestones.$"),
 )

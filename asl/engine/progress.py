@@ -1,0 +1,274 @@
+"""The progress of Maps, Parallels and the workflow, derived from the history (8.13).
+
+It is never written: it follows from the records, so whoever expands them into events comes to the
+same, while the execution runs, after its end and in any other process.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from asl.core.values import Json
+from asl.engine import records as kinds
+from asl.program import Program, Step
+from asl.states.blocks.progress import EMITTED, UPDATED, Milestone, Tracking
+from asl.states.host import ABSENT, Record
+
+if TYPE_CHECKING:
+    from asl.engine.frame import Frame
+    from asl.engine.history import Event
+
+__all__ = ["Aggregates", "Told", "status"]
+
+Told = tuple["Frame | None", "Step | None", "int | None", str, dict[str, Json]]
+"""An event to be told: `(machine, state, index of a part, type, details)`; no machine stands for
+the workflow."""
+
+
+class _Machine:
+    """How far one child of a tracked state is."""
+
+    __slots__ = ("current", "done", "ended", "states")
+
+    def __init__(self, states: int) -> None:
+        self.states = states
+        self.done = 0
+        """How many of its states are behind it."""
+        self.current = 0.0
+        """How far the present one is, in percent."""
+        self.ended = False
+
+    @property
+    def percentage(self) -> float:
+        if self.ended:
+            return 100
+        # A loop passes more states than there are.
+        done = min(self.done, self.states - 1)
+        return 100 * (done + min(self.current, 100) / 100) / self.states
+
+
+class _Fork:
+    """How far one visit of a tracked Map or Parallel is."""
+
+    def __init__(self, frame: "Frame", step: Step, tracking: Tracking, total: int) -> None:
+        self.frame = frame
+        self.step = step
+        self.tracking = tracking
+        self.total = total
+        self.parts: dict[int, _Machine] = {}
+        self.completed = 0
+        self.failed = 0
+        self.shown: dict[int | None, int] = {}
+        """The whole percentages that were told, by part; None for all together."""
+        self.reached: set[float] = set()
+
+    def percentage(self, weights: Mapping[str, float]) -> float:
+        """Return how far all parts together are."""
+        by = self.tracking.by
+        if by == "completed":
+            return 100 * (self.completed + self.failed) / self.total if self.total else 100
+        each = [
+            self.parts[index].percentage if index in self.parts else 0
+            for index in range(self.total)
+        ]
+        if not each:
+            return 100
+        if by == "minimum":
+            return min(each)
+        shares = [1.0] * self.total
+        if by == "weighted":
+            shares = [sum(weights.get(name, 1) for name in names) for names in self.tracking.states]
+        whole = sum(shares)
+        return sum(map(float.__mul__, map(float, each), shares)) / whole if whole else 100
+
+    def details(self, percentage: float) -> dict[str, Json]:
+        """Return the progress object."""
+        started = len(self.parts)
+        return {
+            "total": self.total,
+            "completed": self.completed,
+            "inProgress": started - self.completed - self.failed,
+            "pending": self.total - started,
+            "failed": self.failed,
+            "percentage": round(percentage, 3),
+        }
+
+
+class Aggregates:
+    """Follows the records of a history and says what progress they stand for."""
+
+    def __init__(self, program: Program) -> None:
+        block: Mapping[str, Json] | None = program.document.get("Progress")
+        if block is not None and block.get("Enabled") is False:
+            block = None
+        given: Mapping[str, Json] = {} if block is None else block
+        self.weights: Mapping[str, float] = given.get("WeightedProgress", {})
+        self.names = None if block is None else set(self.weights) or None
+        """The states that count for the workflow; None for those of its machine."""
+        self.total = 0.0
+        if block is not None:
+            counted = given.get("TotalStates", len(program.machine.steps))
+            self.total = sum(self.weights.values()) if self.weights else counted
+        self.passed: set[str] = set()
+        self.learned = False
+        """Whether it has heard of what was recorded before this process."""
+        self.shown = -1
+        self.forks: dict[tuple[str, int], _Fork] = {}
+        """By the path of the machine and the visit."""
+
+    def after(self, record: Record, events: Sequence["Event"]) -> Iterator[Told]:
+        """Yield what is to be told after a record, of which these are the events."""
+        kind, _, frame, visit, step, *rest = record
+        if frame is None:
+            return
+        yield from self._below(kind, frame, step, rest, events)
+        tracking = None if step is None else step.progress
+        if tracking is not None:
+            yield from self._of_fork(kind, frame, visit, step, tracking, rest, events)
+        if self.total:
+            yield from self._of_workflow(frame, events)
+
+    # The workflow
+
+    def _of_workflow(self, frame: "Frame", events: Sequence["Event"]) -> Iterator[Told]:
+        for event in events:
+            name = event.details.get("name")
+            if not event.type.endswith("StateExited") or type(name) is not str:
+                continue
+            if frame.parent is None if self.names is None else name in self.names:
+                self.passed.add(name)
+        done = (
+            sum(self.weights.get(name, 0) for name in self.passed)
+            if self.names is not None
+            else len(self.passed)
+        )
+        percentage = min(100, 100 * done / self.total)
+        if int(percentage) != self.shown:
+            first, self.shown = self.shown < 0, int(percentage)
+            if not (first and not percentage):
+                details = {
+                    "percentage": round(percentage, 3),
+                    "completed": len(self.passed),
+                }
+                yield None, None, None, UPDATED, details
+
+    # Maps and Parallels
+
+    def _of_fork(
+        self,
+        kind: str,
+        frame: "Frame",
+        visit: int,
+        step: Step,
+        tracking: Tracking,
+        rest: Sequence[Any],
+        events: Sequence["Event"],
+    ) -> Iterator[Told]:
+        key = frame.path, visit
+        if kind in (kinds.STRETCH, kinds.AGAIN):
+            total = len(tracking.states)
+            for event in events:
+                if event.type == "MapStateStarted":
+                    total = event.details["length"]
+            before = self.forks.get(key)
+            fork = self.forks[key] = _Fork(frame, step, tracking, total)
+            if before is not None:  # a milestone is told once, also where the state runs again
+                fork.reached = before.reached
+            yield from self._tell(fork, None, entered=True)
+        elif kind == kinds.EXITED and key in self.forks:
+            fork = self.forks.pop(key)
+            if rest[0] is not ABSENT:
+                yield from self._reach(fork, 100, last=True)
+
+    def _below(
+        self,
+        kind: str,
+        frame: "Frame",
+        step: Step | None,
+        rest: Sequence[Any],
+        events: Sequence["Event"],
+    ) -> Iterator[Told]:
+        """Yield what a record of a child means for the states around it."""
+        current: float | None = None
+        while frame.parent is not None:
+            fork = self.forks.get((frame.parent.path, frame.origin[1]))
+            if fork is None:  # it is not tracked itself, but part of a machine that may be
+                frame, kind = frame.parent, ""
+                continue
+            machine = fork.parts.get(frame.index)
+            if machine is None:
+                first = rest[0] if kind == kinds.STRETCH else step
+                machine = fork.parts[frame.index] = _Machine(
+                    1 if first is None else len(first.beside)
+                )
+            ended = kind == kinds.BROKEN or kind == kinds.ABORTED or _is_last(kind, step, rest)
+            if current is not None:
+                machine.current = current
+            elif kind == kinds.NOTED and rest[0] == UPDATED:
+                machine.current = rest[1]["percentage"]
+            else:
+                passed = sum(event.type.endswith("StateExited") for event in events)
+                if kind and passed:
+                    machine.done += passed
+                    machine.current = 0
+            if ended and not machine.ended:
+                machine.ended = True
+                if kind == kinds.BROKEN:
+                    fork.failed += 1
+                elif kind != kinds.ABORTED:
+                    fork.completed += 1
+            yield from self._tell(fork, frame.index)
+            current = fork.percentage(self.weights)
+            frame, kind = fork.frame, ""
+
+    def _tell(self, fork: _Fork, index: int | None, entered: bool = False) -> Iterator[Told]:
+        """Yield what is new about a fork, and about one part of it."""
+        if index is not None and fork.tracking.each:
+            whole = int(fork.parts[index].percentage)
+            if fork.shown.get(index, 0) != whole:
+                fork.shown[index] = whole
+                yield from self._updated(fork, index, {"percentage": whole})
+        percentage = fork.percentage(self.weights)
+        if fork.shown.get(None) != int(percentage) or entered:
+            fork.shown[None] = int(percentage)
+            yield from self._updated(fork, None, fork.details(percentage))
+        yield from self._reach(fork, percentage)
+
+    def _updated(self, fork: _Fork, index: int | None, details: dict[str, Json]) -> Iterator[Told]:
+        tracking = fork.tracking
+        if not tracking.silent:
+            yield fork.frame, fork.step, index, UPDATED, details
+        if tracking.emit is not None:
+            named = {"type": tracking.emit, "on": "progress", "data": details}
+            yield fork.frame, fork.step, index, EMITTED, named
+
+    def _reach(self, fork: _Fork, percentage: float, last: bool = False) -> Iterator[Told]:
+        for each in fork.tracking.milestones:
+            if each.at in fork.reached or not (each.at <= percentage and (last or each.at < 100)):
+                continue
+            fork.reached.add(each.at)
+            yield from self._reached(fork, each)
+
+    def _reached(self, fork: _Fork, milestone: Milestone) -> Iterator[Told]:
+        for event, details in milestone.told():
+            yield fork.frame, fork.step, None, event, details
+
+
+def _is_last(kind: str, step: Step | None, rest: Sequence[Any]) -> bool:
+    """Whether a record is the end of a machine that has succeeded."""
+    return (kind == kinds.STRETCH and step is None) or (kind == kinds.EXITED and rest[-1] is None)
+
+
+def status(events: Iterator["Event"] | Sequence["Event"]) -> dict[str, Json]:
+    """Return how far an execution and its states are, by its events.
+
+    `percentage` is that of the workflow, None where it is not tracked; `states` has the latest
+    progress object of each state, by its path (`Each/3/Work`).
+    """
+    found: dict[str, Json] = {"percentage": None, "states": {}}
+    for event in events:
+        if event.type == UPDATED:
+            if event.path:
+                found["states"]["/".join(map(str, event.path))] = event.details
+            else:
+                found["percentage"] = event.details["percentage"]
+    return found

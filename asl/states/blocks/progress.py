@@ -1,0 +1,407 @@
+"""Progress: how far a state is, and what is told of it on the way (Specification 8.13).
+
+A Task's agent reports how far it is. How far a Map, a Parallel or the workflow is follows from the
+history, so nothing is written for it: whoever reads events derives it (`asl.engine.progress`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from math import isfinite
+from typing import Final, NamedTuple
+
+from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, is_number
+from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.paths import parse_reference_path
+from asl.expr.references import place
+from asl.expr.times import format_timestamp
+from asl.program import Finish
+from asl.states.base import Compiler, Node, machines_of
+from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.host import Frame
+
+__all__ = [
+    "EMITTED",
+    "PROGRESS",
+    "Milestone",
+    "Plan",
+    "Told",
+    "Tracking",
+    "check_of_streaming",
+    "compile_tracking",
+    "follow_progress",
+    "milestones_of",
+    "store_progress",
+    "told_of",
+]
+
+UPDATED: Final = "ProgressUpdated"
+REACHED: Final = "MilestoneReached"
+EMITTED: Final = "EventEmitted"
+"""The event of an event that the document names."""
+OF_STREAMING: Final = {"ProgressPath": "Path", "Milestones": "Milestones"}
+"""The fields of Streaming that mean the same as one of Progress."""
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Task": ("Enabled", "Path", "Milestones", "Emit", "HeartbeatOnUpdate"),
+    "Map": ("Enabled", "Path", "Milestones", "Emit", "PerItem", "AggregateBy"),
+    "Parallel": ("Enabled", "Path", "Milestones", "Emit", "Aggregation", "PerBranch"),
+}
+"""The fields that mean something, by the type of the state."""
+
+
+class Milestone(NamedTuple):
+    """A point that is told once."""
+
+    at: float
+    name: str | None
+    emit: str | None
+    """The event that the document wants in addition."""
+
+    def told(self) -> Iterator[tuple[str, dict[str, Json]]]:
+        """Yield its events."""
+        named = {} if self.name is None else {"name": self.name}
+        yield REACHED, {"at": self.at, **named}
+        if self.emit is not None:
+            yield EMITTED, {"type": self.emit, "on": "milestone", "data": {"at": self.at, **named}}
+
+
+class Plan(NamedTuple):
+    """What is told of the progress of one visit of a Task."""
+
+    milestones: tuple[Milestone, ...]
+    emit: str | None
+    """The event that the document wants for each update in addition."""
+    silent: bool
+    """Whether updates are not told."""
+    heartbeat: bool
+    """Whether an update is a sign of life."""
+
+
+class Told(NamedTuple):
+    """What has been told of the progress of a visit so far."""
+
+    visit: int
+    update: Json
+    """The latest progress object; None before the first one."""
+    reached: tuple[float, ...]
+    """The milestones behind it."""
+
+
+def told_of(frame: Frame) -> Told:
+    """Return what has been told of the present visit."""
+    told: Told | None = frame.progress
+    return Told(frame.visit, None, ()) if told is None or told.visit != frame.visit else told
+
+
+def update(frame: Frame, plan: Plan, percentage: float, message: str, now: float) -> None:
+    """Tell of progress: the update, and the milestones that it reaches; 100 is for success."""
+    told = told_of(frame)
+    due = [each for each in plan.milestones if 0 < each.at <= min(percentage, 100)]
+    _tell(frame, plan, told, percentage, message, now, [each for each in due if each.at < 100])
+
+
+def _tell(
+    frame: Frame,
+    plan: Plan,
+    told: Told,
+    percentage: float,
+    message: str,
+    now: float,
+    due: Iterable[Milestone],
+) -> None:
+    new = [each for each in due if each.at not in told.reached]
+    before = None if told.update is None else told.update["milestone"]
+    names = [each.name or each.emit for each in new]
+    started = frame.entered
+    left = None
+    if percentage > 0:
+        left = round((now - started) * (100 - percentage) / percentage, 3)
+    details: dict[str, Json] = {
+        "percentage": percentage,
+        "milestone": names[-1] if names else before,
+        "message": message,
+        "startedAt": format_timestamp(started),
+        "updatedAt": format_timestamp(now),
+        "estimatedRemaining": left,
+    }
+    frame.progress = Told(frame.visit, details, told.reached + tuple(each.at for each in new))
+    if not plan.silent:
+        frame.note(UPDATED, details)
+    if plan.emit is not None:
+        frame.note(EMITTED, {"type": plan.emit, "on": "progress", "data": details})
+    _reach(frame, new)
+
+
+def _reach(frame: Frame, milestones: Iterable[Milestone]) -> None:
+    for milestone in milestones:
+        for event, details in milestone.told():
+            frame.note(event, details)
+
+
+def clamped(percentage: Json) -> float | None:
+    """Return a reported percentage from 0 to 100, None for what is no number."""
+    share: float | None = None
+    if is_number(percentage) and isfinite(percentage):
+        share = max(0, min(100, percentage))
+    return share
+
+
+def _settings(compiler: Compiler) -> Compiler:
+    """Return a compiler of the block, with what the block Streaming says of progress."""
+    streaming = compiler.state.get("Streaming", {})
+    besides = {own: streaming[name] for name, own in OF_STREAMING.items() if name in streaming}
+    block = compiler.within("Progress")
+    if besides:
+        block.state = {**besides, **block.state}
+    return block
+
+
+def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what tells of the progress of a Task, from its entry to its success."""
+    block = _settings(compiler)
+    if not block.state and "Progress" not in compiler.state:
+        return inner
+    plan_of = _planned(block, compiler.name)
+
+    async def perform(attempt: Attempt) -> Json:
+        frame, plan = attempt.frame, plan_of(attempt)
+        if plan is None:
+            return await inner(attempt)
+        told = told_of(frame)
+        if frame.retries == 0:
+            entered = [each for each in plan.milestones if each.at == 0]
+            frame.progress = Told(frame.visit, None, tuple(each.at for each in entered))
+            _reach(frame, entered)
+        attempt.tell("progress", plan)
+        result = await inner(attempt)
+        told = told_of(frame)
+        last = [each for each in plan.milestones if each.at == 100]
+        if told.update is not None:
+            _tell(frame, plan, told, 100, told.update["message"], frame.now, last)
+        else:
+            _reach(frame, last)
+        return result
+
+    return perform
+
+
+def _planned(block: Compiler, state: str) -> Callable[[Attempt], Plan | None]:
+    fields = given(block, ("Enabled", "Emit", "HeartbeatOnUpdate"))
+    milestones = block.template("Milestones")
+
+    def plan(attempt: Attempt) -> Plan | None:
+        data, frame = attempt.data, attempt.frame
+        found = fields(data, frame)
+        if found.get("Enabled", True) is not True:
+            return None
+        written = [] if milestones is None else milestones(data, frame)
+        if next(_faults(written), None) is not None:
+            raise StateError("States.Runtime", f"state '{state}': Progress.Milestones do not fit")
+        emit = found.get("Emit", True)
+        return Plan(
+            tuple(milestones_of(written)),
+            emit if type(emit) is str else None,
+            emit is False,
+            found.get("HeartbeatOnUpdate") is True,
+        )
+
+    return plan
+
+
+def milestones_of(written: Json) -> Iterator[Milestone]:
+    """Yield the milestones of a list that has no faults."""
+    for each in written:
+        emit = each.get("Emit")
+        yield Milestone(
+            each["At"], each.get("Name"), each.get("Name") if emit is True else emit or None
+        )
+
+
+def _faults(written: Json) -> Iterator[tuple[int, str, str]]:
+    """Yield index, field and fault of milestones that are none, as no schema can say."""
+    if type(written) is not list or not all(type(each) is dict for each in written):
+        yield 0, "", "milestones are a list of objects"
+        return
+    for index, each in enumerate(written):
+        if not is_number(each.get("At")) or not 0 <= each["At"] <= 100:
+            yield index, "At", "a milestone is at a percentage from 0 to 100"
+            return
+        if each.get("Emit") is True and "Name" not in each:
+            yield (
+                index,
+                "Emit",
+                "the event has no name: write its name, or the Name of the milestone",
+            )
+    for index, (one, other) in enumerate(pairwise(written), 1):
+        if one["At"] >= other["At"]:
+            message = f"milestones stand in ascending order: {other['At']:g} after {one['At']:g}"
+            yield index, "At", message
+
+
+def store_progress(compiler: Compiler) -> Finish | None:
+    """Compile what puts the final progress into the output, None where it goes nowhere."""
+    block = _settings(compiler)
+    target = block.state.get("Path")
+    if target is None or block.state.get("Enabled") is False:
+        return None
+    steps = parse_reference_path(target).segments
+
+    def store(output: Json, result: Json, frame: ExpressionFrame) -> Json:
+        told = told_of(frame)  # type: ignore[arg-type]  # it is the frame of a state
+        return output if told.update is None else place(output, steps, told.update)
+
+    return store
+
+
+# --------------------------------------------------------------------------------------------
+# Maps and Parallels
+
+
+class Tracking(NamedTuple):
+    """How the progress of a Map or a Parallel follows from that of its parts."""
+
+    milestones: tuple[Milestone, ...]
+    emit: str | None
+    silent: bool
+    each: bool
+    """Whether that of each part is told, too."""
+    by: str
+    """`completed`, `progress`, `average`, `minimum` or `weighted`."""
+    states: tuple[tuple[str, ...], ...] = ()
+    """The names of the states in each branch, at any depth."""
+
+
+def compile_tracking(compiler: Compiler) -> Tracking | None:
+    """Return how the progress of a Map or a Parallel is told, None where it is not."""
+    block: Mapping[str, Json] = compiler.state.get("Progress", {"Enabled": False})
+    if block.get("Enabled") is False:
+        return None
+    emit = block.get("Emit", True)
+    branches = compiler.state.get("Branches")
+    return Tracking(
+        tuple(milestones_of(block.get("Milestones", ()))),
+        emit if type(emit) is str else None,
+        emit is False,
+        block.get("PerItem", block.get("PerBranch")) is True,
+        block.get("AggregateBy", "completed")
+        if branches is None
+        else block.get("Aggregation", "average"),
+        tuple(tuple(_states(branch)) for branch in branches or ()),
+    )
+
+
+def _states(machine: Mapping[str, Json]) -> Iterator[str]:
+    for name, state in machine["States"].items():
+        yield name
+        for _, inner in machines_of(state):
+            yield from _states(inner)
+
+
+def counted(frame: Frame, completed: int, failed: int) -> None:
+    """Keep what the parts of a Map or a Parallel came to, for its output."""
+    update = {
+        "total": completed + failed,
+        "completed": completed,
+        "inProgress": 0,
+        "pending": 0,
+        "failed": failed,
+        "percentage": 100,
+    }
+    frame.progress = Told(frame.visit, update, ())
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    block, kind = node.value["Progress"], str(node.value.get("Type"))
+    known = FIELDS.get(kind, ())
+    others = {field for each in FIELDS.values() for field in each} - set(known)
+    for field in block:
+        if field.removesuffix(".$") in others:
+            message = f"{field!r} says nothing about a {kind}"
+            yield Finding("V-PRG-01", message, node.at("Progress", field), at_key=True)
+    yield from _check_milestones(block, node, "Progress")
+    yield from _check_path(block, "Path", node, "Progress")
+
+
+def check_of_streaming(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    """Find what is wrong with what Streaming says of progress."""
+    block, progress = node.value["Streaming"], node.value.get("Progress")
+    yield from _check_milestones(block, node, "Streaming")
+    yield from _check_path(block, "ProgressPath", node, "Streaming")
+    for name, own in OF_STREAMING.items():
+        if name in block and type(progress) is dict and own in progress:
+            message = f"'{own}' of Progress says the same, and counts"
+            yield Finding("V-PRG-01", message, node.at("Streaming", name), at_key=True)
+
+
+def _check_milestones(block: Mapping[str, Json], node: Node, name: str) -> Iterator[Finding]:
+    written = block.get("Milestones", [])
+    for index, each in enumerate(written if type(written) is list else ()):
+        if type(each) is dict and each.keys().isdisjoint(("At", "At.$")):
+            place = node.at(name, "Milestones", index)
+            yield Finding("V-PRG-01", "'At' is missing", place, at_key=True)
+    if not _is_list_of_numbers(written):
+        return  # the schema says what is wrong, or it is computed
+    for index, field, message in _faults(written):
+        yield Finding("V-PRG-01", message, node.at(name, "Milestones", index, field))
+
+
+def _is_list_of_numbers(written: Json) -> bool:
+    return type(written) is list and all(
+        type(each) is dict and is_number(each.get("At")) and 0 <= each["At"] <= 100
+        for each in written
+    )
+
+
+def _check_path(block: Mapping[str, Json], field: str, node: Node, name: str) -> Iterator[Finding]:
+    target = block.get(field)
+    if type(target) is not str or node.open(target):
+        return
+    pointer = node.at(name, field)
+    try:
+        path = parse_reference_path(target)
+    except ExpressionFault as fault:
+        yield Finding("V-PRG-01", fault.message, pointer, fault.hint)
+        return
+    if path.root != "$" or not path.segments:
+        message = f"the progress goes to a member of the output, not to {target!r}"
+        yield Finding("V-PRG-01", message, pointer, "a path such as $.progress")
+
+
+def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
+    weights = block.get("WeightedProgress")
+    if type(weights) is dict and weights and all(each == 0 for each in weights.values()):
+        message = "no state has a weight above 0"
+        yield Finding("V-PRG-01", message, "/Progress/WeightedProgress")
+    if type(weights) is dict and "TotalStates" in block:
+        message = "'TotalStates' has no effect beside weights"
+        place = "/Progress/TotalStates"
+        yield Finding("V-PRG-01", message, place, severity=Severity.WARNING, at_key=True)
+
+
+def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    """Yield what of a block is not executed: the place, and why."""
+    computed = [field for field in block if field.endswith(".$")]
+    if node is None or node.value.get("Type") != "Task":
+        for field in computed:
+            yield f"/{field}", f"{field!r} of 'Progress' is not computed here"
+    else:
+        for field in ("Path.$", "Milestones.$"):
+            if field in block:
+                yield f"/{field}", f"{field!r} of 'Progress' is not computed"
+    if node is not None and node.value.get("Type") == "Map" and _distributed(node.value):
+        yield "", "the children of a distributed Map tell nothing of their progress"
+
+
+def _distributed(state: Mapping[str, Json]) -> bool:
+    from asl.states.iteration import is_distributed
+
+    processor = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
+    return type(state.get(processor)) is dict and is_distributed(state, processor)
+
+
+PROGRESS = Block("Progress", _check, _check_workflow, missing=_missing)

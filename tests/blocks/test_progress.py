@@ -1,0 +1,232 @@
+"""Progress: from any thread, bounded, live, and the same however a history is read."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+
+Json = Any
+
+
+def task(**block: Json) -> Json:
+    """A workflow of one Task that reports."""
+    only = {"Type": "Task", "Agent": "A", "Progress": block, "End": True}
+    return {"StartAt": "A", "States": {"A": only}}
+
+
+def updates(result: asl.Result, *path: str | int) -> list[float]:
+    """The percentages that were told of a place."""
+    return [
+        event.details["percentage"]
+        for event in result.events
+        if event.type == "ProgressUpdated" and event.path == path
+    ]
+
+
+def test_an_agent_may_report_from_any_thread() -> None:
+    """Reports come in order, before the answer."""
+
+    def work(parameters: Json, call: asl.Call) -> Json:
+        for percent in range(0, 100, 10):
+            helper = threading.Thread(target=call.report_progress, args=(percent, "busy"))
+            helper.start()
+            helper.join()
+        return 1
+
+    result = asl.run(task(), agents={"A": work}, clock="virtual")
+    assert updates(result, "A") == [*range(0, 100, 10), 100]
+
+
+@pytest.mark.parametrize("percent", ["half", None, float("nan"), float("inf"), True])
+def test_what_is_no_percentage_is_a_warning(percent: Json) -> None:
+    """It changes nothing."""
+    agents = {"A": lambda parameters, call: call.report_progress(percent)}
+    result = asl.run(task(Path="$.p"), {}, agents=agents)
+    assert result.ok
+    assert updates(result, "A") == []
+    assert [event.type for event in result.events].count("ProgressWarning") == 1
+
+
+def test_reports_are_bounded() -> None:
+    """An agent that reports without end fills no history."""
+
+    async def work(parameters: Json, call: asl.Call) -> Json:
+        for _ in range(20_000):
+            call.report_progress(1)
+        return 1
+
+    assert len(updates(asl.run(task(), agents={"A": work}), "A")) == 10_001
+
+
+def test_progress_costs_nothing_without_the_block() -> None:
+    """A report is a sign of life, as ever; no event tells of it."""
+
+    def work(parameters: Json, call: asl.Call) -> Json:
+        assert call.watcher is None
+        call.report_progress(50, "half")
+        assert call.progress == (50, "half")
+        return 1
+
+    document = task()
+    del document["States"]["A"]["Progress"]
+    result = asl.run(document, agents={"A": work})
+    assert updates(result, "A") == []
+    assert not result.execution.program.tracked
+
+
+def test_a_result_says_how_far_it_is() -> None:
+    """The workflow, and each state by its path."""
+    document = task()
+    document["Progress"] = {"TotalStates": 2}
+    result = asl.run(document, agents={"A": {"return": 1, "reports": [{"progress": 5}]}})
+    assert result.progress["percentage"] == 50
+    assert result.progress["states"]["A"]["percentage"] == 100
+
+
+EACH = {
+    "StartAt": "Each",
+    "Progress": {},
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "MaxConcurrency": 1,
+            "Progress": {"PerItem": True, "Path": "$.p"},
+            "ResultPath": "$.r",
+            "ItemsPath": "$.items",
+            "ItemProcessor": {
+                "StartAt": "A",
+                "States": {"A": {"Type": "Task", "Agent": "A", "End": True}},
+            },
+            "Next": "B",
+        },
+        "B": {"Type": "Task", "Agent": "B", "End": True},
+    },
+}
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+def test_the_progress_of_a_map_goes_on_after_a_crash(tmp_path: Path) -> None:
+    """A listener of the second life hears of what is new, counted from what was before."""
+    calls = 0
+
+    def work(parameters: Json) -> Json:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise Died
+        return calls
+
+    heard: list[Json] = []
+
+    def listen(event: asl.Event) -> None:
+        if event.type == "ProgressUpdated" and len(event.path) < 2:
+            heard.append((event.path, event.details["percentage"]))
+
+    path, agents = tmp_path / "runs.db", {"A": work, "B": {"echo": True}}
+    with asl.open_store(path, agents=agents) as store, pytest.raises(Died):
+        store.start(EACH, {"items": [1, 2, 3, 4]}, name="x")
+    with asl.open_store(path, agents=agents) as store:
+        assert store.result("x").progress["states"]["Each"]["percentage"] == 50
+    with asl.open_store(path, agents=agents, listener=listen) as store:
+        result = store.resume("x")
+        assert result.ok
+        assert updates(result, "Each") == [0, 25, 50, 75, 100]
+        assert store.result("x").progress == result.progress
+    assert heard == [(("Each",), 75), (("Each",), 100), ((), 50), ((), 100)]
+    assert result.output["p"] == {
+        "total": 4, "completed": 4, "inProgress": 0, "pending": 0, "failed": 0, "percentage": 100,
+    }  # fmt: skip
+
+
+def test_the_progress_of_a_task_survives_with_its_answer(tmp_path: Path) -> None:
+    """What is written to Path, and which milestones are told, is known after a crash."""
+
+    def die(parameters: Json) -> Json:
+        raise Died
+
+    only = {
+        "Type": "Task",
+        "Agent": "A",
+        "ResultPath": "$.r",
+        "Progress": {"Path": "$.p", "Emit": False, "Milestones": [{"At": 40}, {"At": 100}]},
+        "Guardrails": {"Output": {"Validator": "V"}},
+        "End": True,
+    }
+    document = {"StartAt": "A", "States": {"A": only}}
+    script = {"return": 1, "reports": [{"progress": 50, "message": "half"}]}
+    path = tmp_path / "runs.db"
+    with asl.open_store(path, agents={"A": script, "V": die}) as store, pytest.raises(Died):
+        store.start(document, {}, name="x")
+    with asl.open_store(path, agents={"A": {"raise": {}}, "V": {"return": True}}) as store:
+        store.resume("x")
+    with asl.open_store(path, agents={"A": {"raise": {}}, "V": {"return": {}}}) as store:
+        result = store.start(document, {}, name="x")
+        told = [event.details["at"] for event in result.events if event.type == "MilestoneReached"]
+    assert told == [40]
+    assert result.error == "Agent.GuardrailViolation"
+
+
+def test_a_parallel_in_a_map_counts_for_it() -> None:
+    """Progress goes up through all that is tracked."""
+    inner = {
+        "StartAt": "P",
+        "States": {
+            "P": {
+                "Type": "Parallel",
+                "Progress": {},
+                "Branches": [
+                    {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "End": True}}},
+                    {"StartAt": "X", "States": {"X": {"Type": "Wait", "Seconds": 2, "End": True}}},
+                ],
+                "End": True,
+            }
+        },
+    }
+    document = {
+        "StartAt": "M",
+        "States": {
+            "M": {"Type": "Map", "Progress": {"AggregateBy": "progress"}, "ItemProcessor": inner,
+                  "End": True}
+        },
+    }  # fmt: skip
+    result = asl.run(document, [1], clock="virtual")
+    assert updates(result, "M", 0, "P") == [0, 50, 100]
+    assert updates(result, "M") == [0, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("state", "pointer"),
+    [
+        ({"Type": "Task", "Agent": "A", "Progress": {"Path.$": "$.p"}}, "/Progress/Path.$"),
+        (
+            {"Type": "Map", "Progress": {"PerItem.$": "$.p"}, "ItemProcessor": EACH},
+            "/Progress/PerItem.$",
+        ),
+        (
+            {
+                "Type": "Map",
+                "Progress": {},
+                "ItemProcessor": {
+                    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+                    **EACH,
+                },
+            },
+            "/Progress",
+        ),
+    ],
+)
+def test_what_is_not_executed_is_refused(state: Json, pointer: str) -> None:
+    """At its place, before anything runs."""
+    if "ItemProcessor" in state:
+        inner = {key: part for key, part in state["ItemProcessor"].items() if key != "Progress"}
+        state = {**state, "ItemProcessor": inner}
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.compile({"StartAt": "S", "States": {"S": {**state, "End": True}}})
+    found = {(each.code, each.pointer) for each in refusal.value.report.errors}
+    assert found == {("EXEC-02", f"/States/S{pointer}")}
