@@ -43,6 +43,11 @@ __all__ = ["command"]
 @click.option(
     "--tool", "tools", metavar="NAME", multiple=True, help="An agent that is a tool there."
 )
+@click.option(
+    "--chain",
+    type=click.Choice(["seed", "union"]),
+    help="Write a chain of Contenox in the words of its documentation, or of its engines.",
+)
 @origin_options
 def command(
     document: str,
@@ -54,6 +59,7 @@ def command(
     renamed: tuple[str, ...],
     names: str | None,
     tools: tuple[str, ...],
+    chain: str | None,
     origin: Origin,
 ) -> Exit:
     """Write a document in another language, and tell what is lost.
@@ -74,6 +80,8 @@ def command(
         writing["names"] = dict([*_listed(names), *map(_pair, renamed)])
     if tools:
         writing["tools"] = tools
+    if chain is not None:
+        writing["profile"] = chain
     conversion = converted(read_document(document, origin), to, writing)
     losses = _stricter(conversion.losses) if strict else conversion.losses
     if form == "json":

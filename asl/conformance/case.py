@@ -25,7 +25,7 @@ ORIGIN = ("resource", "variables")
 
 SCRIPTED = ("agents", "resources", "mocks", "answers")
 SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters", "prices", "pools")
-DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "clock")
+DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "reading", "clock")
 """What a suite may say once for all of its cases."""
 
 USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
@@ -53,6 +53,7 @@ class Case:
     document: Mapping[str, Json] | None = None
     document_text: str | None = None
     dialect: str = "asl"
+    reading: Mapping[str, Json] = field(default_factory=dict)
     profile: str = "default"
     input: Json = field(default_factory=dict)
     agents: Mapping[str, Json] = field(default_factory=dict)
@@ -99,7 +100,7 @@ class Case:
             request["document_text"] = self.document_text
         else:
             request["document"] = self.document
-        for key in (*SURROUNDINGS, "clock", "name", "requestor", "resume"):
+        for key in (*SURROUNDINGS, "reading", "clock", "name", "requestor", "resume"):
             if value := getattr(self, key):
                 request[key] = value
         return request

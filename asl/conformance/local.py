@@ -51,6 +51,7 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         document = load(
             request["document_text"].encode() if what is None else what,
             dialect=request["dialect"],
+            reading=request.get("reading"),
             files=request.get("files", {}),
             parameters=request.get("parameters"),
         )

@@ -49,10 +49,10 @@ def _read(
     )
 
 
-def _write(document: Document) -> Written:
-    from asl.dialects.contenox.restoring import write
+def _write(document: Document, *, profile: str = "union") -> Written:
+    from asl.dialects.contenox.writing import write
 
-    return write(document)
+    return write(document, profile=profile)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -61,7 +61,14 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-READING = frozenset(("profile", "external_exits", "approve"))
 DIALECT = Dialect(
-    "contenox", "Contenox task chain", _of_text, _of_value, _read, _write, _lost, READING
+    "contenox",
+    "Contenox task chain",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    reading=frozenset(("profile", "external_exits", "approve")),
+    writing=frozenset(("profile",)),
 )

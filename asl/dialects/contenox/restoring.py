@@ -4,34 +4,19 @@ The chain was kept in the `Metadata`. That is trusted only as far as reading it 
 document that is there.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json, json_equal
-from asl.dialects.base import Written
 from asl.dialects.contenox.reading import METADATA, PROFILES, read
 
-__all__ = ["lost", "write"]
+__all__ = ["kept", "lost", "restored"]
 
 _SETTINGS = ("token_limit", "debug", "triggers", "routing_strategy")
-
-
-def write(document: Document) -> Written:
-    """Write a document that was read from a chain and still is what it was then.
-
-    Raises AslError for any other.
-    """
-    chain = restored(document.whole)
-    if chain is None:
-        raise AslError(
-            "this version writes no chains but those that were read, if their document is unchanged"
-        )
-    return Written(chain, json.dumps(chain, ensure_ascii=False, indent=2) + "\n")
 
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:

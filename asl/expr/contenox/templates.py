@@ -135,7 +135,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<word>[^\W\d]\w*)|(?P<mark>[()|]))"
 )
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'"}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _WORDS: Final[dict[str, Json]] = {"true": True, "false": False, "nil": None}
 _OPENING: Final = ("if", "with", "range")
 

@@ -1,0 +1,192 @@
+"""What a document does with random scripted agents, whichever language it is written in.
+
+Agents are told apart by their names alone, and answer by how often they have been asked; so two
+documents that ask the same agents in the same order are given the same answers.
+"""
+
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import asl
+from asl.core.document import Document
+from asl.core.values import json_equal
+from asl.states.base import machines_of
+
+Json = Any
+Script = Callable[[str, int], Json]
+"""What an agent answers, by its name and how often it was asked; it may raise StateError."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run as the world sees it."""
+
+    status: str
+    error: str | None
+    output: Json
+    asked: list[str]
+    given: list[Json]
+    elapsed: float
+    stumbled: bool = False
+    """Whether a state, caught or not, was led nowhere by its data."""
+
+
+class Enough(BaseException):
+    """Agents have been asked often enough: the run goes round for ever."""
+
+
+MOST = 12
+"""How often agents are asked until a run is stopped."""
+
+
+def plain(name: str) -> str:
+    """An agent's name as all languages can spell it."""
+    return re.sub(r"[^a-z0-9]+", "", re.split(r"[:/]", name)[-1].lower())
+
+
+def names(machine: Mapping[str, Json], field: str) -> Iterator[str]:
+    for state in machine["States"].values():
+        if field in state:
+            yield str(state[field])
+        for _, inner in machines_of(state):
+            yield from names(inner, field)
+
+
+def observe(document: Document, input: Json, script: Script) -> Seen:
+    """Run a document with scripted agents."""
+    asked: list[str] = []
+    given: list[Json] = []
+    counts: dict[str, int] = {}
+
+    def agent(name: str) -> Any:
+        def answering(parameters: Json) -> Json:
+            own, payload = name, parameters
+            if document.dialect == "contenox" and isinstance(parameters, dict):
+                own = str(parameters.get("provider", name))
+            own = plain(own)
+            if len(asked) == MOST:
+                raise Enough
+            counts[own] = counts.get(own, 0) + 1
+            asked.append(own)
+            given.append(payload)
+            return script(own, counts[own])
+
+        return answering
+
+    machine = document.whole
+    try:
+        result = asl.run(
+            document,
+            input,
+            agents={name: agent(name) for name in names(machine, "Agent")},
+            resources={name: agent(name) for name in names(machine, "Resource")},
+            approvals=lambda request: request["options"][0],
+            clock="virtual",
+            ignore_blocks=True,
+        )
+    except Enough:
+        return Seen("ENDLESS", None, None, asked, given, 0)
+    elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
+    told = (each.details.get("error") for each in result.events)
+    stumbled = any(type(each) is str and DATA_FLOW.fullmatch(each) for each in told)
+    return Seen(result.status, result.error, result.output, asked, given, elapsed, stumbled)
+
+
+def differences(before: Seen, after: Seen, dialect: str) -> set[str]:
+    """What has changed on the way to a dialect: `asked`, `given`, `output`, `failed`, `time`."""
+    found: set[str] = set()
+    if before.asked != after.asked:
+        found.add("asked")
+    pairs = zip(before.given, after.given, strict=False)
+    if not all(same_payload(one, other, dialect) for one, other in pairs):
+        found.add("given")
+    if before.status != after.status:
+        found.add("status")
+    elif before.status == "SUCCEEDED" and not same_output(before.output, after.output, dialect):
+        found.add("output")
+    elif before.error != after.error:
+        found.add("error")
+    if before.elapsed != after.elapsed:
+        found.add("time")
+    return found
+
+
+def same_output(one: Json, other: Json, dialect: str) -> bool:
+    if dialect == "codemie" and isinstance(other, dict):
+        other = {key: each for key, each in other.items() if key != "cm"}
+        one = {key: each for key, each in one.items() if key != "cm"} if type(one) is dict else one
+    return json_equal(one, other)
+
+
+def same_payload(one: Json, other: Json, dialect: str) -> bool:
+    """Whether an agent is given the same, in the form that the dialect has for it."""
+    if dialect == "contenox" and isinstance(other, dict) and "provider" in other:
+        args = other.get("args", {})
+        if not args:
+            inner = [*one.values()] if isinstance(one, dict) and len(one) == 1 else []
+            return json_equal(one, other["input"]) or any(
+                json_equal(each, other["input"]) for each in inner
+            )
+        if not isinstance(one, dict) or any(one.get(key) != args[key] for key in args):
+            return False
+        rest = [each for key, each in one.items() if key not in args]
+        return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
+    if dialect == "codemie":
+        return all(text in str(other) for text in texts(one))
+    return json_equal(one, other)
+
+
+def texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts(each)
+
+
+def scripted(seed: int, answers: list[Json], failing: float = 0.15) -> Script:
+    """Agents that answer at random, and fail now and then."""
+
+    def script(name: str, count: int) -> Json:
+        draw = random.Random(f"{seed}:{name}:{count}")
+        if draw.random() < failing:
+            raise asl.StateError(draw.choice(["Agent.Down", "Agent.Odd"]), "for no reason")
+        return draw.choice(answers)
+
+    return script
+
+
+EVERYTHING = frozenset(("asked", "given", "output", "status", "error", "time"))
+MAY_CHANGE: Mapping[str, frozenset[str]] = {
+    "L-RESOURCE": frozenset(),
+    "L-ACTOR": frozenset(),
+    "L-NAME": frozenset(),
+    "L-DROPPED": frozenset(),
+    "L-FAIL": frozenset(("error",)),
+    "CX-DELAY": frozenset(("time",)),
+    "CX-WAIT": frozenset(("time",)),
+    "CX-PARAMS": frozenset(("given",)),
+    "CX-INPUTPATH": frozenset(("given", "output")),
+    "CX-RESULTPATH": frozenset(("given", "output")),
+    "CX-SELECTOR": frozenset(("given", "output")),
+    "CX-PASS": frozenset(("given", "output")),
+    "CX-OUTPUT": frozenset(("output",)),
+    "CX-GOFMT": frozenset(("given", "output", "error")),
+    "CX-CHECKPOINT": frozenset(),
+}
+"""What a loss may change; one that is not listed may change everything."""
+DATA_FLOW = re.compile(r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|.*Evaluation.*)")
+"""Errors of data that leads nowhere: not a run that works."""
+
+
+def unreported(before: Seen, after: Seen, conversion: Any, dialect: str) -> set[str]:
+    """What has changed without a word in the report."""
+    changed = differences(before, after, dialect)
+    if before.stumbled and len(conversion.losses):
+        return set()
+    for loss in conversion.losses:
+        changed -= MAY_CHANGE.get(loss.code, EVERYTHING)
+    return changed
