@@ -178,7 +178,9 @@ MAY_CHANGE: Mapping[str, frozenset[str]] = {
     "CX-CHECKPOINT": frozenset(),
 }
 """What a loss may change; one that is not listed may change everything."""
-DATA_FLOW = re.compile(r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|.*Evaluation.*)")
+DATA_FLOW = re.compile(
+    r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|.*Evaluation.*)"
+)
 """Errors of data that leads nowhere: not a run that works."""
 
 

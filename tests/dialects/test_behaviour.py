@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
@@ -62,7 +62,11 @@ def states(draw: Any, name: str, later: list[str], every: list[str]) -> dict[str
             state["Default"] = draw(st.sampled_from(others))
         return state
     if kind == "Fail":
-        return {"Type": "Fail", "Error": "Broken", "Cause": draw(st.sampled_from(["", "so {{x}} it is"]))}
+        return {
+            "Type": "Fail",
+            "Error": "Broken",
+            "Cause": draw(st.sampled_from(["", "so {{x}} it is"])),
+        }
     if kind == "Succeed":
         return state
     if following is None:
@@ -99,7 +103,9 @@ def states(draw: Any, name: str, later: list[str], every: list[str]) -> dict[str
         return state
     state["Agent"] = f"agent {name}"
     if draw(st.integers(0, 3)) == 0:
-        state["ResultSelector"] = draw(st.sampled_from([{"kind.$": "$.kind"}, {"x": 1, "n.$": "$"}]))
+        state["ResultSelector"] = draw(
+            st.sampled_from([{"kind.$": "$.kind"}, {"x": 1, "n.$": "$"}])
+        )
     if draw(st.integers(0, 2)) == 0:
         state["Retry"] = draw(
             st.lists(
@@ -114,13 +120,17 @@ def states(draw: Any, name: str, later: list[str], every: list[str]) -> dict[str
             )
         )
         if draw(st.booleans()):
-            state["Retry"] += [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 1}]
+            state["Retry"] += [
+                {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 1}
+            ]
     if later and draw(st.integers(0, 2)) == 0:
         state["Catch"] = [
             {"ErrorEquals": each, "Next": draw(st.sampled_from(later))}
             | draw(st.sampled_from([{}, {"ResultPath": None}, {"ResultPath": "$.a"}]))
             for each in draw(
-                st.sampled_from([[["States.ALL"]], [["Agent.Odd"]], [["Agent.Odd"], ["States.ALL"]]])
+                st.sampled_from(
+                    [[["States.ALL"]], [["Agent.Odd"]], [["Agent.Odd"], ["States.ALL"]]]
+                )
             )
         ]
     return state
@@ -148,9 +158,9 @@ def documents(draw: Any) -> dict[str, Any]:
     return {"StartAt": "A", "States": kept}
 
 
-@pytest.mark.parametrize("dialect", ["contenox", "codemie", "amazon"])
+@pytest.mark.parametrize("dialect", ["contenox", "amazon"])
 @given(documents(), st.sampled_from(INPUTS), st.integers(0, 10))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_what_changes_is_reported(dialect: str, document: Any, input: Any, seed: int) -> None:
     """Native documents, in every other language."""
     native = asl.load(document)

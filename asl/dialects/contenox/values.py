@@ -268,13 +268,17 @@ def joined(state: str, old: Env, new: Env) -> Env:
             return flow
         if one == other and moving not in roots(one):
             return one
+        if isinstance(one, Members) != isinstance(other, Members):
+            # What has grown is still based on what it was.
+            one = Members(one, ()) if isinstance(one, Part) else one
+            other = Members(other, ()) if isinstance(other, Part) else other
         if isinstance(one, Members) and isinstance(other, Members):
             base = None
             if one.base is not None or other.base is not None:
                 base = both(one.base or STALE, other.base or STALE)
             names = dict.fromkeys(key for key, _ in (*one.members, *other.members))
             pairs = ((name, both(at(one, (name,)), at(other, (name,)))) for name in names)
-            return Members(base, tuple(pairs), one.why)
+            return Members(base, tuple(pairs), one.why or other.why)
         return Unknown(getattr(one, "why", None) or getattr(other, "why", None))
 
     names = dict(old.variables).keys() & dict(new.variables).keys()

@@ -1,0 +1,295 @@
+"""Chains of Contenox made of other documents: what becomes of each state, and what is lost."""
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import asl
+from asl.cli.main import cli
+
+TASK = {"Type": "Task", "Agent": "Worker"}
+
+
+def written(states: dict[str, Any], **more: Any) -> asl.Conversion:
+    for state in states.values():
+        if not {"Next", "End", "Choices"} & state.keys() and state["Type"] not in (
+            "Succeed",
+            "Fail",
+        ):
+            state["End"] = True
+    conversion = asl.convert({"StartAt": next(iter(states)), "States": states, **more}, "contenox")
+    again = asl.load(conversion.text)
+    assert again.dialect == "contenox"
+    assert asl.check(again).ok
+    # What was written is the chain of the document that it is read as.
+    assert asl.convert(again, "contenox").document == conversion.document
+    return conversion
+
+
+def tasks(conversion: asl.Conversion) -> dict[str, Any]:
+    return {each["id"]: each for each in conversion.document["tasks"]}
+
+
+def told(conversion: asl.Conversion) -> set[str]:
+    """What is lost or approximated."""
+    return {each.code for each in conversion.losses if each.severity.value != "info"}
+
+
+def test_a_task_is_a_tool() -> None:
+    """Its agent is the provider, what is written out its arguments."""
+    conversion = written(
+        {
+            "A": {**TASK, "Comment": "Works", "Parameters": {"task": "do"}, "Next": "B"},
+            "B": {**TASK, "TimeoutSeconds": 90},
+        },
+        Comment="Two at work",
+    )
+    assert conversion.faithful
+    assert conversion.document == {
+        "id": "two-at-work",
+        "description": "Two at work",
+        "tasks": [
+            {
+                "id": "A",
+                "description": "Works",
+                "handler": "tools",
+                "tools": {"name": "Worker", "args": {"task": "do"}},
+                "transition": {"branches": [{"operator": "default", "when": "", "goto": "B"}]},
+            },
+            {
+                "id": "B",
+                "handler": "tools",
+                "tools": {"name": "Worker"},
+                "timeout": "90s",
+                "transition": {"branches": [{"operator": "default", "when": "", "goto": "end"}]},
+            },
+        ],
+    }
+
+
+def test_a_result_is_found_under_the_name_of_its_task() -> None:
+    """Data is followed to whoever has made it."""
+    conversion = written(
+        {
+            "A": {**TASK, "ResultPath": "$.a", "Next": "B"},
+            "B": {**TASK, "ResultPath": "$.b", "Next": "C"},
+            "C": {**TASK, "InputPath": "$.a", "Next": "D"},
+            "D": {
+                **TASK,
+                "Parameters": {"task": "say", "text.$": "States.Format('of {}', $.word)"},
+            },
+        }
+    )
+    made = tasks(conversion)
+    assert made["C"]["input_var"] == "A"
+    assert made["D"]["prompt_template"] == "of {{.C.word}}"
+    assert made["D"]["tools"]["args"] == {"task": "say"}
+    assert told(conversion) == {"CX-RESULTPATH", "CX-GOFMT"}  # B is given the data as a whole
+
+
+def test_a_choice_is_a_template() -> None:
+    """Which rule holds is what a task evaluates to."""
+    conversion = written(
+        {
+            "A": {**TASK, "ResultPath": "$.a", "Next": "Is it?"},
+            "Is it?": {
+                "Type": "Choice",
+                "Choices": [
+                    {
+                        "And": [
+                            {"Variable": "$.a.kind", "StringEquals": "x"},
+                            {"Not": {"Variable": "$.sure", "BooleanEquals": False}},
+                        ],
+                        "Next": "Well done",
+                    }
+                ],
+                "Default": "A",
+            },
+            "Well done": {"Type": "Pass"},
+        }
+    )
+    assert tasks(conversion)["Is it?"] == {
+        "id": "Is it?",
+        "handler": "parse_transition",
+        "prompt_template": '/{{if and (eq .A.kind "x") (not (eq .input.sure false))}}Well_done'
+        "{{else}}A{{end}}",
+        "transition": {
+            "branches": [
+                {"operator": "equals", "when": "Well_done", "goto": "Well done"},
+                {"operator": "default", "when": "", "goto": "A"},
+            ]
+        },
+    }
+    assert told(conversion) == {"CX-RESULTPATH"}
+
+
+def test_errors_lead_one_way() -> None:
+    """One number of attempts, one task behind a failure."""
+    conversion = written(
+        {
+            "A": {
+                **TASK,
+                "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 0, "MaxAttempts": 2}],
+                "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "B"}],
+            },
+            "B": {"Type": "Fail", "Error": "Sad", "Cause": "{{so}}"},
+        }
+    )
+    made = tasks(conversion)
+    assert made["A"]["retry_on_failure"] == 2
+    assert made["A"]["transition"]["on_failure"] == "B"
+    assert made["B"] == {
+        "id": "B",
+        "handler": "raise_error",
+        "prompt_template": 'Sad: {{"{"}}{so}}',
+    }
+    assert conversion.faithful
+
+
+def test_queries_are_read_as_well() -> None:
+    """In JSONata: members, texts put together, objects that are merged, conditions."""
+    conversion = written(
+        {
+            "A": {
+                **TASK,
+                "Arguments": "{% 'about ' & $states.input.topic %}",
+                "Output": "{% $merge([$states.input, {'text': $states.result}]) %}",
+                "Assign": {"kept": "{% $states.result %}"},
+                "Next": "B",
+            },
+            "B": {
+                "Type": "Choice",
+                "Choices": [
+                    {"Condition": "{% $states.input.text in ['a', 'b'] %}", "Next": "C"},
+                ],
+                "Default": "D",
+            },
+            "C": {**TASK, "Arguments": "{% $kept %}"},
+            "D": {"Type": "Succeed", "Output": "{% $states.input.text %}"},
+        },
+        QueryLanguage="JSONata",
+    )
+    made = tasks(conversion)
+    assert made["A"]["prompt_template"] == "about {{.input.topic}}"
+    assert made["B"]["prompt_template"].startswith('/{{if or (eq .A "a") (eq .A "b")}}C')
+    assert made["C"]["input_var"] == "A"
+    assert made["D"] == {
+        "id": "D",
+        "handler": "noop",
+        "input_var": "A",
+        "transition": {"branches": [{"operator": "default", "when": "", "goto": "end"}]},
+    }
+    assert told(conversion) == {"CX-GOFMT"}
+
+
+def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
+    task = {**TASK}
+    inner = {"StartAt": "X", "States": {"X": {**TASK, "End": True}}}
+    catch = {"ErrorEquals": ["Odd"], "Next": "B"}
+    rule = {"Variable": "$.x", "Next": "A"}
+    return {
+        "wait": ({"W": {"Type": "Wait", "Seconds": 5}}, {"CX-WAIT"}),
+        "checkpoint": ({"W": {"Type": "Checkpoint", "Name": "c"}}, {"CX-CHECKPOINT"}),
+        "parallel": ({"P": {"Type": "Parallel", "Branches": [inner]}}, {"CX-PARALLEL"}),
+        "map": ({"M": {"Type": "Map", "ItemProcessor": inner}}, {"CX-MAP"}),
+        "debate": (
+            {"D": {"Type": "Debate", "Topic": "x", "Agents": ["a", "b"], "Rounds": 1}},
+            {"CX-DEBATE"},
+        ),
+        "approval": (
+            {"P": {"Type": "Approval", "Prompt": "Go?", "Next": "A"}, "A": task},
+            {"CX-APPROVAL"},
+        ),
+        "block": ({"A": {**task, "Budget": {"MaxCost": "$1"}}}, {"CX-META"}),
+        "delay": ({"A": {**task, "Retry": [{"ErrorEquals": ["States.ALL"]}]}}, {"CX-DELAY"}),
+        "retry": (
+            {"A": {**task, "Retry": [{"ErrorEquals": ["Odd"], "IntervalSeconds": 0}]}},
+            {"CX-RETRY"},
+        ),
+        "catch": (
+            {"A": {**task, "Catch": [catch], "Next": "B"}, "B": {**task, "Parameters": {}}},
+            {"CX-CATCH"},
+        ),
+        "parameters": ({"A": {**task, "Parameters": {"a": 1}}}, {"CX-PARAMS"}),
+        "selector": ({"A": {**task, "ResultSelector": {"a.$": "$.a[*]"}}}, {"CX-SELECTOR"}),
+        "input path": ({"A": {**task, "InputPath": "$.x"}}, {"CX-INPUTPATH"}),
+        "inexpressible input": ({"A": {**task, "InputPath": "$.x[*]"}}, {"CX-INPUTPATH"}),
+        "output path": ({"A": {**task, "OutputPath": "$.x[*]"}}, {"CX-OUTPUT"}),
+        "result path": ({"A": {**task, "ResultPath": "$.x"}}, {"CX-RESULTPATH"}),
+        "pass": ({"P": {"Type": "Pass", "Parameters": {"a.$": "States.UUID()"}}}, {"CX-PASS"}),
+        "output": ({"P": {"Type": "Pass", "Result": {"a": 1}}}, {"CX-OUTPUT"}),
+        "numbers": (
+            {"C": {"Type": "Choice", "Choices": [{**rule, "NumericEquals": 1}]}, "A": task},
+            {"CX-NUMERIC"},
+        ),
+        "types": (
+            {"C": {"Type": "Choice", "Choices": [{**rule, "IsString": True}]}, "A": task},
+            {"CX-OPERATOR"},
+        ),
+        "patterns": (
+            {"C": {"Type": "Choice", "Choices": [{**rule, "StringMatches": "a*b*c"}]}, "A": task},
+            {"CX-OPERATOR"},
+        ),
+        "include": (
+            {"I": {"Type": "Workflow", "WorkflowId": "other"}},
+            {"L-INCLUDE"},
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", losses())
+def test_every_loss_is_reported(kind: str) -> None:
+    """With the code that the language has for it, and nothing else."""
+    states, expected = losses()[kind]
+    assert told(written(states)) == expected
+
+
+def test_a_loss_has_a_place() -> None:
+    """It is the field that cannot be said, not the state that notices."""
+    conversion = written(
+        {"A": {**TASK, "ResultPath": "$.a", "Next": "B"}, "B": {"Type": "Succeed"}}
+    )
+    (lost,) = (each for each in conversion.losses if each.severity.value == "error")
+    assert (lost.code, lost.pointer) == ("CX-RESULTPATH", "/States/A/ResultPath")
+
+
+def test_names_that_chains_keep_for_themselves_are_changed() -> None:
+    """`input` is the input of the run, and `end` its end."""
+    conversion = written({"input": {**TASK, "Next": "end"}, "end": {**TASK}})
+    assert [*tasks(conversion)] == ["input_2", "end_2"]
+    assert {each.code for each in conversion.losses} == {"L-RESOURCE", "L-NAME"}
+
+
+def test_a_changed_document_is_written_anew() -> None:
+    """What was kept of the chain is not what the document says any more."""
+    chain = {"id": "c", "tasks": [{"id": "a", "handler": "noop"}, {"id": "b", "handler": "noop"}]}
+    document = dict(asl.load(chain).value)
+    assert asl.convert(document, "contenox").document == chain
+    document["States"] = {"a": {"Type": "Pass", "End": True}}
+    changed = asl.convert(document, "contenox")
+    assert "L-CHANGED" in {each.code for each in changed.losses}
+    assert [each["id"] for each in changed.document["tasks"]] == ["a"]
+
+
+def test_a_document_with_errors_is_no_chain() -> None:
+    """A transition to nowhere is refused here as well."""
+    with pytest.raises(asl.InvalidDocument):
+        asl.convert(
+            {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "Nowhere"}}}, "contenox"
+        )
+
+
+def test_the_command_writes_in_the_words_of_either(tmp_path: Any) -> None:
+    """Tools are hooks in the documentation."""
+    path = tmp_path / "a.asl.json"
+    path.write_text(
+        '{"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "x", "End": true}}}'
+    )
+    for profile, word in (("seed", "hook"), ("union", "tools")):
+        words = ["convert", str(path), "--to", "contenox", "--chain", profile]
+        run = CliRunner().invoke(cli, words)
+        assert run.exit_code == 0, run.output
+        (task,) = asl.load(run.stdout).value["Metadata"]["Contenox"]["chain"]["tasks"]
+        assert task["handler"] == word
+        assert task[word] == {"name": "x"}
