@@ -289,6 +289,35 @@ def test_what_does_not_lie_in_the_output_is_extracted(document: Any) -> None:
     assert any(each["id"] == "X" for each in conversion.document["custom_nodes"])
 
 
+def test_each_branch_writes_a_key_of_its_own() -> None:
+    """Who reads a place of the array of results reads what that branch has written."""
+    fork = {
+        "Type": "Parallel",
+        "Branches": [worker("Z"), worker("W")],
+        "ResultPath": "$.both",
+        "Next": "Y",
+    }
+    document = behind(fork)
+    for branch in document["States"]["X"]["Branches"]:
+        for state in branch["States"].values():
+            del state["ResultPath"]
+    reading = {"text.$": "$.both[1].said", "note.$": "States.Format('{}!', $.kept)"}
+    document["States"]["Y"]["Parameters"] = reading
+    conversion = asl.convert(document, "codemie")
+    states = {each["id"]: each for each in conversion.document["states"]}
+    assert states["Z"]["next"] == {"state_id": "Y", "output_key": "both_0"}
+    assert states["Y"]["task"] == "text: {{both_1.said}}\nnote: {{kept}}!"
+    asked: list[Any] = []
+
+    def agent(name: str) -> Any:
+        return lambda parameters: asked.append((name, parameters["task"])) or {"said": name}
+
+    agents = {name: agent(name) for name in ("first", *"YNZW")}
+    result = asl.run(asl.load(conversion.text), {"kept": "k"}, agents=agents)
+    assert result.ok, result.cause
+    assert ("Y", "text: W\nnote: k!") in asked
+
+
 def test_a_workflow_begins_where_the_document_does() -> None:
     """What is added for a state stands behind it."""
     choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": True, "Next": "Y"}]}

@@ -6,7 +6,8 @@ from typing import Any, Final
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.machine import Machine, State
-from asl.dialects.codemie.writing.results import Result, dotted
+from asl.dialects.codemie.writing.results import Result, key_of
+from asl.dialects.codemie.writing.workflow import branch_key
 
 __all__ = ["fork", "forked", "forks", "iterated", "iterates", "iteration"]
 
@@ -23,8 +24,8 @@ def iteration(machine: Machine, name: str, state: State) -> None:
     where, path = machine.at(name), _items(state)
     if machine.item:
         machine.lost("L-NESTED", "an iteration within one ends with the outer one", where)
-    source = dotted(path)
-    if source is None:
+    way = machine.workflow.way(path)
+    if not way:
         machine.lost(
             "L-PATH",
             f"no key of the context is {path!r}"[:200],
@@ -32,7 +33,7 @@ def iteration(machine: Machine, name: str, state: State) -> None:
             "items are taken from 'value'",
         )
     to = {**_region(machine, name, state, ITEMS), "store_in_context": False}
-    given = {"output_field": ITEMS, "type": "extract", "source_path": source or "value"}
+    given = {"output_field": ITEMS, "type": "extract", "source_path": ".".join(way or ("value",))}
     if machine.item:
         to["include_in_llm_history"] = False
         machine.node(name, {"mappings": [given]}, to, finish_iteration=True)
@@ -125,13 +126,17 @@ def forked(
 ) -> dict[str, Json]:
     """Return where a state goes that leads to the branches of a Parallel."""
     after = str(machine.next(state)["state_id"])
+    key = key_of(state)
     machine.lost(
         "L-PARRESULT",
         "the array of results is not written; each branch writes its own",
         machine.at(name),
+        None if key is None else f"to {branch_key(key, 0)!r} and so on",
     )
     heads: list[Json] = []
     for index, branch in enumerate(state.get("Branches", ())):
         place = machine.at(name, "Branches", index)
-        heads.append(machine.followed(machine.inner(branch, place, after, item=machine.item)))
+        last: dict[str, Json] = {} if key is None else {"output_key": branch_key(key, index)}
+        inner = machine.inner(branch, place, after, item=machine.item, last=last)
+        heads.append(machine.followed(inner))
     return {"state_ids": heads}

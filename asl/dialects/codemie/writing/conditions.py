@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from asl.core.values import Json
-from asl.dialects.codemie.writing.results import Result, steps
+from asl.dialects.codemie.writing.results import Result
 
 __all__ = ["Extracted", "Output", "Reads", "expression", "variables"]
 
@@ -45,12 +45,13 @@ class Reads(Protocol):
 class Extracted:
     """Names of a transformation that extracts everything from the context."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: Callable[[Json], tuple[str, ...] | None]) -> None:
+        self.way = way
         self.names: dict[str, str] = {}
 
     def name(self, path: Json) -> str | None:
         """Return the name of a path, which is a new one when it is met first."""
-        found = steps(path)
+        found = self.way(path)
         if not found:
             return None
         dotted = ".".join(found)

@@ -53,8 +53,8 @@ class Machine:
         self.pointer = pointer
         self.after = after
         self.item = item
-        self.last: Mapping[str, Json] = last or {}
-        """What goes into `next` of each state that ends the machine."""
+        self.last = last
+        """What goes into `next` of each state that ends a branch or a worker; None on top."""
         self.states: Mapping[str, State] = machine["States"]
         self.ids: dict[str, str] = {}
         self.gates: dict[str, tuple[str, str]] = {}
@@ -69,7 +69,7 @@ class Machine:
         after: str,
         *,
         item: bool,
-        last: Mapping[str, Json] | None = None,
+        last: Mapping[str, Json],
     ) -> "Machine":
         """Return a machine within a state of this one."""
         return Machine(self.workflow, self.kinds, machine, pointer, after, item=item, last=last)
@@ -77,6 +77,7 @@ class Machine:
     def written(self) -> str:
         """Write the machine; return the name of its first state."""
         start = self.machine["StartAt"]
+        self.workflow.count_branches(self.states)
         for name, state in self.states.items():
             if state.get("Type") == "Approval":
                 self.kinds["Approval"].write(self, name, state)
@@ -145,13 +146,13 @@ class Machine:
         """Return where a state goes."""
         if "Next" in state and self.lead(state["Next"]) is not None:
             return {"state_id": self.target(state["Next"])}
-        return {"state_id": self.after, **self.last}
+        return {"state_id": self.after, **(self.last or {})}
 
     def going(self, name: str, state: State, stored: Mapping[str, Json]) -> dict[str, Json]:
         """Return `next` of a state that runs an actor: where its output and control go."""
         follower = self.merged.get(name)
         if follower is None:
-            return {**stored, **self.next(state)}
+            return {**self.kept(state, stored), **self.next(state)}
         following, result = self.states[follower], Result.of(state)
         said = self.kinds[following["Type"]].said
         assert said is not None
@@ -163,6 +164,13 @@ class Machine:
             "no state of its own is needed",
         )
         return {**stored, **said(self, follower, following, result)}
+
+    def kept(self, state: State, stored: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return what is written; the end of a branch does not clear the context of others."""
+        ends = "Next" not in state or self.lead(state["Next"]) is None
+        if self.last is None or not ends:
+            return stored
+        return {key: value for key, value in stored.items() if key != "clear_context_store"}
 
     @cached_property
     def merged(self) -> dict[str, str]:

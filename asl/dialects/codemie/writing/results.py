@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json
 
-__all__ = ["PATH", "Result", "dotted", "steps"]
+__all__ = ["Result", "key_of", "steps"]
 
-PATH: Final = re.compile(r"\$((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])+)")
+_PATH: Final = re.compile(r"\$((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])+)")
 """A path to one place below the root."""
-QUERY: Final = re.compile(r"\{%\s*\$states\.input((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])*)\s*%\}")
+_QUERY: Final = re.compile(r"\{%\s*\$states\.input((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])*)\s*%\}")
 _STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 _RESHAPED = frozenset(("ResultSelector", "OutputPath", "Output", "Assign"))
 """Fields behind which a result is not what the agent gave."""
@@ -22,14 +22,14 @@ def steps(path: Json) -> tuple[str, ...] | None:
         return ()
     match = None
     if type(path) is str:
-        match = PATH.fullmatch(path) or QUERY.fullmatch(path)
+        match = _PATH.fullmatch(path) or _QUERY.fullmatch(path)
     return None if match is None else tuple(_STEP.findall(match[1]))
 
 
-def dotted(path: Json) -> str | None:
-    """Return a plain path as transformations write it, None for one that is none or the root."""
-    found = steps(path)
-    return ".".join(found) if found else None
+def key_of(state: Mapping[str, Any]) -> str | None:
+    """Return the key under which a state writes its result, None if it is not one key."""
+    found = steps(state.get("ResultPath", "$"))
+    return found[0] if found and len(found) == 1 else None
 
 
 class Result(NamedTuple):

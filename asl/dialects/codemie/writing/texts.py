@@ -7,7 +7,6 @@ from typing import Final
 from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
-from asl.dialects.codemie.writing.results import PATH, QUERY
 
 __all__ = ["arguments", "filled", "instruction"]
 
@@ -86,15 +85,21 @@ def filled(machine: Machine, value: Json, pointer: str, *, dynamic: bool) -> str
 
 def _placeholder(machine: Machine, value: str) -> str | None:
     """Return what fills in the value of an expression, None if nothing does."""
-    match = PATH.fullmatch(value) or QUERY.fullmatch(value)
-    if match is not None and match[1]:
-        return f"{{{{{match[1].lstrip('.')}}}}}"
+    if way := machine.workflow.way(value):
+        return _braced(way)
     if match := _FORMAT.fullmatch(value):
-        paths = re.findall(r"\$\.([A-Za-z_][\w.]*)", match[2])
+        paths = re.findall(r"\$\.[A-Za-z_][\w.]*", match[2])
+        ways = [machine.workflow.way(path) or () for path in paths]
         parts = match[1].split("{}")
         if len(parts) == len(paths) + 1:
-            shown = [f"{part}{{{{{path}}}}}" for part, path in zip(parts, paths, strict=False)]
+            shown = [part + _braced(way) for part, way in zip(parts, ways, strict=False)]
             return "".join(shown) + parts[-1]
     if machine.item and value.startswith(_ITEM):
         return "{{task" + value.removeprefix(_ITEM) + "}}"
     return "{{task}}" if machine.item and value == "$" else None
+
+
+def _braced(way: tuple[str, ...]) -> str:
+    """Return the placeholder of a place in the context."""
+    said = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in way)
+    return f"{{{{{said.lstrip('.')}}}}}"

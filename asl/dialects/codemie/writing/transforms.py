@@ -6,7 +6,6 @@ from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.machine import Machine, State, passes
-from asl.dialects.codemie.writing.results import dotted
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
 
@@ -40,7 +39,7 @@ def pass_(machine: Machine, name: str, state: State) -> None:
         mappings = [{"output_field": "value", "type": "constant", "value": given}]
         message = "what a transformation gives is an object"
         machine.lost("L-DEEP", message, where, "under 'value'")
-    to = {**stored(machine, name, state), **machine.next(state)}
+    to = machine.going(name, state, stored(machine, name, state))
     machine.node(name, {"mappings": mappings}, to)
 
 
@@ -51,9 +50,9 @@ def _mapping(
     plain = key if constant else key.removesuffix(".$")
     if constant or (plain == key and "$" not in compact(value)):
         return {"output_field": plain, "type": "constant", "value": value}
-    path = dotted(value) if plain != key else None
-    if path is not None:
-        return {"output_field": plain, "type": "extract", "source_path": path}
+    way = machine.workflow.way(value) if plain != key else None
+    if way:
+        return {"output_field": plain, "type": "extract", "source_path": ".".join(way)}
     text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
     return {"output_field": plain, "type": "template", "template": text}
 

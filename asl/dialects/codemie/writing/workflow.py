@@ -9,8 +9,9 @@ from asl.core.values import Json
 from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
+from asl.dialects.codemie.writing.results import key_of, steps
 
-__all__ = ["Workflow"]
+__all__ = ["Workflow", "branch_key"]
 
 _OF_MACHINE: Final = frozenset(
     ("StartAt", "States", "Comment", "QueryLanguage", "Version", "Metadata")
@@ -37,6 +38,8 @@ class Workflow:
         self.concurrency: list[int] = []
         self.about = kept(value)
         self.own_tools = tools
+        self.branches: dict[str, int] = {}
+        """Keys under which the document has results of branches, and of how many."""
         self.places: dict[str, str] = {}
         """Where the states stand in the document, by their names in the workflow."""
 
@@ -109,6 +112,22 @@ class Workflow:
                 )
         return [each for name, each in known.items() if name in found]
 
+    def count_branches(self, states: Mapping[str, Any]) -> None:
+        """Take down where the states of a machine have results of branches."""
+        for state in states.values():
+            key = key_of(state) if state.get("Type") == "Parallel" else None
+            if key is not None:
+                self.branches[key] = len(state.get("Branches", ()))
+
+    def way(self, path: Json) -> tuple[str, ...] | None:
+        """Return the keys and positions that a plain path leads along in the context."""
+        found = steps(path)
+        if found and len(found) > 1 and found[1].isdecimal():
+            key, index, *rest = found
+            if int(index) < self.branches.get(key, 0):
+                return (branch_key(key, int(index)), *rest)
+        return found
+
     # States
 
     def id(self, name: str) -> str:
@@ -169,6 +188,11 @@ class Workflow:
     def is_tool(self, name: str) -> bool:
         """Whether an agent is a tool: the caller or the workflow that it came from says so."""
         return name in self.own_tools or self.defined("tools", name) is not None
+
+
+def branch_key(key: str, index: int) -> str:
+    """Return the key of one branch whose result stands in an array under this key."""
+    return f"{key}_{index}"
 
 
 def _slug(name: str) -> str:
