@@ -1,6 +1,9 @@
 """Laws of the CodeMie dialect, on workflows and outputs that nobody has written."""
 
 import json
+import re
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import assume, given, settings
@@ -16,6 +19,8 @@ from asl.dialects.codemie.restoring import restored
 from asl.dialects.yaml_writer import written
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import coerced, parsed
+from tests.dialects.codemie_reference import Failed, Reference
+from tests.reality.codemie import plain, visited
 
 NAMES = st.sampled_from(["a", "b", "ok", "in_", "keys_"])
 CONSTANTS = st.sampled_from(["1", "0", "-2", "2.5", "'x'", "'y'", "True", "False", "None", "''"])
@@ -127,43 +132,76 @@ def test_yaml_is_read_as_it_was_written(value: Any) -> None:
         assert found == value, text
 
 
+CONDITION = st.sampled_from(["ok", "not ok", "n > 1", "n == 2 or ok", "kind == 'x'", "'n' in keys"])
+FLAGS: dict[str, st.SearchStrategy[Any]] = {
+    "append_to_context": st.just(True),
+    "output_key": st.sampled_from(["k0", "k1", "n"]),
+    "store_in_context": st.just(False),
+    "include_in_llm_history": st.just(False),
+    "clear_prior_messages": st.just(True),
+    "clear_context_store": st.sampled_from([True, "keep_current"]),
+    "reset_keys_in_context_store": st.just(["n", "k0"]),
+    "override_task": st.just(True),
+    "include_in_iterator_context": st.sampled_from([["n"], ["*"]]),
+}
+
+
 @st.composite
-def workflows(draw: st.DrawFn) -> dict[str, Any]:
-    """Workflows whose transitions lead forward, with choices, forks, iterations and gates."""
-    count = draw(st.integers(1, 7))
-    names = [f"s{number}" for number in range(count)]
+def workflows(draw: st.DrawFn, *, loops: bool = False) -> dict[str, Any]:
+    """Workflows with choices, forks, iterations, gates and flags.
+
+    Their transitions lead forward, with *loops* those of choices anywhere.
+    """
+    names = [f"s{number}" for number in range(draw(st.integers(1, 7)))]
     states = []
     for number, name in enumerate(names):
-        later = [*names[number + 1 :], "end"]
-        target = st.sampled_from(later)
-        kind = draw(st.sampled_from(["plain", "plain", "condition", "fork", "each"]))
+        target = st.sampled_from([*names[number + 1 :], "end"])
+        routed = st.sampled_from([*names, "end"]) if loops else target
+        kind = draw(st.sampled_from(["plain", "plain", "condition", "switch", "fork", "each"]))
         to: dict[str, Any] = {"state_id": draw(target)}
         if kind == "condition":
-            condition = {"expression": "ok", "then": draw(target), "otherwise": draw(target)}
-            to = {"condition": condition}
+            then, otherwise = draw(routed), draw(target)
+            said = {"expression": draw(CONDITION), "then": then, "otherwise": otherwise}
+            to = {"condition": said}
+        elif kind == "switch":
+            case = st.fixed_dictionaries({"condition": CONDITION, "state_id": routed})
+            to = {"switch": {"cases": draw(st.lists(case, max_size=2)), "default": draw(target)}}
         elif kind == "fork":
             to = {"state_ids": draw(st.lists(target, min_size=1, max_size=3))}
         elif kind == "each":
-            to["iter_key"] = "items"
-        if draw(st.booleans()):
-            to["append_to_context"] = True
-        if draw(st.booleans()):
-            to["output_key"] = f"k{number}"
+            to["iter_key"] = draw(st.sampled_from(["items", "items", "."]))
+        for flag in draw(st.lists(st.sampled_from(list(FLAGS)), max_size=2, unique=True)):
+            to[flag] = draw(FLAGS[flag])
         state: dict[str, Any] = {"id": name, "assistant_id": "a", "task": f"{name} {{{{k0}}}}"}
-        if draw(st.integers(0, 4)) == 0:
-            state["interrupt_before"] = True
+        for key in ("interrupt_before", "result_as_human_message", "finish_iteration"):
+            if draw(st.integers(0, 5)) == 0:
+                state[key] = True
         states.append({**state, "next": to})
     return {"assistants": [{"id": "a", "system_prompt": "x"}], "states": states}
 
 
-@given(workflows(), st.lists(st.sampled_from(['{"ok": true, "items": [1, 2]}', "[1]", "text"])))
+ANSWERS = st.sampled_from(
+    [
+        '{"ok": true, "items": [1, {"n": 2}]}',
+        '{"ok": false, "n": 2, "items": []}',
+        '{"kind": "x", "n": 1, "items": {"n": 5, "k1": "v"}}',
+        '[{"n": 3}, {"ok": 1}]',
+        "[1, 2]",
+        "text",
+        "None",
+    ]
+)
+REFUSED = {"CM-AMBIGUOUS-JOIN", "CM-UNSTRUCTURED"}
+
+
+@given(workflows(), st.lists(ANSWERS))
 @settings(deadline=None, max_examples=120)
 def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[str]) -> None:
     """A workflow becomes a document that is right, ends, and becomes the workflow again."""
     try:
         document = read(Document(workflow, Source()))
     except asl.InvalidDocument as refusal:
-        assert {each.code for each in refusal.report.errors} <= {"CM-AMBIGUOUS-JOIN"}
+        assert {each.code for each in refusal.report.errors} <= REFUSED
         return
     assert asl.check(document).ok
     assert restored(document.value) == workflow
@@ -176,3 +214,51 @@ def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[
         approvals=lambda request: "continue",
     )
     assert result.ok or result.error in ("CM.IterKey", "CM.RecursionLimit"), result.cause
+
+
+@given(workflows(loops=True), st.lists(ANSWERS, min_size=1), st.sampled_from([{}, {"n": 1}]))
+@settings(deadline=None, max_examples=200)
+def test_a_converted_workflow_does_what_the_workflow_does(
+    workflow: dict[str, Any], answers: list[str], given: dict[str, Any]
+) -> None:
+    """It visits the same states, asks as often, and leaves the same context and messages."""
+    try:
+        converted = asl.convert(workflow, "asl")
+    except asl.InvalidDocument as refusal:
+        assert {each.code for each in refusal.report.errors} <= REFUSED
+        return
+
+    def script(asked: Counter[Any]) -> Callable[[str, tuple[int, ...]], str]:
+        def answer(state: str, way: tuple[int, ...]) -> str:
+            asked[state, way] += 1
+            return answers[(asked[state, way] * 3 + int(state[1:]) + sum(way)) % len(answers)]
+
+        return answer
+
+    wanted: Counter[Any] = Counter()
+    reference = Reference(workflow, script(wanted))
+    seen, data, error = None, None, None
+    try:
+        seen, data = reference.run(dict(given))
+    except Failed as failure:
+        error = str(failure)
+    found: Counter[Any] = Counter()
+    actor = script(found)
+
+    def agent(parameters: Any, call: Any) -> str:
+        way = tuple(map(int, re.findall(r"\[(\d+)\]", call.at.path)))
+        return actor(plain(call.state_name), way)
+
+    result = asl.run(
+        json.loads(converted.text),
+        given,
+        agents={"a": agent},
+        approvals=lambda request: "continue",
+    )
+    assert result.error == error, result.cause
+    if data is not None:
+        assert found == wanted
+        assert visited(result) == seen
+        assert {key: each for key, each in result.output.items() if key != "cm"} == data["context"]
+        assert result.output["cm"]["last"] == data["last"]
+        assert result.output["cm"]["history"] == data["history"]
