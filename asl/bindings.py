@@ -31,7 +31,9 @@ class Bindings(TypedDict, total=False):
 
     `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
     plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
-    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tokens` is the
+    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tools` are what
+    agents may use (`call.tools`) as far as the document lets them: agents as above, `Tool`s with a
+    description and a schema, or MCP servers, whose tools are called `NAME/TOOL`. `tokens` is the
     desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
     Workflow states and `startExecution` may start, by id or ARN. `prices` gives the price of one
     token by model, as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of
@@ -55,6 +57,7 @@ class Bindings(TypedDict, total=False):
     agents: Mapping[str, Any] | None
     resources: Mapping[str, Any] | None
     mocks: Mapping[str, Any] | None
+    tools: Mapping[str, Any] | None
     tokens: TaskTokens | None
     workflows: Mapping[str, Program | Document | What] | None
     prices: Mapping[str, Any] | None
@@ -96,8 +99,13 @@ def bind(
     services.memory = _memory(bindings.get("memory"))
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     registry = Registry(
-        bindings.get("agents"), bindings.get("resources"), bindings.get("mocks"), services.agent
+        bindings.get("agents"),
+        bindings.get("resources"),
+        bindings.get("mocks"),
+        services.agent,
+        bindings.get("tools"),
     )
+    services.boxes = registry.tools
     services.without_mocks = lambda: registry.without_mocks().find
     return Bound(
         registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")

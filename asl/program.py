@@ -137,5 +137,8 @@ class Program:
     """What a history tells of a state that is entered, besides."""
     tracked: bool = False
     """Whether progress follows from its history."""
+    tools: Callable[[Json, Any], Any] | None = None
+    """What agents may do where their states say nothing (`asl.states.blocks.policy.Rules`), by the
+    execution input."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""

@@ -16,9 +16,7 @@ REPORTED_AS = {"V-ST-04": "`V-SUC-01` or `V-FAIL-02`", "V-MAP-14": "`V-ST-03`"}
 """Rules that another rule reports."""
 
 
-NOT_APPLIED = {
-    "V-TOOLS": ("02", "03", "04", "05"),
-}
+NOT_APPLIED = {}
 """Rules about states and blocks that are not executed yet: they come with their execution."""
 
 GROUPS = {

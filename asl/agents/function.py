@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from asl.agents.kind import Kind
@@ -11,6 +11,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call
+from asl.states.host import Raised
 
 __all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_function"]
 
@@ -21,9 +22,11 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 class FunctionAgent:
     """A function; a plain one may block, so it runs off the event loop."""
 
-    __slots__ = ("answer", "blocking", "direct", "needs_loop", "real", "takes_call")
+    __slots__ = ("answer", "blocking", "direct", "name", "needs_loop", "real", "takes_call")
 
     holds = False
+    keeps_hosts = watched = True
+    """It is watched while it runs: what it may not reach, it does not reach."""
 
     def __init__(self, function: Callable[..., Any], *, takes_call: bool, plain: bool) -> None:
         self.answer = function if takes_call else _without_call(function)
@@ -31,6 +34,17 @@ class FunctionAgent:
         self.blocking = self.real = plain
         self.needs_loop = not plain
         self.direct = None if plain or takes_call else function
+        self.name: str | None = None
+        """`module:function`, where it was named so."""
+
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Any:
+        """Return the function in a sandbox: in a process that knows it by its name."""
+        if self.name is None:
+            text = f"tool {tool!r}: in a sandbox a function is bound by its name, 'module:function'"
+            raise Raised("States.Permissions", text)
+        from asl.agents.sandbox import confined_function
+
+        return await confined_function(self.name, settings, tool)
 
     async def close(self) -> None:
         """A function holds nothing."""
@@ -73,7 +87,9 @@ def named_function(name: str) -> FunctionAgent:
     found = imported(name)
     if not callable(found):
         raise AslError(f"{name!r} is no function but {type(found).__name__}")
-    return function_agent(found)
+    agent = function_agent(found)
+    agent.name = name
+    return agent
 
 
 def imported(name: str) -> Any:

@@ -7,7 +7,7 @@ errors unless they are allowed; then they stay within the origin, since headers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asl.agents.kind import Kind
@@ -15,6 +15,7 @@ from asl.core.extras import needed
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Held
+from asl.engine.tools import Bounds
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -80,23 +81,20 @@ class _Endpoint:
     direct = None
     takes_call = False
     holds = True
+    keeps_hosts = reaches_network = True
 
     def __init__(self, agent: HttpAgent) -> None:
         self.agent = agent
-        self.client: httpx2.AsyncClient | None = None
+        self.clients: dict[bool, httpx2.AsyncClient] = {}
+        """Connections, and those that are bound to the addresses that tools may reach."""
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Send one request; raises Raised with the error that its answer stands for."""
         assert call is not None
         import httpx2
 
-        if self.client is None:
-            # Compressed answers could be larger than they look: none is asked for.
-            self.client = httpx2.AsyncClient(
-                timeout=self.agent.timeout, headers={"Accept-Encoding": "identity"}
-            )
         try:
-            return await self._exchange(self.client, payload, call)
+            return await self._exchange(self._client(call), payload, call)
         except httpx2.TimeoutException:
             raise Raised(
                 "States.Timeout", f"{self._where}: nothing came for {self.agent.timeout:g} s"
@@ -107,6 +105,19 @@ class _Endpoint:
             said = str(error) or type(error).__name__
             raise Raised("Agent.NetworkError", f"{self._where}: {said}") from None
 
+    def _client(self, call: Call) -> httpx2.AsyncClient:
+        import httpx2
+
+        bound = call.bounds is not None and call.bounds.limits_network
+        if bound not in self.clients:
+            # Compressed answers could be larger than they look: none is asked for.
+            self.clients[bound] = httpx2.AsyncClient(
+                timeout=self.agent.timeout,
+                headers={"Accept-Encoding": "identity"},
+                transport=pinning(_bounds_of) if bound else None,
+            )
+        return self.clients[bound]
+
     @property
     def _where(self) -> str:
         return f"{self.agent.method} {self.agent.url}"
@@ -114,6 +125,7 @@ class _Endpoint:
     async def _exchange(self, client: httpx2.AsyncClient, payload: Json, call: Call) -> Json:
         request = self._request(client, payload, call)
         for _ in range(self.agent.redirects + 1):
+            request.extensions["bounds"] = call.bounds
             response = await client.send(request, stream=True)
             try:
                 if not response.has_redirect_location:
@@ -198,9 +210,40 @@ class _Endpoint:
 
     async def close(self) -> None:
         """Close every connection."""
-        if self.client is not None:
-            client, self.client = self.client, None
+        while self.clients:
+            _, client = self.clients.popitem()
             await client.aclose()
+
+
+def _bounds_of(request: httpx2.Request) -> list[Bounds]:
+    return [request.extensions["bounds"]]
+
+
+def pinning(bounds_of: Callable[[httpx2.Request], Iterable[Bounds]]) -> httpx2.AsyncBaseTransport:
+    """Return a transport that connects to the address that was looked at, and to no other.
+
+    *bounds_of* returns those that a request is held to. No proxy stands in between.
+    """
+    import httpx2
+
+    class Pinning(httpx2.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            first, *others = bounds_of(request)
+            url = request.url
+            port = url.port or (443 if url.scheme == "https" else 80)
+            address = await first.address(url.host, port)
+            for each in others:
+                each.admit(url.host, address)
+            pinned = httpx2.Request(
+                request.method,
+                url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": url.host},
+            )
+            return await super().handle_async_request(pinned)
+
+    return Pinning()
 
 
 def _sent(payload: Json, context: Json) -> Json:

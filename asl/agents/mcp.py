@@ -10,15 +10,16 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from asl.agents.http import pinning
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.process import Program, check_folder
 from asl.agents.secrets import Discreet, hiding
-from asl.agents.tool import Offer, Offers
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Held, opened
+from asl.engine.tools import Bounds, Offer, Offers
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -153,6 +154,10 @@ class _Session:
         self.program: Program | None = None
         self.hide = hiding(server.secrets) if server.secrets else str
         self.listed: dict[str, Any] = {}
+        self.known: dict[str, str] = {}
+        """The fingerprints of the tools that were used, or offered, in this run."""
+        self.bounds: dict[object, Bounds] = {}
+        """What the connection is held to: the bounds of all calls that limit the network."""
 
     def answer(self, payload: Json, call: Call | None) -> Any:
         """Refuse: a server answers by its tools only."""
@@ -206,7 +211,11 @@ class _Session:
             from mcp.client.streamable_http import streamable_http_client
 
             assert server.url is not None
-            client = httpx2.AsyncClient(headers=server.headers, timeout=server.timeout)
+            client = httpx2.AsyncClient(
+                headers=server.headers,
+                timeout=server.timeout,
+                transport=pinning(lambda request: self.bounds.values()) if self.bounds else None,
+            )
             await stack.enter_async_context(client)
             transport = streamable_http_client(server.url, http_client=client)
         return mcp.Client(transport, read_timeout_seconds=server.timeout)
@@ -277,12 +286,15 @@ class _Session:
             raise Raised("Agent.ToolError", f"{self.server.label}: there is no tool {name!r}")
         tool = tools[name]
         pins = self.server.pins
-        if pins is not None:
-            found = fingerprint(name, tool.description, tool.input_schema, tool.output_schema)
-            if pins.get(name) != found:
-                why = "is another one than is pinned" if name in pins else "is not pinned"
-                text = f"{self.server.label}: the tool {name!r} {why}: its fingerprint is {found}"
-                raise Raised("States.Permissions", text)
+        found = fingerprint(name, tool.description, tool.input_schema, tool.output_schema)
+        why = None
+        if pins is not None and pins.get(name) != found:
+            why = "is another one than is pinned" if name in pins else "is not pinned"
+        elif self.known.setdefault(name, found) != found:
+            why = "is another one than it was before in this run"
+        if why is not None:
+            text = f"{self.server.label}: the tool {name!r} {why}: its fingerprint is {found}"
+            raise Raised("States.Permissions", text)
         return tool
 
     def offer(self, tool: Any) -> Offer:
@@ -299,6 +311,8 @@ class _Session:
         """Use a tool and return its result; raises Raised with the name of what goes wrong."""
         if type(arguments) is not dict:
             raise Raised("Agent.InvalidInput", "the arguments of a tool are an object")
+        if call.bounds is not None and call.bounds.limits_network:
+            await self._bound(call.bounds)
         await self.tool(name)
         client = await self.connected()
 
@@ -312,6 +326,17 @@ class _Session:
             said = call.hide(_text(result.content))[:SHOWN]
             raise Raised("Agent.ToolError", f"{name}: {said}")
         return _result(result)
+
+    async def _bound(self, bounds: Bounds) -> None:
+        """See to it that the connection goes to an address that may be reached."""
+        assert self.server.url is not None  # the network of a program is limited by nobody
+        from urllib.parse import urlsplit
+
+        url = urlsplit(self.server.url)
+        await bounds.address(url.hostname or "", url.port or (443 if url.scheme == "https" else 80))
+        if not self.bounds:
+            await self.close()  # it was made without looking where it goes
+        self.bounds[bounds.hosts] = bounds
 
 
 class _Used:
@@ -328,6 +353,8 @@ class _Used:
         self.session = session
         self.name = name
         self.close = session.close
+        self.keeps_hosts = self.reaches_network = session.server.url is not None
+        self.folder = session.server.folder
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Use the tool."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asl.agents.kind import Home, Kind, Spec, schema_faults
-from asl.agents.tool import Offer, Toolbox
+from asl.agents.tool import Toolbox
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Held
+from asl.engine.tools import Offer
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class ModelAgent:
 
     `model` is `"provider:name"` or a model of pydantic-ai. `system` is said before every prompt.
     `output` is the JSON Schema of the answer, an object; without it the answer is text. `tools` are
-    `Tool`s and MCP servers. `retries` says how often the model is asked again when its answer or
+    `Tool`s and MCP servers; without them they are those that the document allows by their names
+    among the tools of the run. `retries` says how often the model is asked again when its answer or
     its use of a tool is wrong, `rounds` how many requests one call may need, `timeout` how many
     seconds one request may take. `key` and `url` are those of the provider, which has its own.
     `settings` are `temperature`, `top_p`, `max_tokens`, `stop_sequences` and `seed`.
@@ -59,7 +61,7 @@ class ModelAgent:
         *,
         system: str = "",
         output: Mapping[str, Json] | None = None,
-        tools: Sequence[Toolbox] = (),
+        tools: Sequence[Toolbox] | None = None,
         retries: int = 1,
         rounds: int = ROUNDS,
         timeout: float = TIMEOUT,
@@ -98,18 +100,19 @@ class _Model:
 
     def __init__(self, agent: ModelAgent, held: Held) -> None:
         self.agent = agent
-        self.boxes = [each.offers(held) for each in agent.tools]
+        self.boxes = [each.offers(held) for each in agent.tools or ()]
         self.models: dict[str, Model] = {}
         self.client: httpx2.AsyncClient | None = None
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the model; raises Raised with the error that the specification has for a failure."""
         assert call is not None
-        offers = [offer for box in self.boxes for offer in await box(call)]
+        offers = await call.tools.offered(self.boxes if self.agent.tools is not None else None)
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
         name, asking = self._name(call.model), _Asking(call)
         with capture_run_messages() as messages:
+            tools = {each.name for each in offers}
             try:
                 run = await self._asked(self._model(name), offers).run(
                     _asked(payload, call.context),
@@ -123,12 +126,13 @@ class _Model:
                 raise _spent(error, name, messages) from None
             except UnexpectedModelBehavior as error:
                 *_, last = (None, *_responses(messages))
-                tools = {each.name for each in offers}
                 raise _spent(
                     _misbehaved(error, asking.told, last, tools), name, messages
                 ) from error
             except Exception as error:  # of a library that raises what its own libraries raise
                 raise _spent(_named(error), name, messages) from error
+            finally:
+                _refuse(call, messages, tools)
         answer = {"response": output} if type(output) is str else output
         own = {key: value for key, value in answer.items() if key not in REPORTED}
         return {**own, **_usage(name, messages)}
@@ -239,18 +243,14 @@ def _tool(offer: Offer) -> Any:
     """Return a tool of pydantic-ai that an offer answers."""
     from pydantic_ai import RunContext, Tool
 
-    faults = _faults_of(offer.input)
-
     async def use(context: RunContext[_Asking], **arguments: Any) -> Json:
         asking = context.deps
-        if wrong := faults(arguments):
-            raise asking.fault(f"the arguments are wrong: {wrong}")
         try:
-            return await asking.call.ask(offer.agent, offer.name, arguments)
+            return await asking.call.tools.use(offer, arguments)
         except StateError as error:
             if error.name in FINAL:
                 raise
-            raise asking.fault(str(error)) from error
+            raise asking.fault(str(error.cause)) from error
 
     return Tool.from_schema(use, offer.name, offer.description, offer.input, takes_ctx=True)
 
@@ -297,6 +297,22 @@ async def _tell(context: Any, events: Any) -> None:
 
 
 # What a call has used, and what became of it
+
+
+def _refuse(call: Call, messages: list[ModelMessage], tools: set[str]) -> None:
+    """Put into the history what the model asked for and never got, since it was not offered."""
+    for response in _responses(messages):
+        for part in response.tool_calls:
+            if part.tool_name == ANSWER:
+                continue
+            try:
+                arguments = part.args_as_dict()
+            except ValueError:
+                call.tools.refuse(part.tool_name, None, "Agent.ToolError", "no JSON object")
+                continue
+            if part.tool_name not in tools:
+                cause = f"the model may not use the tool {part.tool_name!r}"
+                call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
 
 
 def _responses(messages: list[ModelMessage]) -> Iterator[Any]:
@@ -363,7 +379,8 @@ def _misbehaved(error: Exception, told: str, last: Any, tools: set[str]) -> Rais
     if ANSWER in calls:
         return Raised("Agent.InvalidOutput", why)
     if calls:
-        return Raised("Agent.ToolError", f"{calls[0]}: {why}")
+        known = why.startswith("tool ")
+        return Raised("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
     return Raised("Agent.ModelError", str(error))
 
 
@@ -395,7 +412,9 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
 
 
 def _build(spec: Spec, home: Home) -> ModelAgent:
-    options = {**spec, "tools": [home.tool(name) for name in spec.get("tools", ())]}
+    options = dict(spec)
+    if "tools" in spec:
+        options["tools"] = [home.tool(name) for name in spec["tools"]]
     return ModelAgent(options.pop("model"), **options)
 
 

@@ -5,6 +5,8 @@ Each call writes one line to the program's standard input:
 standard output until one ends the call: `{"return": value}` or `{"error": name, "cause": text}`.
 A line `{"heartbeat": true}`, `{"progress": percent, "message": text}` or `{"chunk": text}`, a
 piece of the answer, is a sign of life.
+A line `{"tool": name, "arguments": {...}}` uses a tool of the run; what it answers is written to
+the program's standard input, as `{"return": value}` or `{"error": name, "cause": text}`.
 A program serves one call at a time and is kept for the next; calls at the same time start more.
 """
 
@@ -79,6 +81,7 @@ class _Programs:
 
     def __init__(self, agent: ProcessAgent) -> None:
         self.agent = agent
+        self.folder = agent.folder
         self.idle: list[Program] = []
         self.alive: set[Program] = set()
 
@@ -108,6 +111,15 @@ class _Programs:
             raise
         self.idle.append(program)
         return result
+
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Any:
+        """Return the program in a sandbox of its own for each call."""
+        from asl.agents.sandbox import confined_program
+
+        agent = self.agent
+        return await confined_program(
+            agent.command, agent.folder, agent.environment, settings, tool
+        )
 
     async def _start(self) -> Program:
         agent = self.agent
@@ -225,14 +237,27 @@ class Program:
                 call.report_progress(message["progress"], str(message.get("message", "")))
             elif type(message.get("chunk")) is str:
                 call.report_chunk(message["chunk"])
+            elif "tool" in message:
+                await self._use(message, call)
             elif "heartbeat" in message:
                 call.heartbeat()
             else:
                 raise StateError(
                     "States.TaskFailed",
-                    "a line with none of return, error, progress, chunk, heartbeat: "
+                    "a line with none of return, error, progress, chunk, heartbeat, tool: "
                     + self._shown(compact(message).encode()),
                 )
+
+    async def _use(self, message: Mapping[str, Json], call: Call) -> None:
+        """Use a tool for the program, and tell it what came of that."""
+        answer: dict[str, Json]
+        try:
+            answer = {"return": await call.tools.call(message["tool"], message.get("arguments"))}
+        except StateError as error:
+            answer = {"error": error.name, "cause": error.cause}
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.requests.write(compact(answer).encode() + b"\n")
+            await self.requests.drain()
 
     async def _message(self) -> dict[str, Any]:
         line = b"\n"

@@ -14,6 +14,7 @@ from asl.agents.scripted import ScriptedAgent
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.engine.agent import Agent, Held, Messenger, Openable, opened
+from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
 from asl.states.host import Target
 
@@ -36,6 +37,7 @@ class Registry:
         resources: Bindings | None = None,
         mocks: Bindings | None = None,
         services: Callable[[Target], Agent | None] | None = None,
+        tools: Bindings | None = None,
     ) -> None:
         self.find = cache(self._resolved)
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
@@ -44,6 +46,8 @@ class Registry:
         self.mocks = _bound(mocks, held)
         self.resources = _bound(resources, held)
         self.services = services
+        self.tools = _boxes(tools, held)
+        """What tells of the tools of the run, by their names."""
         patterns = [name for name in self.resources if "*" in name]
         patterns.sort(key=lambda pattern: pattern.count("*") - len(pattern))
         self.patterns: list[tuple[Callable[[str], bool], Agent]] = [
@@ -108,6 +112,16 @@ def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
             f"bindings are a mapping from names to agents, not {type(bindings).__name__}"
         )
     return {name: opened(as_agent(value, name), held) for name, value in (bindings or {}).items()}
+
+
+def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:
+    if not bindings:
+        return {}
+    from asl.agents.tool import as_toolbox
+
+    if not isinstance(bindings, Mapping):
+        raise AslError(f"tools are a mapping from names to tools, not {type(bindings).__name__}")
+    return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}
 
 
 def as_agent(value: Any, name: str) -> Agent | Openable:

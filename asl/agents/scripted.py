@@ -13,6 +13,10 @@ before the answer, and after the delay: a list of objects with `chunk`, a piece 
 | `hang` | `true`: none, ever |
 | `sequence` | the scripts of the list one after the other; the last one repeats |
 | `table` | the script `then` of the first row whose pattern `when` matches the request |
+| `use` | the list of what tools answer that are asked one after the other: `{"tool": name, |
+| | "arguments": {...}}`; with `after` seconds before it, with `"tolerate": true` its failure |
+| | is an entry. Those of a list within the list are asked at the same time |
+| `offered` | `true`: the names of the tools that may be used |
 """
 
 import re
@@ -21,7 +25,7 @@ from types import MappingProxyType
 
 from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.errors import AslError
+from asl.core.errors import AslError, StateError
 from asl.core.patterns import matches
 from asl.core.values import Json, is_number
 from asl.engine.agent import Call
@@ -44,6 +48,7 @@ class ScriptedAgent:
     direct = None
     takes_call = False
     holds = False
+    keeps_hosts = True
 
     def __init__(self, script: Mapping[str, Json]) -> None:
         check_script(script)
@@ -53,6 +58,10 @@ class ScriptedAgent:
         """Give the next answer of the script."""
         assert call is not None
         return await self.answers(payload, call)
+
+    async def confined(self, settings: Json, tool: str) -> "ScriptedAgent":
+        """Return the same in a sandbox: a script runs nothing."""
+        return self
 
     async def close(self) -> None:
         """A script holds nothing."""
@@ -147,6 +156,43 @@ def _table(rows: Json) -> _Answer:
     return answer
 
 
+def _use(wanted: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        return [await _used(each, payload, call) for each in wanted]
+
+    return answer
+
+
+async def _used(wanted: Json, payload: Json, call: Call) -> Json:
+    if type(wanted) is list:
+        await call.sleep(0)  # which gets an event loop
+        from asyncio import gather
+
+        answers = (_used(each, payload, call) for each in wanted)
+        found = await gather(*answers, return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each
+        return found
+    if "after" in wanted:
+        await call.sleep(wanted["after"])
+    arguments = wanted.get("arguments", {})
+    try:
+        return await call.tools.call(wanted["tool"], arguments)
+    except StateError as error:
+        if not wanted.get("tolerate"):
+            raise
+        return {"Error": error.name, "Cause": error.cause}
+
+
+def _offered(value: Json) -> _Answer:
+    async def answer(payload: Json, call: Call) -> Json:
+        names: list[Json] = await call.tools.names()
+        return names
+
+    return answer
+
+
 _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
     {
         "return": _return,
@@ -155,6 +201,8 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
         "hang": _hang,
         "sequence": _sequence,
         "table": _table,
+        "use": _use,
+        "offered": _offered,
     }
 )
 SCRIPTS = tuple(_KINDS)
@@ -172,6 +220,18 @@ def _is_error(value: Json) -> bool:
         type(value) is dict
         and value.keys() <= {"Error", "Cause"}
         and all(type(text) is str for text in value.values())
+    )
+
+
+def _is_use(value: Json) -> bool:
+    if type(value) is list:
+        return bool(value) and all(type(each) is dict and _is_use(each) for each in value)
+    return (
+        type(value) is dict
+        and type(value.get("tool")) is str
+        and value.keys() <= {"tool", "arguments", "after", "tolerate"}
+        and type(value.get("tolerate", True)) is bool
+        and is_number(value.get("after", 0))
     )
 
 
@@ -196,6 +256,8 @@ def check_script(script: Json, place: str = "script") -> None:
         raise AslError(f"{place}.raise: an object with texts 'Error' and 'Cause', both optional")
     if kind == "echo" and value is not True and value not in BESIDES:
         raise AslError(f"{place}.echo: true, or one of {', '.join(BESIDES)}")
+    if kind == "use" and not (type(value) is list and value and all(map(_is_use, value))):
+        raise AslError(f"{place}.use: a list of tool calls with 'tool' and maybe 'arguments'")
     if kind == "sequence":
         if type(value) is not list or not value:
             raise AslError(f"{place}.sequence: a list of at least one script")

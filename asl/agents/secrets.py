@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from asl.core.diagnostics import escape
@@ -158,6 +159,17 @@ class _Discreet:
         self.holds = agent.holds
         self.takes_call = agent.takes_call
         self.close = agent.close
+        for name in ("folder", "keeps_hosts", "reaches_network", "watched"):
+            if hasattr(agent, name):
+                setattr(self, name, getattr(agent, name))
+        if hasattr(agent, "confined"):
+            self.confined = self._confined
+
+    async def _confined(self, settings: Json, tool: str) -> Agent:
+        """Return the agent in a sandbox, which lets no secret out either."""
+        confined: Any = self.agent
+        agent = await confined.confined(settings, tool)
+        return _Discreet(agent, self.hide, self.longest)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the agent; what it returns, raises or reports has no secret in it."""

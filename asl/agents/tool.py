@@ -1,31 +1,19 @@
-"""Tools: what language models may use. Who answers is an agent of any kind."""
+"""Tools: what agents may use. Who answers is an agent of any kind."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from asl.agents.registry import as_agent
+from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call, Held, opened
+from asl.engine.agent import Call, Held, opened
+from asl.engine.tools import Offer, Offers
 
-__all__ = ["Offer", "Offers", "Tool", "Toolbox"]
+__all__ = ["Tool", "Toolbox", "as_toolbox"]
 
 ANYTHING: Json = {"type": "object"}
-
-
-class Offer(NamedTuple):
-    """A tool as one run sees it."""
-
-    name: str
-    description: str
-    input: Json
-    """JSON Schema of its arguments."""
-    agent: Agent
-
-
-Offers: TypeAlias = Callable[[Call], Awaitable[list[Offer]]]
-"""Tells what there is, to somebody who is called."""
 
 
 class Toolbox(Protocol):
@@ -56,5 +44,49 @@ class Tool:
 
         async def listed(call: Call) -> list[Offer]:
             return [offer]
+
+        return listed
+
+
+def as_toolbox(value: Any, name: str) -> Toolbox:
+    """Turn what a user bound to *name* as a tool into one; raises AslError if it cannot be one.
+
+    That is a `Tool`, an MCP server or one of its tools, whatever can answer as an agent, or an
+    object with its `agent`, `description` and `input`.
+    """
+    if isinstance(value, Mapping) and "agent" in value:
+        unknown = next(
+            (each for each in value if each not in ("agent", "description", "input")), None
+        )
+        if unknown is not None:
+            raise AslError(
+                f"the tool {name!r} has 'agent', 'description' and 'input', not {unknown!r}"
+            )
+        return Tool(name, value.get("description", ""), value["agent"], input=value.get("input"))
+    if hasattr(value, "offers"):
+        own = getattr(value, "name", None)
+        if isinstance(value, Tool) and own != name:
+            raise AslError(f"the tool {own!r} is bound to {name!r}: a tool has one name")
+        return _Named(value, name)
+    return Tool(name, (getattr(value, "__doc__", None) or "").strip(), value)
+
+
+class _Named:
+    """The tools of a server by the name that the server is bound to, or one tool by its name."""
+
+    def __init__(self, box: Toolbox, name: str) -> None:
+        self.box = box
+        self.name = name
+
+    def offers(self, held: Held) -> Offers:
+        """Return what tells of the tools in one run."""
+        told, name = self.box.offers(held), self.name
+        whole = hasattr(self.box, "tool")  # a server
+
+        async def listed(call: Call) -> list[Offer]:
+            found = await told(call)
+            if whole:
+                return [offer._replace(server=name) for offer in found]
+            return [offer._replace(name=name) for offer in found]
 
         return listed

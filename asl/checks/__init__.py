@@ -27,6 +27,7 @@ from asl.checks import (
     recursion,
     registered,
     texts,
+    tools,
     transitions,
     variables,
 )
@@ -70,6 +71,7 @@ RULES: tuple[Rule, ...] = (
     blocks.check,
     recursion.check,
     checkpoints.check,
+    tools.check,
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from asl.checks import tools
 from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
@@ -73,6 +74,8 @@ def _of_state(node: Node) -> Iterator[Finding]:
 
 def _of_block(field: str, block: Json, pointer: str, node: Node | None = None) -> Iterator[Finding]:
     """Yield the block, or what of it this version does not execute."""
+    if field in ("Tools", "DefaultTools"):
+        yield from tools.unexecuted(block, pointer)
     executed = BLOCKS.get(field)
     if executed is None:
         yield Finding("EXEC-02", f"{field!r} is not executed yet", pointer, at_key=True)

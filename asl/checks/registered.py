@@ -63,6 +63,11 @@ def _judges(
     if name is not None and name not in known:
         place = node.at("Context", "Summarize", "Using")
         yield Finding("V-TASK-03", f"no agent {name!r} is registered", place, near(name, known))
+    for side in ("Before", "After"):
+        name = text(below(node.value, "Tools", "Hooks", side), "Agent")
+        if name is not None and name not in known:
+            place = node.at("Tools", "Hooks", side, "Agent")
+            yield Finding("V-TASK-03", f"no agent {name!r} is registered", place, near(name, known))
     for side in ("Input", "Output"):
         guard = below(node.value, "Guardrails", side)
         named = [(guard, node.at("Guardrails", side), "Validator", "V-TASK-03")]

@@ -73,6 +73,7 @@ class Given:
             "agents": bound.agents,
             "resources": bound.resources,
             "mocks": {**bound.mocks, **mocks(self.mock_cases, document)},
+            "tools": {**bound.servers, **bound.tools},
             "buckets": named_folders(self.bucket_pairs),
             "workflows": workflows(self.workflow_pairs, AS_IT_IS) or None,
             "notify": self.channels or None,

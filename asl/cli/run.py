@@ -296,6 +296,7 @@ def _run(
             agents=around(bound.agents),
             resources=around(bound.resources),
             mocks=around(bound.mocks),
+            tools={**bound.servers, **bound.tools},
             listener=listen if listeners else None,
             **options,
         )

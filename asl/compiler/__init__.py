@@ -17,7 +17,7 @@ from asl.core.values import Json
 from asl.expr.tellers import teller
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
-from asl.states.blocks import budget
+from asl.states.blocks import budget, tools
 from asl.states.checkpoint import automatic
 
 __all__ = ["compile_workflow", "open_state"]
@@ -41,6 +41,9 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for step in each.steps.values()
     )
     told = None if profile.aws else teller(workflow.get("Metadata"))
+    rules = None
+    if "DefaultTools" in workflow:
+        rules = tools.compile_rules(_whole(workflow, profile), "DefaultTools")
     return Program(
         machine,
         profile,
@@ -52,16 +55,20 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budgeted,
         told=told,
         tracked=tracked,
+        tools=rules,
         between=between,
     )
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
-    if "Budget" not in workflow:
-        return None
-    whole = _compiler_of(workflow.get("QueryLanguage", "JSONPath"))
+    return budget.compile_workflow(_whole(workflow, profile)) if "Budget" in workflow else None
+
+
+def _whole(workflow: Mapping[str, Json], profile: Profile) -> StateCompiler:
+    """Return the compiler of the blocks of a document."""
+    language = _compiler_of(workflow.get("QueryLanguage", "JSONPath"))
     step = Step("the workflow", "Task", "")
-    return budget.compile_workflow(whole(workflow, step, {}, profile, _no_machine, {}))
+    return language(workflow, step, {}, profile, _no_machine, {})
 
 
 def _no_machine(definition: Mapping[str, Json], pointer: str) -> Machine:

@@ -24,7 +24,16 @@ ORIGIN = ("resource", "variables")
 """How a document is taken from a template, or what its placeholders stand for."""
 
 SCRIPTED = ("agents", "resources", "mocks", "answers")
-SURROUNDINGS = (*SCRIPTED, "buckets", "workflows", "files", "parameters", "prices", "pools")
+SURROUNDINGS = (
+    *SCRIPTED,
+    "tools",
+    "buckets",
+    "workflows",
+    "files",
+    "parameters",
+    "prices",
+    "pools",
+)
 DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "reading", "clock")
 """What a suite may say once for all of its cases."""
 
@@ -59,6 +68,7 @@ class Case:
     agents: Mapping[str, Json] = field(default_factory=dict)
     resources: Mapping[str, Json] = field(default_factory=dict)
     mocks: Mapping[str, Json] = field(default_factory=dict)
+    tools: Mapping[str, Json] = field(default_factory=dict)
     buckets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     answers: Mapping[str, Json] = field(default_factory=dict)
     workflows: Mapping[str, Json] = field(default_factory=dict)
@@ -219,6 +229,11 @@ def _faults(values: Mapping[str, Json]) -> Iterator[str]:
                 check_script(script, f"{key}.{name}")
             except AslError as error:
                 yield str(error)
+    for name, tool in values.get("tools", {}).items():
+        try:
+            check_script(tool.get("agent", tool), f"tools.{name}")
+        except AslError as error:
+            yield str(error)
     if "clock" in values:
         try:
             parse_timestamp(values["clock"])

@@ -113,6 +113,7 @@ def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
         "agents": request.get("agents"),
         "resources": request.get("resources"),
         "mocks": request.get("mocks"),
+        "tools": request.get("tools"),
         "tokens": outside,
         "approvals": None if outside is None else outside.decide,
         "workflows": request.get("workflows"),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core.values import Json, detached
 from asl.engine.memory import MemoryView
 from asl.states.host import Frame, Options, Part, Target
+
+if TYPE_CHECKING:
+    from asl.engine.tools import Bounds
 
 __all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
 
@@ -38,13 +41,15 @@ class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
     __slots__ = (
-        "_ask",
         "_beat",
+        "_broker",
         "_memory",
         "_options",
         "_sleep",
         "_tokens",
+        "agent",
         "at",
+        "bounds",
         "cancelled",
         "deadline",
         "hide",
@@ -61,6 +66,11 @@ class Call:
         self._options = options
         self._beat: Callable[[], object] | None = None
         self._memory: MemoryView | None = None
+        self._broker: Any = None
+        self.agent: Agent | None = None
+        """Who answers."""
+        self.bounds: Bounds | None = None
+        """What may be reached, where that is limited: in the call of a tool."""
         left = None if options is None else options.left(at.now)
         self.deadline = None if left is None else at.now + left
         """When the state times out, None for never."""
@@ -215,16 +225,34 @@ class Call:
             self.listener(text)
         self.heartbeat()
 
-    async def ask(self, agent: Agent, name: str, payload: Json) -> Json:
-        """Have another agent answer within this call, as the host would call it by a *name*.
+    @property
+    def tools(self) -> Any:
+        """The tools that may be used: `tools.call(name, arguments)` and `tools.names()`.
 
-        Raises StateError with a name, whatever the agent raises.
+        A plain function gets the answer, any other agent awaits it. What goes wrong is a StateError
+        by the name that the specification has for it (8.9).
         """
-        return await self._ask(agent, name, payload, self)
+        host: Any = self.at.host
+        if self._broker is None:
+            self._broker = host.broker(self)
+        blocking = self.agent is not None and self.agent.blocking
+        return self._broker.blocking() if blocking else self._broker
+
+    @property
+    def tool_rules(self) -> Any:
+        """What the state says of its tools, None for nothing."""
+        return self._block("tools")
+
+    @property
+    def tool_depth(self) -> int:
+        """How many tools there are around this call."""
+        return self._block("tool_depth") or 0
 
     def end(self) -> None:
         """Say that nobody waits for the answer any more, and tell the history what was done."""
         self.cancelled = True
+        if self._broker is not None:
+            self._broker.end()
         if self._memory is not None:
             for event, keys in self._memory.end():
                 self.at.note(event, {"keys": keys, "agent": self.target.name})
@@ -238,11 +266,9 @@ class Call:
         *,
         sleep: Callable[[float], Awaitable[None]],
         tokens: Callable[[], Tokens],
-        ask: Callable[[Agent, str, Json, Call], Awaitable[Json]],
         beat: Callable[[], object] | None = None,
     ) -> None:
         """Connect the call to the host that performs it."""
-        self._ask = ask
         self._sleep = sleep
         self._tokens = tokens
         self._beat = beat

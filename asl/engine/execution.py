@@ -97,6 +97,10 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Price] = MappingProxyType({})
+    rights: tuple[Any, ...] = ()
+    """The tool policies of the executions around it, the outermost first."""
+    default_tools: Any = None
+    """What the `DefaultTools` of the document came to, once anybody has asked."""
     requestor: str | None = None
     """Who has started the execution."""
     limit: float | None = None

@@ -204,7 +204,7 @@ class Asking:
     async def _reached(self, handler: Agent) -> Any:
         host, at, state = self.host, self.at, self.asked.body["state"]
         call = Call(at, Target("approval", state, state), None)
-        call.attach(sleep=host._sleep, tokens=host._desk, ask=host.ask_another)
+        call.attach(sleep=host._sleep, tokens=host._desk)
         try:
             answer = await host.reach(handler, self.asked.shown, call)
             return received(answer, host.limit, state)

@@ -11,6 +11,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import execution_id
 from asl.engine.result import Result
+from asl.hosts.broker import rights_of
 from asl.hosts.run import execute
 from asl.program import Program
 from asl.states.host import Child, Expired, Raised
@@ -110,6 +111,7 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         journal=begun.journal,
         within=at,
         counted=None if counted is None else counted.usage,
+        rights=rights_of(host, at),
     )
     return await services.start(execution_id(workflow_id, child.name, False), work)
 

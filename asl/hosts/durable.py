@@ -387,7 +387,11 @@ class DurableHost(LocalHost):
         """Keep what a call has used with its answer."""
         aside = self._log(at).aside
         assert aside is not None
-        aside["used"] = written_used(used)
+        known = read_used(aside.get("used", {}))  # of calls within this one
+        aside["used"] = {
+            name: str(each + known.get(name, 0))
+            for name, each in read_used(written_used(used)).items()
+        }
 
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole, once."""

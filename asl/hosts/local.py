@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
     from asl.engine.result import Result
+    from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
     from asl.hosts.meter import Meter
     from asl.hosts.services import Services, Started
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.decisions import Asked
 
-__all__ = ["LocalHost", "described", "drive"]
+__all__ = ["LocalHost", "bounded_text", "described", "drive"]
 
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
@@ -102,6 +103,7 @@ class LocalHost:
     """Performs the effects of one execution (protocol `asl.states.host.Host`)."""
 
     in_event_loop = False
+    loop: asyncio.AbstractEventLoop
     expired = False
     _threads: asyncio.Semaphore | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -183,6 +185,7 @@ class LocalHost:
     def enter_event_loop(self) -> None:
         """Go on under the event loop that is running now."""
         self.in_event_loop = True
+        self.loop = _running_loop()
         if self.deadline is not None:
             self._timer = _cancel_at(self.deadline - self.now(), self._expire)
             self.holds = True
@@ -401,6 +404,13 @@ class LocalHost:
             (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
         )
 
+    def broker(self, call: Call) -> Broker:
+        """Return the tools of a call."""
+        from asl.hosts.broker import Broker
+
+        agent = call.agent
+        return Broker(self, call, agent is not None and (agent.real or agent.blocking))
+
     def serving(self) -> Services:
         """Return what the run offers to its states."""
         if self.services is None:
@@ -507,7 +517,7 @@ class LocalHost:
     ) -> Json:
         if options is not None and options.limited:
             return await self._in_time(agent, payload, call, options)
-        call.attach(sleep=self._sleep, tokens=self._desk, ask=self.ask_another)
+        call.attach(sleep=self._sleep, tokens=self._desk)
         return await self.reach(agent, payload, call)
 
     def _keep(self, agent: Agent) -> None:
@@ -517,23 +527,12 @@ class LocalHost:
             first._closing += (agent,)
             first.holds = True
 
-    async def ask_another(self, agent: Agent, name: str, payload: Json, call: Call) -> Json:
-        """Have a further agent answer on behalf of a call; what it raises is a StateError."""
-        target = Target("agent", name, call.state_name)
-        try:
-            if agent.holds:
-                self._keep(agent)
-            own = handed_over(payload, self.limit, name)
-            return received(await self.reach(agent, own, call), self.limit, name)
-        except (StateError, NotJson) as error:
-            raise _named(error, target) from error
-        except (Exception, SystemExit) as error:  # foreign code, as in `invoke`
-            raise Raised("States.TaskFailed", described(error)) from error
-
     async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         """Have an agent answer, in the way that it needs."""
+        call.agent = agent
         if agent.blocking:
-            if not (self.in_event_loop or self.forks or self.deadline):
+            asks = agent.takes_call and self.services is not None and bool(self.services.boxes)
+            if not (self.in_event_loop or self.forks or self.deadline or asks):
                 return agent.answer(payload, call)
             return await self._in_thread(agent, payload, call)
         if agent.needs_loop:
@@ -580,7 +579,6 @@ class LocalHost:
                 call.attach(
                     sleep=self._sleep,
                     tokens=self._desk,
-                    ask=self.ask_another,
                     beat=lambda: loop.call_soon_threadsafe(renew),
                 )
                 try:
@@ -633,10 +631,11 @@ def _named(error: StateError | NotJson, target: Target) -> StateError:
 def _text(value: object) -> str | None:
     if value is None:
         return None
-    return _clipped(value if isinstance(value, str) else repr(value))
+    return bounded_text(value if isinstance(value, str) else repr(value))
 
 
-def _clipped(text: str) -> str:
+def bounded_text(text: str) -> str:
+    """Return a text as a cause may be."""
     return text[:MAX_CAUSE].encode("utf-8", "replace").decode()
 
 
@@ -647,4 +646,4 @@ def described(error: BaseException) -> str:
         said = str(error)
     except Exception:  # foreign code again: even the text of its error may fail
         return name
-    return _clipped(f"{name}: {said}" if said else name)
+    return bounded_text(f"{name}: {said}" if said else name)

@@ -13,6 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.broker import rights_of
 from asl.hosts.run import execute
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
@@ -100,14 +101,14 @@ class Start(Service):
             return begun.result
         with begun.working:
             if begun.journal is None:
-                return await self._executed(host, child, begun)
-            result = await self._executed(host, child, begun)
+                return await self._executed(host, call.at, child, begun)
+            result = await self._executed(host, call.at, child, begun)
             begun.journal.put_result(result, call.deadline)
             await begun.journal.commit(True)
             return result
 
     def _executed(
-        self, host: LocalHost, child: _Child, begun: Begun
+        self, host: LocalHost, at: Any, child: _Child, begun: Begun
     ) -> Coroutine[Any, Any, Result]:
         return execute(
             begun.program,
@@ -125,6 +126,7 @@ class Start(Service):
             redrives=begun.redrives,
             redriven=begun.redriven,
             journal=begun.journal,
+            rights=rights_of(host, at),
         )
 
     def _child(self, payload: Json, call: Call) -> _Child:

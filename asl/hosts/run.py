@@ -57,6 +57,7 @@ async def execute(
     past: Past | None = None,
     within: Frame | None = None,
     counted: Usage | None = None,
+    rights: tuple[Any, ...] = (),
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -71,7 +72,8 @@ async def execute(
     With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
     *limit* is how many seconds it may take, whatever its document says.
     *redrives* says how often it went on after its end, *redriven* when
-    it last did; *past* is what it then goes on from, where there is no journal.
+    it last did; *past* is what it then goes on from, where there is no journal. *rights* are the
+    tool policies of whoever starts it.
     """
     if foreign:
         data = detached(data)
@@ -79,7 +81,7 @@ async def execute(
     history: list[Any] = []
     began = clock.now() if started is None else started
     execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
-    execution.requestor, execution.limit = requestor, limit
+    execution.requestor, execution.limit, execution.rights = requestor, limit, rights
     if services is not None and services.prices is not None:
         execution.prices = services.prices
     execution.redrives, execution.redriven = redrives, redriven

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from asl.engine.memory import Memory
     from asl.engine.result import Result
     from asl.engine.tabs import Tabs
+    from asl.engine.tools import Offers
+    from asl.hosts.broker import Toolroom
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
     from asl.hosts.remembering import Remembering
@@ -104,6 +106,9 @@ class Services:
     keeper: Keeper | None = None
     """Keeps the executions that this one starts, where it is kept itself."""
 
+    boxes: Mapping[str, Offers] = MappingProxyType({})
+    """What tells of the tools that the caller gave, by their names."""
+
     def __init__(
         self,
         program: Program | None = None,
@@ -154,6 +159,13 @@ class Services:
         from asl.hosts.remembering import Remembering
 
         return Remembering(self.memory)
+
+    @cached_property
+    def tools(self) -> Toolroom:
+        """The tools of the run, and how often they were used."""
+        from asl.hosts.broker import Toolroom
+
+        return Toolroom(self.boxes)
 
     @cached_property
     def desk(self) -> TaskTokens:

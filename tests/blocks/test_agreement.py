@@ -24,9 +24,18 @@ SCHEMAS = {
     "Progress": ("Progress", "WorkflowProgress", "Milestone"),
     "Reasoning": ("Reasoning",),
     "Streaming": ("Streaming",),
+    "Tools": (),  # tests/blocks/test_tools_agreement.py asks for more
 }
 """The schemas of the blocks that are executed and have fields of their own."""
-SCALARS = {"CacheResult", "CacheTTL", "IdempotencyKey", "Idempotent", "Metadata"}
+SCALARS = {
+    "DefaultTools",
+    "ToolCategories",
+    "CacheResult",
+    "CacheTTL",
+    "IdempotencyKey",
+    "Idempotent",
+    "Metadata",
+}
 """Those that are a single value."""
 CASES = load_suite(ROOT / "conformance" / "blocks")
 

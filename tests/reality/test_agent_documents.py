@@ -6,6 +6,7 @@ name every document of the folder.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -105,15 +106,19 @@ def strategy(kind: str, agents: Mapping[str, Any], route: str, output: Any) -> R
         f"ClassifyProblem ChooseStrategy {route} FormatResult",
         {"problem": "6 x 7", "classification": {"type": kind}, **output},
         "lenient",
-        blocks=True,
     )
 
 
 def decided(
-    input: Any, agents: Mapping[str, Any], people: Mapping[str, Any], route: str, output: Any
+    input: Any,
+    agents: Mapping[str, Any],
+    people: Mapping[str, Any],
+    route: str,
+    output: Any,
+    blocks: bool = False,
 ) -> list[Run]:
     """A run in which people decide; paths that lead nowhere are null."""
-    return [Run(input, agents, route, output, "lenient", blocks=True, people=people)]
+    return [Run(input, agents, route, output, "lenient", blocks=blocks, people=people)]
 
 
 CONTENT = {
@@ -332,7 +337,6 @@ TABLE: dict[str, Refused | list[Run]] = {
             {"WebSearcher": ["page"], "Synthesizer": "because"},
             "Search Synthesize",
             "because",
-            blocks=True,
         )
     ],
     "spec-01-introduction.b08": DANGLING,
@@ -342,6 +346,7 @@ TABLE: dict[str, Refused | list[Run]] = {
         {"HumanReview": {"approval": "edit", "edited_content": {"content": "D"}}},
         "GenerateContent ModerateContent CheckModeration HumanReview PublishEdited",
         {"published": True},
+        blocks=True,
     ),
     "spec-07-cost-budget.b17": [
         Run(
@@ -637,7 +642,6 @@ TABLE: dict[str, Refused | list[Run]] = {
                 "toolUsage": {"research": ["web_search"], "analysis": [], "files": ["read_file"]},
                 "metrics": {"totalTokens": 7, "totalCost": 1},
             },
-            blocks=True,
         ),
         Run(
             {"topic": "bees", "includeFiles": False},
@@ -648,7 +652,6 @@ TABLE: dict[str, Refused | list[Run]] = {
                 "toolUsage": {"research": ["web_search"], "analysis": [], "files": None},
             },
             "lenient",
-            blocks=True,
         ),
     ],
     "tutorial-16-loop-strategies-in-workflows.b01": [
@@ -741,6 +744,70 @@ def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
         assert holds(run.output, result.output), result.output
     else:
         assert holds(run.output, result.to_json()), (result.error, result.cause)
+
+
+SEARCH = {"search_knowledge", "break_down_problem"}
+TOOLS: list[tuple[str, int, dict[str, set[str]]]] = [
+    (
+        "tutorial-14-tool-enabled-agent-workflows.b02",
+        0,
+        {
+            "GatherInformation": {"web_search"},
+            "AnalyzeData": {"calculator", "analyze_data"},
+            "ReadSupportingFiles": {"read_file"},
+            "GenerateReport": set(),
+        },
+    ),
+    ("tutorial-16-loop-strategies-in-workflows.b01", 1, {"ResearchWithReact": SEARCH}),
+    (
+        "tutorial-16-loop-strategies-in-workflows.b01",
+        2,
+        {"PlanAndExecute": {*SEARCH, "execute_step", "validate_solution"}},
+    ),
+    ("spec-01-introduction.b07", 0, {"Search": {"web_search"}}),
+    ("specification.b30", 0, {"AnalyzeCode": {"read_file", "grep"}}),
+    ("example-customer-support", 0, {"RefundRequest": {"lookup_order", "check_refund_policy"}}),
+    ("example-research-assistant", 0, {"QuickFactCheck": {"web_search"}}),
+    ("example-task-breakdown", 0, {"InitialBreakdown": {"web_search", "fetch_webpage"}}),
+]
+"""The tools that the states of a run may use."""
+EVERY = sorted({tool for *_, states in TOOLS for tools in states.values() for tool in tools})
+
+
+@pytest.mark.parametrize(("name", "number", "states"), TOOLS)
+def test_agents_use_the_tools_of_their_states(
+    name: str, number: int, states: dict[str, set[str]]
+) -> None:
+    """Agents that try every tool use those that their states allow, and the run ends as ever."""
+    entry = TABLE[name]
+    assert isinstance(entry, list)
+    run = entry[number]
+
+    def eager(answer: Any) -> Any:
+        def agent(parameters: Any, call: asl.Call) -> Any:
+            for tool in EVERY:
+                with suppress(asl.StateError):
+                    call.tools.call(tool)
+            return answer
+
+        return agent
+
+    result = asl.run(
+        path_of(name),
+        run.input,
+        agents={agent: eager(answer) for agent, answer in run.agents.items()},
+        profile=run.profile,
+        clock="virtual",
+        memory={"redis": ProcessMemory()},
+        approvals=lambda request: run.people.get(request["state"]),
+        tools={tool: {"return": "done"} for tool in EVERY},
+    )
+    assert " ".join(result.visited) == run.route, (result.error, result.cause)
+    used: dict[str, set[str]] = {state: set() for state in states}
+    for event in result.events:
+        if event.type == "ToolCalled" and event.path[-1] in used:
+            used[str(event.path[-1])].add(event.details["tool"])
+    assert used == states
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_genera
 from asl.states.blocks.progress import PROGRESS, follow_progress, store_progress
 from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
 from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
+from asl.states.blocks.tools import DEFAULT_TOOLS, TOOL_CATEGORIES, TOOLS, use_tools
 
 __all__ = ["BLOCKS", "details_of", "inserts_of", "reads_memory", "wraps_of"]
 
@@ -40,6 +41,9 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             MEMORY,
             STREAMING,
             PROGRESS,
+            TOOLS,
+            DEFAULT_TOOLS,
+            TOOL_CATEGORIES,
             CONTEXT,
         )
     }
@@ -59,6 +63,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Cache", "CacheResult"), use_cache),
     (("Guardrails",), guard_input),
     ((), make_parameters),
+    (("Tools",), use_tools),
     (("Memory",), use_memory),
     (("Progress", "Streaming"), follow_progress),
 )

@@ -61,7 +61,11 @@ class Attempt:
     async def ask(self, agent: str, payload: Json) -> Json:
         """Call another agent beside that of the state: a validator, a summariser."""
         target = Target("agent", agent, self.target.state, aside=True)
-        return await self.frame.host.invoke(self.frame, target, payload)
+        options = None
+        if self.options is not None and "tools" in self.options.blocks:
+            options = Options(None, None)  # it may use no more than the agent of the state
+            options.blocks["tools"] = self.options.blocks["tools"]
+        return await self.frame.host.invoke(self.frame, target, payload, options)
 
 
 Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Json]]

@@ -1,0 +1,329 @@
+"""Sandboxes of tools: each call gets a program of its own, confined as `Sandbox` says (8.9).
+
+`process` is bubblewrap where it is there: the program sees no network, an empty `/tmp` and no home
+folders, and writes to its own folder only. Limits of memory and processors are the system's own.
+`docker` and `wasm` are the programs `docker` and `wasmtime`. What cannot be confined as it is said
+is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from asl.agents.process import Program
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.engine.agent import Call
+from asl.expr.times import parse_duration
+from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
+from asl.states.host import Raised
+
+__all__ = ["confined_function", "confined_program"]
+
+HIDDEN: Final = ("/tmp", "/home", "/root", "/run", "/var", "/srv", "/mnt", "/media")
+"""The folders of the machine that a sandbox does not see."""
+PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "TZ")
+"""The variables of this process that a sandbox sees."""
+MAX_FILES: Final = 256
+MAX_WRITTEN: Final = 1024**3
+"""Bytes of a file that a sandboxed program can write."""
+GONE: Final = 5.0
+"""Seconds that a runtime may take to say whether it is there, or to end a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The fields of `Sandbox` that have been looked at."""
+
+    environment: str
+    image: str | None
+    memory: int | None
+    cpu: float | None
+    network: bool
+    read_only: bool
+    mounts: list[Mount]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A program that is to be confined."""
+
+    command: list[str]
+    folder: str
+    environment: Mapping[str, str]
+    readable: tuple[str, ...] = ()
+    """What it has to read beside the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Confined:
+    """How it is started."""
+
+    command: list[str]
+    environment: dict[str, str]
+    folder: str
+    processors: int | None = None
+    at_end: list[str] = field(default_factory=list)
+    """A command that ends what the process itself does not end."""
+
+
+async def confined_program(
+    command: list[str],
+    folder: str | None,
+    environment: Mapping[str, str],
+    settings: Mapping[str, Json],
+    tool: str,
+) -> _Sandboxed:
+    """Return the agent that runs a command in a sandbox; raises Raised("States.Permissions")."""
+    return await _sandboxed(_Job(command, folder or os.getcwd(), environment), settings, tool)
+
+
+async def confined_function(name: str, settings: Mapping[str, Json], tool: str) -> _Sandboxed:
+    """Return the agent that runs `module:function` in a sandbox; raises as a program does."""
+    if settings.get("Environment", "process") != "process":
+        text = f"tool {tool!r}: a function runs in a sandbox 'process' only"
+        raise Raised("States.Permissions", text)
+    paths = [os.path.abspath(each) for each in sys.path if os.path.exists(each)]
+    readable = (*paths, sys.prefix, sys.base_prefix, sys.exec_prefix)
+    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "asl.agents.worker", name]
+    return await _sandboxed(_Job(command, os.getcwd(), environment, readable), settings, tool)
+
+
+async def _sandboxed(job: _Job, settings: Mapping[str, Json], tool: str) -> _Sandboxed:
+    try:
+        read = _read(settings)
+        confined = await _ENVIRONMENTS[read.environment](job, read)
+    except (ValueError, ExpressionFault) as fault:
+        raise Raised("States.Permissions", f"tool {tool!r}: Sandbox: {fault}") from None
+    return _Sandboxed(confined, read)
+
+
+def _read(settings: Mapping[str, Json]) -> _Settings:
+    """Return the settings; raises ValueError for those that are none."""
+    environment = settings.get("Environment", "process")
+    if environment not in _ENVIRONMENTS:
+        raise ValueError(f"there is no environment {environment!r} here")
+    if "Timeout" in settings:
+        parse_duration(settings["Timeout"])  # the broker sees to it
+    for name in ("Network", "ReadOnlyFS"):
+        if type(settings.get(name, False)) is not bool:
+            raise ValueError(f"{name} is true or false")
+    return _Settings(
+        environment,
+        settings.get("Image"),
+        parse_size(settings["Memory"]) if "Memory" in settings else None,
+        processors(settings["CPU"]) if "CPU" in settings else None,
+        settings.get("Network", False),
+        settings.get("ReadOnlyFS", False),
+        mounts_of(settings["Mounts"]) if "Mounts" in settings else [],
+    )
+
+
+class _Sandboxed:
+    """One call of a program in a sandbox."""
+
+    blocking = False
+    needs_loop = True
+    real = True
+    direct = None
+    takes_call = False
+    holds = True
+
+    def __init__(self, confined: _Confined, settings: _Settings) -> None:
+        self.started = confined
+        self.keeps_hosts = not settings.network
+        self.reaches_network = settings.network
+        self.programs: set[Program] = set()
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Start the program, ask it once and end it."""
+        assert call is not None
+        started = self.started
+        with _bound_to(started.processors):
+            program = Program(started.command, started.folder, started.environment)
+        self.programs.add(program)
+        try:
+            await program.connect()
+            request = {
+                "parameters": payload,
+                "call": {
+                    "execution": call.execution_id,
+                    "state": call.state_name,
+                    "attempt": call.attempt,
+                    "key": call.idempotency_key,
+                },
+            }
+            program.hide = call.hide
+            return await program.ask(request, call)
+        finally:
+            self._end(program)
+
+    def _end(self, program: Program) -> None:
+        self.programs.discard(program)
+        if self.started.at_end:
+            import subprocess
+
+            subprocess.Popen(
+                self.started.at_end, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        program.end()
+
+    async def close(self) -> None:
+        """End every program."""
+        for program in list(self.programs):
+            self._end(program)
+
+
+@contextmanager
+def _bound_to(count: int | None) -> Iterator[None]:
+    """Let what is started meanwhile run on so many processors only."""
+    if count is None:
+        yield
+        return
+    available = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(available)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, available)
+
+
+def _variables(job: _Job) -> dict[str, str]:
+    """Return the environment of a sandbox: nothing that could be a secret of this process."""
+    own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**own, **job.environment}
+
+
+# The environments
+
+
+async def _process(job: _Job, settings: _Settings) -> _Confined:
+    if settings.image is not None:
+        raise ValueError("a process has no image")
+    if settings.cpu is not None and not settings.cpu.is_integer():
+        raise ValueError(f"a process has whole processors, not {settings.cpu:g}")
+    if settings.cpu is not None and not hasattr(os, "sched_setaffinity"):
+        raise ValueError("this system does not limit the processors of a process")
+    limits = ["ulimit -c 0", f"ulimit -n {MAX_FILES}", f"ulimit -f {MAX_WRITTEN // 512}"]
+    if settings.memory is not None:
+        limits.append(f"ulimit -v {max(1, settings.memory // 1024)}")
+    limited = ["/bin/sh", "-c", " && ".join([*limits, 'exec "$@"']), "sh", *job.command]
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        asked = [
+            name
+            for name, is_asked in (
+                ("no network", not settings.network),
+                ("ReadOnlyFS", settings.read_only),
+                ("Mounts", bool(settings.mounts)),
+            )
+            if is_asked
+        ]
+        if asked:
+            raise ValueError(
+                f"{', '.join(asked)}: that needs bubblewrap (bwrap), which is not here"
+            )
+        command = limited
+    else:
+        command = [bubblewrap, *_view(job, settings), "--", *limited]
+    count = None if settings.cpu is None else int(settings.cpu)
+    return _Confined(command, _variables(job), job.folder, count)
+
+
+def _view(job: _Job, settings: _Settings) -> list[str]:
+    """Return what bubblewrap is told about what the program sees."""
+    words = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL"]
+    if settings.network:
+        words.append("--share-net")
+    for folder in sorted(f"/{name}" for name in os.listdir("/")):
+        if os.path.islink(folder):
+            words += ["--symlink", os.readlink(folder), folder]
+        elif folder not in HIDDEN and folder not in ("/dev", "/proc"):
+            words += ["--ro-bind", folder, folder]
+    words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    program = shutil.which(job.command[0], path=_variables(job).get("PATH"))
+    readable = [*job.readable]
+    if program is not None:
+        readable += [os.path.dirname(program), os.path.dirname(os.path.realpath(program))]
+        if sys.executable and os.path.samefile(program, sys.executable):
+            readable += [sys.prefix, sys.base_prefix]
+    hidden = [each for each in dict.fromkeys(readable) if each.startswith(HIDDEN)]
+    for path in sorted(hidden):
+        words += ["--ro-bind", path, path]
+    words += ["--ro-bind" if settings.read_only else "--bind", job.folder, job.folder]
+    for mount in settings.mounts:
+        source = os.path.realpath(os.path.join(job.folder, mount.source))
+        if not os.path.exists(source):
+            raise ValueError(f"Mounts: there is no {mount.source!r}")
+        only_read = mount.read_only or settings.read_only
+        words += ["--ro-bind" if only_read else "--bind", source, mount.target]
+    return [*words, "--remount-ro", "/", "--chdir", job.folder]
+
+
+async def _docker(job: _Job, settings: _Settings) -> _Confined:
+    docker = shutil.which("docker")
+    if docker is None or not await _answers([docker, "version", "--format", "{{.Server.Version}}"]):
+        raise ValueError("docker is not here, or does not run")
+    if settings.image is None:
+        raise ValueError("nothing says which image docker is to run")
+    name = f"asl-{os.urandom(8).hex()}"
+    words = [docker, "run", "--rm", "-i", "--init", "--name", name, "--cap-drop", "ALL"]
+    words += ["--security-opt", "no-new-privileges"]
+    words += ["--network", "bridge" if settings.network else "none"]
+    if settings.memory is not None:
+        words += ["--memory", str(settings.memory), "--memory-swap", str(settings.memory)]
+    if settings.cpu is not None:
+        words += ["--cpus", f"{settings.cpu:g}"]
+    if settings.read_only:
+        words.append("--read-only")
+    for mount in settings.mounts:
+        source = os.path.realpath(os.path.join(job.folder, mount.source))
+        mode = "ro" if mount.read_only or settings.read_only else "rw"
+        words += ["--volume", f"{source}:{mount.target}:{mode}"]
+    for key, value in job.environment.items():
+        words += ["--env", f"{key}={value}"]
+    command = [*words, settings.image, *job.command]
+    return _Confined(command, dict(os.environ), job.folder, at_end=[docker, "kill", name])
+
+
+async def _wasm(job: _Job, settings: _Settings) -> _Confined:
+    wasmtime = shutil.which("wasmtime")
+    if wasmtime is None:
+        raise ValueError("wasmtime is not here")
+    if settings.image is not None or settings.cpu is not None or settings.network:
+        raise ValueError("WebAssembly has no Image, CPU and Network here")
+    if settings.mounts and (settings.read_only or any(each.read_only for each in settings.mounts)):
+        raise ValueError("what WebAssembly sees can be written to")
+    words = [wasmtime, "run"]
+    if settings.memory is not None:
+        words += ["-W", f"max-memory-size={settings.memory}"]
+    for mount in settings.mounts:
+        source = os.path.realpath(os.path.join(job.folder, mount.source))
+        words += ["--dir", f"{source}::{mount.target}"]
+    for key, value in job.environment.items():
+        words += ["--env", f"{key}={value}"]
+    return _Confined([*words, *job.command], _variables(job), job.folder)
+
+
+async def _answers(command: list[str]) -> bool:
+    """Whether a command succeeds in time."""
+    from asyncio import wait_for
+    from asyncio.subprocess import DEVNULL, create_subprocess_exec
+
+    process = await create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        return await wait_for(process.wait(), GONE) == 0
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return False
+
+
+_ENVIRONMENTS: Final[Mapping[str, Any]] = {"process": _process, "docker": _docker, "wasm": _wasm}

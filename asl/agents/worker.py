@@ -1,0 +1,54 @@
+"""A function in a process of its own: `python -m asl.agents.worker module:function`.
+
+It speaks the lines of JSON of `asl.agents.process`, for one function that takes the parameters.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import orjson
+
+__all__ = ["main"]
+
+
+def main(name: str) -> None:
+    """Answer calls until the input ends."""
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what the function prints is no answer
+    function = _named(name)
+    for line in sys.stdin.buffer:
+        request = orjson.loads(line)
+        answers.write(_answer(function, request["parameters"]) + b"\n")
+        answers.flush()
+
+
+def _answer(function: Any, parameters: Any) -> bytes:
+    try:
+        result = function(parameters)
+        if hasattr(result, "__await__"):
+            from asyncio import run
+
+            async def awaited() -> Any:
+                return await result
+
+            result = run(awaited())
+        return orjson.dumps({"return": result})
+    except Exception as error:  # foreign code: anything it raises is its failure
+        from asl.core.errors import StateError
+
+        if isinstance(error, StateError):
+            return orjson.dumps({"error": error.name, "cause": error.cause})
+        cause = f"{type(error).__name__}: {error}"
+        return orjson.dumps({"error": "States.TaskFailed", "cause": cause})
+
+
+def _named(name: str) -> Any:
+    module, _, path = name.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

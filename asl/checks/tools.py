@@ -1,0 +1,248 @@
+"""Tool policies, beyond their shape: V-TOOLS-02 to V-TOOLS-06, and what no sandbox here can do."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from asl.checks.languages import is_jsonata
+from asl.checks.workflow import Workflow, below
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.values import Json
+from asl.expr.glob import compile_glob
+from asl.states.blocks.policy import categories_of, mounts_of, overlaid, processors
+
+__all__ = ["check", "unexecuted"]
+
+RUNS_CODE: Final = re.compile(
+    r"(?:.*[_\-./])?(?:(?:execute|exec|run|eval)[_-](?:code|shell|command|commands|script|python|bash|js)"
+    r"|code_interpreter|python_repl|shell|bash|sh|exec|eval|terminal)",
+    re.IGNORECASE,
+)
+"""The names of tools that carry out whatever they are given."""
+DEFAULT: Final = "process"
+"""The environment of a sandbox that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """A block as it stands in the document, and what it comes to over that of the document."""
+
+    block: Mapping[str, Json]
+    pointer: str
+    effective: Mapping[str, Json]
+    categories: Mapping[str, list[str]]
+
+    def entries(self, field: str) -> Iterator[tuple[str, str]]:
+        """Yield the texts of a list, each with its pointer."""
+        written = self.block.get(field)
+        for index, each in enumerate(written if type(written) is list else ()):
+            if type(each) is str:
+                yield f"{self.pointer}/{field}/{index}", each
+
+    def members(self, name: str) -> list[str]:
+        """Return the tools that a name stands for."""
+        found = self.categories.get(name)
+        return [each for each in found if type(each) is str] if type(found) is list else [name]
+
+    def allowed(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the tools that the block allows: `(pointer, what is written, tool)`."""
+        for pointer, name in self.entries("Allowed"):
+            for tool in self.members(name):
+                yield pointer, name, tool
+        for pointer, name in self.entries("AllowedCategories"):
+            for tool in self.members(name) if name in self.categories else ():
+                yield pointer, name, tool
+
+    def denies(self) -> Callable[[str], bool]:
+        """Return what tells whether a tool is denied, here or by the document."""
+        names = [
+            tool
+            for field in ("Denied", "DeniedCategories")
+            for name in _texts(self.effective.get(field))
+            for tool in (name, *self.members(name))
+        ]
+        tests = [compile_glob(each) for each in names]
+        return lambda tool: tool in names or any(test(tool) for test in tests)
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield what is wrong with the tool policies of a document and of its states."""
+    for node in workflow.nodes():
+        if "Tools.$" in node.value:
+            message = "a policy as a whole cannot be computed"
+            hint = 'compute its fields: "Tools": {"Allowed.$": ...}'
+            yield Finding("V-TOOLS-01", message, node.at("Tools.$"), hint, at_key=True)
+    for policy in _policies(workflow):
+        yield from _lists(policy)
+        yield from _categories(policy)
+        yield from _schemas(policy)
+        for name in ("Before", "After"):
+            hooks = below(policy.block, "Hooks")
+            if type(hooks.get(name)) is dict and not {"Agent", "Agent.$"} & hooks[name].keys():
+                pointer = f"{policy.pointer}/Hooks/{name}"
+                yield Finding("V-TOOLS-01", "a hook is an agent", pointer, 'add "Agent"')
+        sandbox = policy.block.get("Sandbox")
+        if type(sandbox) is dict:
+            yield from _sandbox(sandbox, f"{policy.pointer}/Sandbox")
+
+
+def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    if sandbox.get("Environment") == "docker" and not {"Image", "Image.$"} & sandbox.keys():
+        yield Finding("V-TOOLS-01", "nothing says which image to run", pointer, 'add "Image"')
+    for field, read in (("Mounts", mounts_of), ("CPU", processors)):
+        value = sandbox.get(field)
+        if value is None or (type(value) is str and is_jsonata(value)):
+            continue
+        try:
+            read(value)
+        except ValueError as fault:
+            yield Finding("V-TOOLS-01", str(fault), f"{pointer}/{field}")
+
+
+def _policies(workflow: Workflow) -> Iterator[_Policy]:
+    categories = categories_of(workflow.value)
+    default = below(workflow.value, "DefaultTools")
+    if default:
+        yield _Policy(default, "/DefaultTools", default, categories)
+    for node in workflow.nodes():
+        block = node.value.get("Tools")
+        if type(block) is dict and "Agent" in node.value:
+            effective = _overlaid(default, block)
+            yield _Policy(block, node.at("Tools"), effective, categories)
+
+
+def _overlaid(default: Mapping[str, Json], block: Mapping[str, Json]) -> Mapping[str, Json]:
+    try:
+        return overlaid(default, block) or {}
+    except TypeError:  # a list that is none: the schema reports it
+        return block
+
+
+def _lists(policy: _Policy) -> Iterator[Finding]:
+    if policy.block.get("Allowed") == [] and not policy.block.get("AllowedCategories"):
+        yield Finding(
+            "V-TOOLS-03",
+            "an empty list allows no tool at all",
+            f"{policy.pointer}/Allowed",
+            "leave the field out to allow every tool that is not denied",
+            at_key=True,
+        )
+    denies, sandboxed = (
+        policy.denies(),
+        policy.effective.get("Sandboxed", "Sandbox" in policy.effective),
+    )
+    told = set()
+    for pointer, name, tool in policy.allowed():
+        if denies(tool):
+            what = f"{tool!r}" if tool == name else f"{tool!r} of the category {name!r}"
+            yield Finding("V-TOOLS-02", f"{what} is denied, too: it may not be used", pointer)
+        elif not sandboxed and tool not in told and RUNS_CODE.fullmatch(tool):
+            told.add(tool)
+            yield Finding(
+                "V-TOOLS-05",
+                f"{tool!r} runs code, and not in a sandbox",
+                pointer,
+                'add "Sandboxed": true',
+            )
+
+
+def _categories(policy: _Policy) -> Iterator[Finding]:
+    for field in ("AllowedCategories", "DeniedCategories"):
+        for pointer, name in policy.entries(field):
+            if name not in policy.categories:
+                yield Finding(
+                    "V-TOOLS-04",
+                    f"ToolCategories has no category {name!r}",
+                    pointer,
+                    did_you_mean(name, policy.categories),
+                )
+
+
+def _schemas(policy: _Policy) -> Iterator[Finding]:
+    validation = policy.block.get("Validation")
+    for tool, given in validation.items() if type(validation) is dict else ():
+        for side in ("Input", "Output"):
+            schema = below(given, side).get("Schema") if type(given) is dict else None
+            if type(schema) is dict:
+                pointer = f"{policy.pointer}/Validation/{escape(tool)}/{side}/Schema"
+                yield from _schema(schema, pointer)
+
+
+def _schema(schema: Json, pointer: str) -> Iterator[Finding]:
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    for error in validator.iter_errors(schema):
+        place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
+        yield Finding("V-TOOLS-06", f"no JSON Schema: {error.message[:200]}", pointer + place)
+    for place, target in _references(schema, pointer):
+        if not target.startswith("#"):
+            message = f"{target!r} is elsewhere, and nothing is fetched"
+            yield Finding("V-TOOLS-06", message, place, "write it under $defs")
+
+
+def _references(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    if type(schema) is dict:
+        for key, value in schema.items():
+            here = f"{pointer}/{escape(key)}"
+            if key in ("$ref", "$dynamicRef") and type(value) is str:
+                yield here, value
+            else:
+                yield from _references(value, here)
+    elif type(schema) is list:
+        for index, value in enumerate(schema):
+            yield from _references(value, f"{pointer}/{index}")
+
+
+def _texts(value: Json) -> list[str]:
+    return [each for each in value if type(each) is str] if type(value) is list else []
+
+
+# What no sandbox here can do
+
+
+def unexecuted(block: Json, pointer: str) -> Iterator[Finding]:
+    """Yield the settings of a sandbox that its environment cannot carry out."""
+    sandbox = block.get("Sandbox") if type(block) is dict else None
+    if type(sandbox) is not dict or block.get("Sandboxed") is False:
+        return
+    kind = sandbox.get("Environment", DEFAULT)
+    for field, why in _CANNOT.get(kind, ()) if type(kind) is str else ():
+        if field in sandbox and why(sandbox[field]):
+            message = (
+                f"{field!r} of a sandbox {kind!r} cannot be carried out here: {why(sandbox[field])}"
+            )
+            yield Finding("EXEC-02", message, f"{pointer}/Sandbox/{field}", at_key=True)
+
+
+def _always(why: str) -> Callable[[Json], str]:
+    return lambda value: why
+
+
+def _fraction(value: Json) -> str:
+    try:
+        return "" if processors(value).is_integer() else "a process has whole processors"
+    except ValueError:
+        return ""
+
+
+def _mounted_read_only(value: Json) -> str:
+    try:
+        found = mounts_of(value)
+    except ValueError:
+        return ""
+    return "its mounts can be written to" if any(each.read_only for each in found) else ""
+
+
+_CANNOT: Final[Mapping[str, tuple[tuple[str, Callable[[Json], str]], ...]]] = {
+    "vm": (("Environment", _always("there is no virtual machine")),),
+    "process": (("Image", _always("it runs the program that is there")), ("CPU", _fraction)),
+    "wasm": (
+        ("Image", _always("it runs the module that the tool names")),
+        ("CPU", _always("it has no share of processors")),
+        ("Network", lambda value: "it has no network" if value is True else ""),
+        ("Mounts", _mounted_read_only),
+    ),
+}
+"""By environment: the fields that it cannot carry out, with why it cannot a value."""

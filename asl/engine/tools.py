@@ -1,0 +1,79 @@
+"""What tools are to agents and hosts: offered by a toolbox, used through a broker (8.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from asl.core.values import Json
+
+if TYPE_CHECKING:
+    from asl.engine.agent import Agent, Call
+
+__all__ = ["Bounds", "Offer", "Offers", "Tools"]
+
+
+class Offer(NamedTuple):
+    """A tool as one run sees it."""
+
+    name: str
+    """What a model calls it."""
+    description: str
+    input: Json
+    """JSON Schema of its arguments."""
+    agent: Agent
+    server: str = ""
+    """The name of the MCP server that has it, where the server has a name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names by which a policy may mean it; the first is that of the registry."""
+        return (f"{self.server}/{self.name}", self.name) if self.server else (self.name,)
+
+
+Offers: TypeAlias = "Callable[[Call], Awaitable[list[Offer]]]"
+"""Tells what there is, to somebody who is called."""
+
+
+class Bounds(Protocol):
+    """What a tool may reach while it answers one call."""
+
+    limits_network: bool
+    """Whether hosts are limited at all."""
+    hosts: tuple[Any, ...]
+    """How they are limited: equal for equal bounds."""
+
+    async def address(self, host: str, port: int) -> str:
+        """Return the address to connect to; raises Raised("States.Permissions")."""
+        ...
+
+    def admit(self, host: str, address: str) -> None:
+        """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
+        ...
+
+
+class Tools(Protocol):
+    """The tools that an agent may use in one call: `call.tools`."""
+
+    async def offered(self, boxes: list[Offers] | None = None) -> list[Offer]:
+        """Return what may be used of *boxes*.
+
+        Without boxes these are the tools of the run that the document allows by their names.
+        """
+        ...
+
+    async def use(self, offer: Offer, arguments: Json) -> Json:
+        """Use a tool that was offered; raises Raised, whatever goes wrong."""
+        ...
+
+    async def call(self, name: str, arguments: Json = None) -> Json:
+        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        ...
+
+    async def names(self) -> list[str]:
+        """Return the names of the tools of the run that may be used."""
+        ...
+
+    def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
+        """Put it into the history that a tool was asked for and not used."""
+        ...

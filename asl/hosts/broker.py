@@ -1,0 +1,541 @@
+"""The broker: every tool call of an agent passes by here, and is held against the policies (8.9).
+
+A call is bound by the policy of its state, over the `DefaultTools` of the document, and by those of
+all executions that have started this one. A tool may be an agent that uses tools: it is bound
+by the same. Whatever becomes of a call stands in the history as `ToolCalled`, or as `ToolRefused`
+where the tool was not reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import nullcontext
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, compact, fits, handed_over, received
+from asl.engine.agent import Agent, Call
+from asl.engine.execution import reported
+from asl.engine.tools import Offer, Offers
+from asl.hosts.bounds import CallBounds, watching
+from asl.hosts.rates import REQUESTS, Demand, Rates, requests
+from asl.states.blocks.policy import (
+    Hook,
+    Policy,
+    Rules,
+    categories_of,
+    overlaid,
+    parse_size,
+)
+from asl.states.host import Options, Part, Raised, Target
+
+if TYPE_CHECKING:
+    from asl.hosts.local import LocalHost
+
+__all__ = ["Broker", "Level", "Toolroom", "rights_of"]
+
+FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
+"""The failures of a tool that keep their names; all others are `Agent.ToolError`."""
+MAX_NESTED: Final = 16
+"""How deep tools may use one another."""
+MAX_TOLD: Final = 200
+"""Calls of one agent call whose arguments and answers the history tells; of more only the names."""
+USAGE: Final = frozenset({"_tokens", "_usage", "_cost"})
+
+
+class Level(NamedTuple):
+    """One policy with what it is about."""
+
+    policy: Policy
+    hooks: Mapping[str, tuple[Hook, Json]]
+    """By `Before` and `After`: the hook, and what it sees."""
+    workflow: str
+    """Whose calls count together."""
+
+
+class Toolroom:
+    """The tools of one run, and how often they were used."""
+
+    def __init__(self, boxes: Mapping[str, Offers]) -> None:
+        self.boxes = boxes
+        """What tells of the tools, by the names of the bindings."""
+        self.rates = Rates()
+        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
+        """Policies of blocks that are constant, with those blocks, by their identities."""
+
+    def policy(
+        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
+    ) -> Policy:
+        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
+        blocks = [None if each is None else each.block for each in (below, own)]
+        key = id(blocks[0]), id(blocks[1]), id(document)
+        if key in self.policies:
+            return self.policies[key][0]
+        block = overlaid(*blocks)
+        assert block is not None
+        policy = Policy(block, categories_of(document))
+        if all(each is None or each.constant for each in (below, own)):
+            self.policies[key] = policy, (*blocks, document)
+        return policy
+
+
+def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
+    """Return all policies that bind a state of a machine, the outermost first.
+
+    Raises StateError for computed fields that do not fit.
+    """
+    execution = at.execution
+    while hasattr(execution, "parent"):  # the child executions of a distributed Map
+        execution = execution.parent
+    program = execution.program
+    outer: tuple[Level, ...] = execution.rights
+    if program.tools is None and own is None:
+        return outer
+    below: Rules | None = None
+    if program.tools is not None:
+        if execution.default_tools is None:
+            execution.default_tools = program.tools(execution.input, at)
+        below = execution.default_tools
+    try:
+        policy = host.serving().tools.policy(below, own, program.document)
+    except ValueError as fault:
+        cause = f"state '{at.step.name}': Tools: {fault}"
+        raise StateError("States.Runtime", cause) from None
+    hooks = {
+        name: (hook, rules.data)
+        for rules in (below, own)
+        if rules is not None
+        for name, hook in rules.hooks.items()
+    }
+    return (*outer, Level(policy, hooks, execution.workflow))
+
+
+class Broker:
+    """The tools of one call of an agent (protocol `asl.engine.tools.Tools`)."""
+
+    def __init__(self, host: LocalHost, call: Call, real: bool) -> None:
+        self.host = host
+        self.outer = call
+        self.real = real
+        """Whether the agent is at work outside of the event loop."""
+        self.room = host.serving().tools
+        self.under_way = 0
+        self.told = 0
+        self.made: dict[str, int] = {}
+        """How often the same was asked for, by what was asked for."""
+        self.tasks: set[Any] = set()
+        """What threads have asked for and not got yet."""
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The policies, the outermost first."""
+        return rights_of(self.host, self.outer.at, self.outer.tool_rules)
+
+    # What there is
+
+    async def offered(self, boxes: list[Offers] | None = None) -> list[Offer]:
+        """Return what may be used of *boxes*, or of the tools that the document names."""
+        if boxes is None:
+            named = any(level.policy.allowed is not None for level in self.levels)
+            return await self._registered() if named else []
+        return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
+
+    async def _told(self, box: Offers) -> list[Offer]:
+        offers = await box(self.outer)
+        for offer in offers:
+            if offer.agent.holds:
+                self.host._keep(offer.agent)
+        return offers
+
+    def _may(self, offer: Offer) -> bool:
+        return self._refusal(offer.names) is None
+
+    def _refusal(self, names: tuple[str, ...]) -> str | None:
+        refusals = (level.policy.refusal(names) for level in self.levels)
+        return next((each for each in refusals if each is not None), None)
+
+    async def _registered(self) -> list[Offer]:
+        return await self.offered(list(self.room.boxes.values()))
+
+    async def names(self) -> list[str]:
+        """Return the names of the tools of the run that may be used."""
+        return [offer.names[0] for offer in await self._registered()]
+
+    async def call(self, name: str, arguments: Json = None) -> Json:
+        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        offer = await self._found(name, arguments)
+        return await self.use(offer, {} if arguments is None else arguments)
+
+    async def _found(self, name: Any, arguments: Json) -> Offer:
+        if not isinstance(name, str):
+            name = repr(name)
+        server, slash, own = name.rpartition("/")
+        why = self._refusal((name, own) if slash else (name,))
+        if why is not None:
+            cause = f"tool {name!r} {why}"
+            self.refuse(name, arguments, "States.Permissions", cause)
+            raise Raised("States.Permissions", cause)
+        box = self.room.boxes.get(name) or self.room.boxes.get(server if slash else name)
+        for offer in [] if box is None else await self._told(box):
+            if offer.names[0] == name:
+                return offer
+        hint = did_you_mean(name, self.room.boxes)
+        cause = f"there is no tool {name!r}" + (f" ({hint})" if hint else "")
+        self.refuse(name, arguments, "Agent.ToolError", cause)
+        raise Raised("Agent.ToolError", cause)
+
+    def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
+        """Put it into the history that a tool was asked for and not used."""
+        self._tell("ToolRefused", tool, arguments, error=error, cause=cause)
+
+    # A call
+
+    async def use(self, offer: Offer, arguments: Json) -> Json:
+        """Use a tool that was offered; raises Raised, whatever goes wrong."""
+        clock = self.host.clock
+        if self.real and self.host.in_event_loop:  # meanwhile the agent waits
+            self.under_way += 1
+            clock.real_work -= self.under_way == 1
+        try:
+            return await self._used(offer, arguments)
+        finally:
+            if self.real:
+                self.under_way -= 1
+                clock.real_work += self.under_way == 0
+
+    async def _used(self, offer: Offer, arguments: Json) -> Json:
+        tool, rates = offer.names[0], self.room.rates
+        try:
+            arguments = self._prepared(offer, arguments)
+            agent, bounds = await self._bounded(offer, arguments)
+            counted = [offer.names]
+            if bounds.named or getattr(agent, "reaches_network", False):
+                counted.append(REQUESTS)
+            workflows = {level.workflow for level in self.levels} or {self.outer.at.workflow}
+            keys = [(workflow, each) for workflow in workflows for each in counted]
+            await rates.begin(self.host, tool, keys, list(self._demands(counted)))
+        except Raised as error:
+            self.refuse(tool, arguments, str(error.name), str(error.cause))
+            raise
+        try:
+            await self._ask_before(tool, arguments)
+            return await self._performed(offer, agent, bounds, arguments)
+        finally:
+            rates.end(keys)
+
+    def _prepared(self, offer: Offer, arguments: Json) -> Json:
+        """Return the arguments with the defaults; raises Raised for those that are wrong."""
+        tool = offer.names[0]
+        why = self._refusal(offer.names)
+        if why is not None:
+            raise Raised("States.Permissions", f"tool {tool!r} {why}")
+        if self.outer.tool_depth >= MAX_NESTED:
+            text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
+            raise Raised("Agent.ToolError", text)
+        try:
+            own = handed_over(received(arguments, self.host.limit, tool), self.host.limit, tool)
+        except (NotJson, StateError) as error:
+            text = f"tool {tool!r}: the arguments are wrong: {error}"
+            raise Raised("Agent.ToolError", text) from None
+        if type(own) is not dict:
+            raise Raised("Agent.ToolError", f"tool {tool!r}: the arguments are an object")
+        for level in self.levels:
+            own = {**level.policy.arguments(offer.names), **own}
+        self._judge(tool, "arguments", own, offer.input)
+        for level in self.levels:
+            for check in level.policy.checks(offer.names, "Input"):
+                if "Schema" in check:
+                    self._judge(tool, "arguments", own, check["Schema"])
+        return own
+
+    def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
+        from asl.hosts.schemas import faults
+
+        wrong = faults(schema, value)
+        if wrong:
+            verb = "are" if what == "arguments" else "is"
+            raise Raised("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
+
+    async def _bounded(self, offer: Offer, arguments: Json) -> tuple[Agent, CallBounds]:
+        """Return who answers, and within which bounds; raises Raised for what cannot be bounded."""
+        tool, agent = offer.names[0], offer.agent
+        hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
+        files = [level.policy.files for level in self.levels if level.policy.files is not None]
+        bounds = CallBounds(tool, hosts, files, getattr(agent, "folder", None))
+        bounds.check(arguments)
+        sandboxes = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
+        for settings in sandboxes[-1:]:
+            if len(sandboxes) > 1 and any(each != settings for each in sandboxes):
+                text = f"tool {tool!r}: it would need several sandboxes at once"
+                raise Raised("States.Permissions", text)
+            confined = getattr(agent, "confined", None)
+            if confined is None:
+                text = f"tool {tool!r}: it cannot be run in a sandbox"
+                raise Raised("States.Permissions", text)
+            await self.host.event_loop()
+            agent = await confined(settings, tool)
+        if hosts and not getattr(agent, "keeps_hosts", False):
+            text = (
+                f"tool {tool!r}: nobody could see which hosts it connects to: run it in a sandbox "
+                "without network"
+            )
+            raise Raised("States.Permissions", text)
+        return agent, bounds
+
+    def _demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
+        """Yield the limits that a call is subject to."""
+        for level in self.levels:
+            for limit in level.policy.limits:
+                if limit.matches(counted[0]):
+                    yield Demand(level.workflow, limit)
+            most = level.policy.requests
+            if most is not None and REQUESTS in counted:
+                yield Demand(level.workflow, requests(most))
+
+    async def _performed(
+        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json
+    ) -> Json:
+        tool, state, started = offer.names[0], self.outer.state_name, self.host.now()
+        told: dict[str, Json] = {}
+        try:
+            result = await self._answer(offer, agent, bounds, arguments)
+            self._count(tool, result, told)
+            result = self._cleaned(offer, result)
+            told["result"] = result
+            await self._ask_after(tool, arguments, result)
+            return result
+        except StateError as error:
+            named = self._named(tool, error)
+            told |= {"error": named.name, "cause": named.cause}
+            if error.usage is not None:
+                self._count(tool, dict(error.usage), told)
+            raise named from error
+        except BaseException as stop:
+            told["error"] = "States.Timeout"
+            told["cause"] = f"state '{state}': the call was given up ({type(stop).__name__})"
+            raise
+        finally:
+            told["seconds"] = round(self.host.now() - started, 6)
+            self._tell("ToolCalled", tool, arguments, **told)
+
+    async def _answer(
+        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json
+    ) -> Json:
+        """Have the tool answer in time; raises StateError."""
+        tool, host = offer.names[0], self.host
+        call = self._call(tool, arguments, bounds)
+        seconds = min((s for each in self.levels if (s := each.policy.timeout)), default=None)
+        if agent.holds:
+            host._keep(agent)
+        watched = watching(bounds) if bounds and getattr(agent, "watched", False) else nullcontext()
+        try:
+            if seconds is None:
+                with watched:
+                    return received(await host.reach(agent, arguments, call), host.limit, tool)
+            await host.event_loop()
+            from asyncio import timeout
+
+            async with timeout(seconds) as limit:
+                with watched:
+                    return received(await host.reach(agent, arguments, call), host.limit, tool)
+        except TimeoutError as error:
+            if seconds is not None and limit.expired():
+                text = f"tool {tool!r}: no answer within {seconds:g} s"
+                raise Raised("Agent.ToolError", text) from None
+            raise Raised("Agent.ToolError", _said(tool, error)) from error
+        except StateError:
+            raise
+        except NotJson as error:
+            raise Raised(
+                "Agent.ToolError", f"tool {tool!r}: it returned no JSON: {error}"
+            ) from None
+        except (Exception, SystemExit) as error:  # foreign code: anything it raises is its failure
+            raise Raised("Agent.ToolError", _said(tool, error)) from error
+        finally:
+            call.end()
+
+    def _call(self, tool: str, arguments: Json, bounds: CallBounds) -> Call:
+        """Return the call as the tool sees it: within the same rights, and one deeper."""
+        outer, asked = self.outer, f"{tool}\n{compact(arguments)}"
+        self.made[asked] = number = self.made.get(asked, 0) + 1
+        from asl.engine.frame import digest
+
+        key = f"{outer.at.visit_key}/{digest(outer.idempotency_key, asked, number)[:24]}"
+        options = Options(None, None, part=Part(key, outer.attempt, self.host.now()))
+        rules = outer.tool_rules
+        if rules is not None:
+            options.blocks["tools"] = rules
+        options.blocks["tool_depth"] = outer.tool_depth + 1
+        call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
+        call.deadline, call.bounds = outer.deadline, bounds if bounds else None
+        call.attach(
+            sleep=self.host._sleep,
+            tokens=self.host._desk,
+            beat=outer.heartbeat,
+        )
+        return call
+
+    def _cleaned(self, offer: Offer, result: Json) -> Json:
+        """Return the answer as the agent may see it; raises Raised for one that is wrong."""
+        tool = offer.names[0]
+        for level in self.levels:
+            for check in level.policy.checks(offer.names, "Output"):
+                if check.get("Sanitize") is True:
+                    from asl.hosts.schemas import sanitized
+
+                    result = sanitized(result)
+                if "MaxSize" in check:
+                    most = _size(check["MaxSize"])
+                    if not fits(result, most):
+                        text = f"tool {tool!r}: the answer is larger than {most} bytes"
+                        raise Raised("Agent.ToolError", text)
+                if "Schema" in check:
+                    self._judge(tool, "answer", result, check["Schema"])
+        return result
+
+    def _named(self, tool: str, error: StateError) -> Raised:
+        """Return the failure of a tool by the name that the specification has for it."""
+        if error.name in FINAL:
+            return error if isinstance(error, Raised) else Raised(error.name, error.cause)
+        if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
+            return Raised(error.name, error.cause)
+        from asl.hosts.local import bounded_text
+
+        return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
+
+    # Hooks
+
+    async def _ask_before(self, tool: str, arguments: Json) -> None:
+        """Ask the hooks whether a call may be made; raises Raised where one has it blocked."""
+        request = {"tool": tool, "arguments": arguments, "state": self.outer.state_name}
+        for level in self.levels:
+            if "Before" not in level.hooks:
+                continue
+            try:
+                answer = await self._hooked(level.hooks["Before"], "toolRequest", request)
+                if _blocks(answer):
+                    raise StateError("States.Permissions", str(answer.get("reason", "it said no")))
+            except StateError as error:
+                cause = f"tool {tool!r}: the hook before it has blocked it: {error.cause or error}"
+                kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
+                self.refuse(tool, arguments, str(kept), cause)
+                raise Raised(kept, cause) from error
+
+    async def _ask_after(self, tool: str, arguments: Json, result: Json) -> None:
+        """Show the hooks what was answered; raises Raised where one fails."""
+        state = self.outer.state_name
+        response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
+        for level in reversed(self.levels):
+            if "After" in level.hooks:
+                try:
+                    await self._hooked(level.hooks["After"], "toolResponse", response)
+                except StateError as error:
+                    if error.name == "States.BudgetExceeded":
+                        raise
+                    cause = f"tool {tool!r}: the hook after it has failed: {error}"
+                    raise Raised("Agent.ToolError", cause) from error
+
+    async def _hooked(self, given: tuple[Hook, Json], name: str, shown: Json) -> Json:
+        """Call a hook; without parameters of its own it gets what it is shown."""
+        from asl.hosts.local import LocalHost
+
+        hook, data = given
+        at, host = self.outer.at, self.host
+        data = {**data, name: shown} if type(data) is dict else {name: shown}
+        agent = str(hook.agent(data, at))
+        payload = {name: shown} if hook.parameters is None else hook.parameters(data, at)
+        target = Target("agent", agent, self.outer.state_name, aside=True)
+        options = Options(None, None)
+        if self.outer.tool_rules is not None:
+            options.blocks["tools"] = self.outer.tool_rules
+        options.blocks["tool_depth"] = self.outer.tool_depth + 1
+        # Within the effect that calls the agent: what it answers is part of that.
+        return await LocalHost.invoke(host, at, target, payload, options)
+
+    # What is told and counted
+
+    def _count(self, tool: str, result: Json, told: dict[str, Json]) -> None:
+        """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
+        if type(result) is not dict or USAGE.isdisjoint(result):
+            return
+        at: Any = self.outer.at
+        host = self.host
+        used = reported(result, at.execution.prices)
+        told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
+        at.account(self.outer.state_name, result)
+        if host.meter is not None:
+            host.used(at, used)
+            host.meter.ledger.absorb(at, used)
+
+    def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:
+        shown: dict[str, Json] = {"tool": tool[:200]}
+        levels = {level.policy.level for level in self.levels} or {"standard"}
+        self.told += 1
+        if self.told <= MAX_TOLD and levels & {"standard", "full"} and arguments is not None:
+            shown["arguments"] = arguments
+        if "result" in details and (self.told > MAX_TOLD or "full" not in levels):
+            del details["result"]
+        self.outer.at.now = self.host.now()
+        self.outer.at.note(event, {**shown, **details})
+
+    # Threads
+
+    def blocking(self) -> _Blocking:
+        """Return the same for a plain function, which waits in its thread."""
+        return _Blocking(self, self.host.in_event_loop)
+
+    def end(self) -> None:
+        """Give up what is still under way: nobody waits for the agent any more."""
+        for task in self.tasks:
+            task.cancel()
+
+
+class _Blocking:
+    """The tools of a plain function: each method returns when it is done."""
+
+    def __init__(self, broker: Broker, threaded: bool) -> None:
+        self._broker = broker
+        self._threaded = threaded
+
+    def call(self, name: str, arguments: Json = None) -> Json:
+        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        return self._done(self._broker.call(name, arguments))
+
+    def names(self) -> list[str]:
+        """Return the names of the tools of the run that may be used."""
+        return self._done(self._broker.names())  # type: ignore[no-any-return]
+
+    def _done(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if not self._threaded:  # there are no tools, so nothing waits
+            try:
+                work.send(None)
+            except StopIteration as done:
+                return done.value
+            raise AssertionError("a tool of a function without a thread")
+        from asyncio import run_coroutine_threadsafe
+
+        asked = run_coroutine_threadsafe(work, self._broker.host.loop)
+        self._broker.tasks.add(asked)
+        try:
+            return asked.result()
+        finally:
+            self._broker.tasks.discard(asked)
+
+
+def _blocks(answer: Json) -> bool:
+    return type(answer) is dict and (answer.get("valid") is False or answer.get("blocked") is True)
+
+
+def _said(tool: str, error: BaseException) -> str:
+    from asl.hosts.local import described
+
+    return f"tool {tool!r}: {described(error)}"
+
+
+def _size(value: Json) -> int:
+    try:
+        return parse_size(value)
+    except ValueError as fault:
+        raise StateError("States.Runtime", f"Validation: {fault}") from None

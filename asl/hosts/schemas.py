@@ -1,0 +1,45 @@
+"""What arguments and answers of tools are held against: JSON Schemas, and a filter of texts."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from asl.core.values import Json, compact
+
+__all__ = ["faults", "sanitized"]
+
+SHOWN: Final = 10
+ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Controls and characters that nobody sees; line breaks and tabs stay."""
+
+
+def faults(schema: Json, value: Json) -> str:
+    """Say what a schema has against a value, nothing for nothing; nothing is ever fetched."""
+    found = sorted(_validator(compact(schema)).iter_errors(value), key=lambda each: each.json_path)
+    return "; ".join(f"{each.json_path}: {each.message[:300]}" for each in found[:SHOWN])
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    import orjson
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    return Draft202012Validator(orjson.loads(schema), registry=Registry())
+
+
+def sanitized(value: Json) -> Json:
+    """Return a value whose texts hold nothing that is not seen."""
+    if type(value) is str:
+        return UNSEEN.sub("", ESCAPES.sub("", value))
+    if type(value) is list:
+        return [sanitized(each) for each in value]
+    if type(value) is dict:
+        return {sanitized(key): sanitized(each) for key, each in value.items()}
+    return value

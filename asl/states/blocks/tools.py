@@ -1,0 +1,93 @@
+"""Tools, DefaultTools and ToolCategories: what an agent may do (Specification 8.9).
+
+The document becomes rules here; the broker of a call holds every tool call against them
+(`asl.hosts.broker`).
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from asl.core.values import Json, compact
+from asl.expr.frame import Frame
+from asl.expr.templates import dynamic_fields
+from asl.states.base import Compiler
+from asl.states.blocks.base import Attempt, Block, Perform
+from asl.states.blocks.policy import Hook, Rules
+
+__all__ = [
+    "DEFAULT_TOOLS",
+    "TOOLS",
+    "TOOL_CATEGORIES",
+    "CompileRules",
+    "compile_rules",
+    "use_tools",
+]
+
+FIELDS = (
+    "Allowed",
+    "Denied",
+    "AllowedCategories",
+    "DeniedCategories",
+    "RateLimits",
+    "Sandboxed",
+    "Sandbox",
+    "Timeout",
+    "Parameters",
+    "Validation",
+    "Domains",
+    "Network",
+    "FileSystem",
+    "Audit",
+)
+"""The fields of a block apart from its hooks."""
+HOOKS = ("Before", "After")
+
+CompileRules: TypeAlias = Callable[[Json, Frame], Rules]
+"""`(effective input, frame) -> rules`."""
+
+
+def use_tools(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what the call is told about its tools."""
+    rules = compile_rules(compiler, "Tools")
+
+    async def perform(attempt: Attempt) -> Json:
+        attempt.tell("tools", rules(attempt.data, attempt.frame))
+        return await inner(attempt)
+
+    return perform
+
+
+def compile_rules(compiler: Compiler, name: str) -> CompileRules:
+    """Compile a block: `Tools` of a state, or `DefaultTools` of a workflow."""
+    block = compiler.within(name)
+    hooks = {each: _hook(compiler.within(name, "Hooks", each)) for each in HOOKS
+             if each in block.state.get("Hooks", {})}  # fmt: skip
+    fields = [
+        (field, value)
+        for field in FIELDS
+        if (value := block.template(field) or block.scalar(field)) is not None
+    ]
+    if _is_constant(block):
+        constant = {field: block.state[field] for field, _ in fields}
+        return lambda data, frame: Rules(constant, hooks, data, True)
+    return lambda data, frame: Rules(
+        {field: value(data, frame) for field, value in fields}, hooks, data, False
+    )
+
+
+def _hook(compiler: Compiler) -> Hook:
+    agent = compiler.scalar("Agent")
+    assert agent is not None  # the schema demands it
+    return Hook(agent, compiler.template("Parameters"))
+
+
+def _is_constant(block: Compiler) -> bool:
+    written = {field: value for field, value in block.state.items() if field != "Hooks"}
+    if block.jsonata:
+        return "{%" not in compact(written)
+    return not any(True for _ in dynamic_fields(written))
+
+
+TOOLS = Block("Tools")
+DEFAULT_TOOLS = Block("DefaultTools")
+TOOL_CATEGORIES = Block("ToolCategories")
