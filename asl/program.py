@@ -101,6 +101,8 @@ class Step:
     """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
+    redact: Callable[[Json], Json] | None = None
+    """Hides in a copy of a Task's data what no event may show."""
     progress: Any = None
     """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`)."""
     budget: Callable[[Json, Any], Any] | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
-from asl.engine.execution import ROLE, Execution, Usage, Used
+from asl.engine.execution import ROLE, Execution, Usage, Used, reported
 from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
@@ -276,6 +276,10 @@ class Frame:
         visit, draws = self.drawn
         self.drawn = self.visit, draws + 1 if visit == self.visit else 1
         return int(digest(self.execution.id, self.path, *self.drawn)[:32], 16)
+
+    def reported(self, result: Json) -> Used:
+        """Return the usage that a raw result reports."""
+        return reported(result if type(result) is dict else {}, self.execution.prices)
 
     def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports in its raw result, and return it."""

@@ -5,7 +5,7 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.frame import Variables
 from asl.expr.times import format_timestamp
 from asl.program import Step
+from asl.states.blocks.audit import HIDDEN
 from asl.states.host import ABSENT, Options, Raised, Record
 
 __all__ = ["ENDINGS", "Event", "Expander", "Follower", "found_by_engine", "visited"]
@@ -190,6 +191,8 @@ class Expander:
     def _of_state(
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
+        if step.redact is not None:
+            details = _redacted(details, step.redact)
         return self._event(frame, time, type, (*frame.place, step.name), details)
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
@@ -299,7 +302,8 @@ class Expander:
                 payload = step.payload(data, at)
                 options = None if step.limits is None else step.limits(data, at)
                 self.handed_over.add(id(frame))
-                besides = {} if step.details is None else step.details(data, at)
+                shown = data if step.redact is None else step.redact(data)
+                besides = {} if step.details is None else step.details(shown, at)
                 yield from self._handed_over(time, frame, step, payload, options, besides)
         except StateError:
             return
@@ -526,6 +530,23 @@ class Follower:
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[id(error)])
+
+
+_COPIES = ("input", "parameters", "output")
+"""The details that are data of the state as it is."""
+_DERIVED = ("assignedVariables", "chunk")
+"""Those that are made of it: where anything is hidden, all of them are."""
+
+
+def _redacted(details: dict[str, Json], redact: Callable[[Json], Json]) -> dict[str, Json]:
+    """Return the details of an event without what nobody may see."""
+    shown = {key: redact(value) if key in _COPIES else value for key, value in details.items()}
+    for key in _DERIVED:
+        if type(shown.get(key)) is dict:
+            shown[key] = dict.fromkeys(shown[key], HIDDEN)
+        elif key in shown:
+            shown[key] = HIDDEN
+    return shown
 
 
 def _credentials(value: Json) -> Json:

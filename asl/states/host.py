@@ -429,6 +429,10 @@ class Frame(ExpressionFrame, Protocol):
         """Put an event of the present state into the history, in AWS's words."""
         ...
 
+    def reported(self, result: Json) -> Any:
+        """Return the usage that a raw result reports (`asl.engine.execution.Used`)."""
+        ...
+
     def account(self, state: str, result: Json) -> object:
         """Count the usage that an agent reports in its raw result."""
         ...

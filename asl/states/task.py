@@ -9,6 +9,7 @@ from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import details_of, inserts_of, reads_memory, wraps_of
+from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.limits import check_limits, compile_limits
@@ -51,6 +52,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
         step.work = _work(target, payload, limits)
     step.finish = compiler.finish(inserts=inserts_of(compiler))
     step.details = details_of(compiler)
+    step.redact = compile_redaction(compiler)
 
 
 def _target(compiler: Compiler) -> Target:

@@ -14,6 +14,7 @@ from asl.states.blocks import BLOCKS
 Json = Any
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = {
+    "Audit": ("Audit",),
     "Budget": ("Budget", "StateBudget", "BudgetFallback"),
     "Cache": ("Cache",),
     "Context": ("Context",),
@@ -78,7 +79,7 @@ FOUND = {
     for last in steps[-1:]
 }
 """What faults of cases are found in: the names on the way, each with the field at its end."""
-PAIRED = {"Progress", "Streaming"}
+PAIRED = {"Audit", "Progress", "Streaming"}
 """The blocks whose every field has a case with a violation, too."""
 
 

@@ -7,6 +7,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.program import Finish
 from asl.states.base import Compiler
+from asl.states.blocks.audit import AUDIT, record_call
 from asl.states.blocks.base import Block, Wrap, make_parameters
 from asl.states.blocks.budget import BUDGET
 from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
@@ -41,6 +42,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             MEMORY,
             STREAMING,
             PROGRESS,
+            AUDIT,
             TOOLS,
             DEFAULT_TOOLS,
             TOOL_CATEGORIES,
@@ -65,6 +67,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     ((), make_parameters),
     (("Tools",), use_tools),
     (("Memory",), use_memory),
+    (("Audit",), record_call),
     (("Progress", "Streaming"), follow_progress),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""

@@ -1,0 +1,193 @@
+"""Audit: what is recorded of a call, and what nobody may see of it (Specification 8.3).
+
+The data of an execution is never touched: the hidden values are taken out of the copies that events
+show (`Step.redact`), whoever reads them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, measure
+from asl.expr.paths import parse_path
+from asl.expr.paths.replace import TooMany, replaced
+from asl.expr.times import format_timestamp
+from asl.states.base import Compiler, Node
+from asl.states.blocks.base import Attempt, Block, Perform, given
+
+__all__ = ["AUDIT", "HIDDEN", "compile_redaction", "record_call"]
+
+RECORDED: Final = "AuditRecorded"
+HIDDEN: Final = "[REDACTED]"
+LEVELS: Final = ("minimal", "standard", "full", "debug")
+LARGEST: Final = 2**62
+
+_Measure = Callable[["_Call"], Json]
+
+
+class _Call:
+    """What there is to say of one attempt."""
+
+    def __init__(
+        self, attempt: Attempt, began: float, result: Json, error: StateError | None
+    ) -> None:
+        self.attempt = attempt
+        self.began = began
+        self.result = result
+        self.error = error
+        usage = error.usage if error is not None else result
+        self.used: Any = attempt.frame.reported(usage)
+
+
+METRICS: Final[Mapping[str, _Measure]] = MappingProxyType(
+    {
+        "duration": lambda call: round(call.attempt.frame.now - call.began, 3),
+        "tokens": lambda call: call.used.tokens,
+        "inputTokens": lambda call: call.used.input,
+        "outputTokens": lambda call: call.used.output,
+        "cost": lambda call: float(call.used.cost),
+        "attempts": lambda call: call.attempt.frame.retries + 1,
+        "inputSize": lambda call: measure(call.attempt.payload, LARGEST),
+        "outputSize": lambda call: measure(call.result, LARGEST),
+    }
+)
+"""What can be measured: seconds, tokens, money, numbers, bytes of compact JSON."""
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"latency": "duration", "tokenusage": "tokens", "tokencount": "tokens", "retries": "attempts"}
+)
+_BY_NAME: Final[Mapping[str, str]] = {**{name.lower(): name for name in METRICS}, **ALIASES}
+
+
+def _metric(written: str) -> str:
+    """Return the metric of a name, however it is spelt; empty for none."""
+    return _BY_NAME.get(written.lower().replace("_", "").replace("-", ""), "")
+
+
+def record_call(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what records an attempt, whatever comes of it."""
+    fields = given(compiler.within("Audit"), ("LogLevel", "Metrics", "Trace"))
+    redact, state = compile_redaction(compiler) or _unchanged, compiler.name
+
+    async def perform(attempt: Attempt) -> Json:
+        found, began = fields(attempt.data, attempt.frame), attempt.frame.now
+        level, metrics = found.get("LogLevel", "standard"), found.get("Metrics", [])
+        if level not in LEVELS or not _are_metrics(metrics):
+            cause = f"state '{state}': Audit.LogLevel or Audit.Metrics does not fit"
+            raise StateError("States.Runtime", cause)
+
+        def record(call: _Call) -> None:
+            details = _details(call, LEVELS.index(level), redact)
+            if metrics:
+                details["metrics"] = {each: METRICS[_metric(each)](call) for each in metrics}
+            if found.get("Trace") is True:
+                details["trace"] = _trace(call)
+            attempt.frame.note(RECORDED, {"level": level, **details})
+
+        try:
+            result = await inner(attempt)
+        except StateError as error:
+            record(_Call(attempt, began, None, error))
+            raise
+        record(_Call(attempt, began, result, None))
+        return result
+
+    return perform
+
+
+def _unchanged(value: Json) -> Json:
+    return value
+
+
+def _are_metrics(metrics: Json) -> bool:
+    return type(metrics) is list and all(type(each) is str and _metric(each) for each in metrics)
+
+
+def _details(call: _Call, level: int, redact: Callable[[Json], Json]) -> dict[str, Json]:
+    """Return what an entry of a level says."""
+    attempt, error = call.attempt, call.error
+    details: dict[str, Json] = {"outcome": "succeeded" if error is None else "failed"}
+    if error is not None:
+        details["error"] = error.name
+    if level >= LEVELS.index("standard"):
+        details |= {
+            "agent": attempt.target.name,
+            "attempt": attempt.frame.retries + 1,
+            "duration": METRICS["duration"](call),
+            "tokens": call.used.tokens,
+            "cost": float(call.used.cost),
+        }
+        if call.used.model is not None:
+            details["model"] = call.used.model
+        if error is not None:
+            details["cause"] = error.cause
+    if level >= LEVELS.index("full"):
+        details["parameters"] = redact(attempt.payload)
+        if error is None:
+            details["result"] = redact(call.result)
+    if level >= LEVELS.index("debug"):
+        details["input"] = redact(attempt.raw)
+        details["retries"] = attempt.frame.retries
+    return details
+
+
+def _trace(call: _Call) -> dict[str, Json]:
+    """Return by what a call is found again elsewhere."""
+    frame = call.attempt.frame
+    return {
+        "executionId": frame.execution_id,
+        "key": frame.visit_key,
+        "attempt": frame.retries + 1,
+        "startedAt": format_timestamp(call.began),
+        "endedAt": format_timestamp(frame.now),
+    }
+
+
+def compile_redaction(compiler: Compiler) -> Callable[[Json], Json] | None:
+    """Compile what hides values in a copy of a document, None where nothing is hidden."""
+    paths = compiler.state.get("Audit", {}).get("Redact")
+    if not paths or "Agent" not in compiler.state:
+        return None
+    segments = [parse_path(path).segments for path in paths]
+
+    def redact(value: Json) -> Json:
+        try:
+            for each in segments:
+                value = replaced(each, value, HIDDEN)
+        except TooMany:  # what cannot be looked through is hidden as a whole
+            return HIDDEN
+        return value
+
+    return redact
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    paths = node.value["Audit"].get("Redact")
+    for index, text in enumerate(paths if type(paths) is list else ()):
+        if type(text) is not str or node.open(text):
+            continue
+        pointer = node.at("Audit", "Redact", index)
+        try:
+            path = parse_path(text)
+        except ExpressionFault as fault:
+            yield Finding("V-AUD-01", fault.message, pointer, fault.hint)
+            continue
+        if path.root != "$":
+            message = f"{text!r} does not lead into the data of the state"
+            yield Finding("V-AUD-01", message, pointer, "a path such as $.customer.email")
+
+
+def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    metrics = block.get("Metrics")
+    for index, name in enumerate(metrics if type(metrics) is list else ()):
+        if type(name) is str and not _metric(name):
+            known = did_you_mean(name, METRICS) or f"there are {', '.join(METRICS)}"
+            yield f"/Metrics/{index}", f"{name!r} is not measured ({known})"
+
+
+AUDIT = Block("Audit", _check, missing=_missing, lacks=("Redact.$",))
