@@ -162,9 +162,9 @@ def convert(
 ) -> Conversion:
     """Return a document in another language: `text`, `document` (its value), `losses`, `ok`.
 
-    `to` is `asl`, `codemie`, `contenox` (for what was read from a chain), or what a package offers
-    under the entry point `asl.dialects`. Each loss is a diagnostic: `error` where behaviour is
-    lost, `warning` where it is approximated; its hint says what was done instead. `ok` if no
+    `to` is `asl`, `amazon`, `codemie`, `contenox`, `flujo`, or what a package offers under the
+    entry point `asl.dialects`. Each loss is a diagnostic: `error` where behaviour is lost,
+    `warning` where it is approximated; its hint says what was done instead. `ok` if no
     behaviour is lost. Without *implicit_retry* the retries are left out that a platform makes
     unasked; that and other options for `reading` are for what is read here. All further options are
     the writer's (docs/convert.md): `names` say what agents are called at Amazon, and what resources

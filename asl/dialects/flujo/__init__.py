@@ -49,7 +49,7 @@ def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: A
 
 
 def _write(document: Document) -> Written:
-    from asl.dialects.flujo.restoring import write
+    from asl.dialects.flujo.writing import write
 
     return write(document)
 

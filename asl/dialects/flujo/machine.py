@@ -23,6 +23,8 @@ __all__ = ["BUILTINS", "Built", "built"]
 INPUT: Final = "$states.input"
 RESULT: Final = "$states.result"
 MAX_NAME: Final = 80
+ROOM: Final = 16
+"""Characters of a name that are left for what is put behind it."""
 FAILED: Final = "Flujo.StepFailed"
 DEFAULT_LOOPS: Final = 5
 """How often a loop runs that says when it is over, but not how often at most."""
@@ -87,15 +89,15 @@ class _Builder:
         return top.machine(str(start))
 
     def name(self, text: str, within: str = "") -> str:
-        """Return a name that no other state of the whole document has."""
-        base = text[:MAX_NAME]
+        """Return a name that no other state of the whole document has, with room for a part."""
+        longest = MAX_NAME if ":" in text else MAX_NAME - ROOM
+        base = text[:longest]
         if base in self.taken and within:
-            base = f"{within}/{text}"
-            base = base if len(base) <= MAX_NAME else base[: MAX_NAME - 6]
+            base = f"{within}/{text}"[:longest]
         found, number = base, 1
         while found in self.taken:
             number += 1
-            found = f"{base[: MAX_NAME - 6]}~{number}"
+            found = f"{base[: longest - 6]}~{number}"
         self.taken.add(found)
         return found
 
@@ -126,6 +128,8 @@ class _States:
         self.top = top
         self.state: _State | None = None
         self.ending: str | None = None
+        self.questions: dict[tuple[str, str], str] = {}
+        """The questions that lead to another state, by the step and that state."""
 
     # Parts
 
@@ -148,7 +152,8 @@ class _States:
 
     def tell_unreached(self, reached: set[str]) -> None:
         for pointer, name in self.names.items():
-            if name in self.states and name not in reached and pointer:
+            asked = f"{name}:pause" in reached  # with another state behind it
+            if name in self.states and name not in reached and not asked:
                 message = f"the step {name!r} is never reached, so it is left out"
                 self.builder.findings.append(Finding("FL-UNREACHABLE", message, pointer))
 
@@ -426,9 +431,10 @@ class _States:
     def paused(self, step: Step, rule: Rule, name: str, flags: str | None) -> dict[str, Json]:
         """Return the way to a question whose answer begins another state."""
         assert self.state is not None
-        asked = f"{name}>{rule.target}"
-        if asked not in self.states:
-            self.builder.taken.add(asked)
+        asked = self.questions.get((name, rule.target))
+        if asked is None:
+            asked = self.builder.name(f"{name[:40]}>{rule.target}")
+            self.questions[name, rule.target] = asked
             output = self.call("resume", f"{RESULT}.approval", flags)
             following = {"Next": self.state.targets[rule.target]}
             self.put(asked, self.approval(step, output) | following, step.pointer)

@@ -12,20 +12,10 @@ from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json, json_equal
-from asl.dialects import yaml_writer
-from asl.dialects.base import Written
 from asl.dialects.flujo.options import options_of
 from asl.dialects.flujo.reading import METADATA, read
 
-__all__ = ["lost", "restored", "write"]
-
-
-def write(document: Document) -> Written:
-    """Write a document that was read from a blueprint and still is what it was then."""
-    blueprint = restored(document.whole)
-    if blueprint is None:
-        raise AslError("only blueprints that were read can be written")
-    return Written(blueprint, yaml_writer.written(blueprint))
+__all__ = ["kept", "lost", "restored"]
 
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -1,0 +1,58 @@
+"""Write a document as a blueprint.
+
+A line of Tasks, Passes, Parallels and Maps becomes a plain list of steps, everything else a state
+machine: a state for each state, whose data lies in the context. What was read from a blueprint and
+is unchanged is given back as it was.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from asl.core.document import Document
+from asl.core.values import Json
+from asl.dialects import yaml_writer
+from asl.dialects.base import Written
+from asl.dialects.flujo.restoring import kept, restored
+from asl.dialects.flujo.writing.losses import Losses
+from asl.dialects.flujo.writing.machine import written_machine
+from asl.dialects.flujo.writing.pipeline import is_line, written_line
+
+__all__ = ["write"]
+
+
+def write(document: Document) -> Written:
+    """Write a document as a blueprint, with what is lost."""
+    value = document.whole
+    blueprint = restored(value)
+    if blueprint is not None:
+        return Written(blueprint, yaml_writer.written(blueprint))
+    losses = Losses()
+    if kept(value) is not None:
+        losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
+    made = _blueprint(document, value, losses)
+    return Written(made, yaml_writer.written(made), tuple(losses.found))
+
+
+def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> dict[str, Json]:
+    made: dict[str, Json] = {"version": "0.1", "name": document.name}
+    comment = value.get("Comment")
+    if isinstance(comment, str):
+        made["description"] = comment
+    for key in ("TimeoutSeconds", "Budget", "Memory", "Context", "Tools", "Guardrails"):
+        if key in value:
+            losses.add("FL-META", f"{key!r} has no effect on a blueprint", f"/{key}", at_key=True)
+    body = written_line(value, losses) if is_line(value) else written_machine(value, losses)
+    agents = losses.agents
+    if agents:
+        losses.add(
+            "L-ACTOR",
+            "agents are stubs: the document does not say what they are made of",
+            "",
+            "complete them under agents",
+        )
+        made["agents"] = {
+            name: {"model": "openai:gpt-4o", "system_prompt": name, "output_schema": {}}
+            for name in agents
+        }
+    made["steps"] = body
+    return made

@@ -1,0 +1,188 @@
+"""Paths of the data as paths of the context, and rules as conditions."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.dialects.flujo.writing.losses import Losses
+from asl.expr.flujo.conditions import numeric
+from asl.expr.paths import parse_path
+
+__all__ = ["condition", "context_path", "field_of", "referred"]
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def context_path(path: str) -> str | None:
+    """Return a JSONPath as a path of the context, None where there is none for it."""
+    try:
+        found = parse_path(path)
+    except ExpressionFault:
+        return None
+    if path.startswith("$$") or not found.definite or not found.segments:
+        return None
+    if not all(isinstance(each, str) for each in found.segments):
+        return None
+    return "context" + "".join(_step(str(each)) for each in found.segments)
+
+
+def _step(name: str) -> str:
+    return f".{name}" if _NAME.fullmatch(name) else f"['{name}']" if "'" not in name else ""
+
+
+def field_of(path: Json) -> str | None:
+    """Return the field of the context that a ResultPath names, None for any other place."""
+    if not isinstance(path, str) or not path.startswith("$."):
+        return None
+    return path[2:] if _NAME.fullmatch(path[2:]) else None
+
+
+_STATES: Final = re.compile(r"\{%\s*\$states\.input((?:\.[A-Za-z_]\w*)+)\s*%\}", re.ASCII)
+
+
+def referred(value: Json) -> str | None:
+    """Return the path of the context that an expression of JSONata is, None for any other."""
+    match = _STATES.fullmatch(value) if isinstance(value, str) else None
+    return f"context{match[1]}" if match else None
+
+
+# --------------------------------------------------------------------------------------------
+# Conditions
+
+
+class _Beyond(Exception):
+    """A blueprint has no condition for this; the text says what."""
+
+
+def condition(rule: Mapping[str, Any], pointer: str, losses: Losses) -> str:
+    """Return the condition of a rule; one that cannot be said never holds, which is a loss."""
+    try:
+        if "Condition" in rule:
+            return _query(str(rule["Condition"]), pointer, losses)
+        return _rule(rule, pointer, losses)
+    except _Beyond as reason:
+        losses.add("FL-OPERATOR", f"{reason}, so the rule never matches", pointer)
+        return "False"
+
+
+def _rule(rule: Mapping[str, Any], pointer: str, losses: Losses) -> str:
+    for word, sign in (("And", " and "), ("Or", " or ")):
+        if word in rule:
+            parts = (_rule(each, pointer, losses) for each in rule[word])
+            return f"({sign.join(parts)})"
+    if "Not" in rule:
+        return f"not ({_rule(rule['Not'], pointer, losses)})"
+    path = context_path(str(rule.get("Variable")))
+    if path is None:
+        raise _Beyond(f"{rule.get('Variable')!r} names no field of the context")
+    operator = next((each for each in rule if each not in _ASIDE), "")
+    return _comparison(operator, path, rule.get(operator), pointer, losses)
+
+
+_ASIDE: Final = ("Variable", "Next", "Assign", "Output", "Comment")
+_SIGNS: Final = {
+    "Equals": "==",
+    "LessThan": "<",
+    "LessThanEquals": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEquals": ">=",
+}
+
+
+def _comparison(operator: str, path: str, value: Json, pointer: str, losses: Losses) -> str:
+    match operator:
+        case "BooleanEquals" if isinstance(value, bool):
+            return f"{path} == {value}"
+        case "IsNull":
+            losses.add("FL-NULL", "what is missing is null here", pointer)
+            return f"{path} {'==' if value else '!='} None"
+        case "IsPresent":
+            losses.add("FL-NULL", "null is missing here", pointer)
+            return f"{path} {'!=' if value else '=='} None"
+        case "StringMatches" if isinstance(value, str):
+            return _glob(path, value, pointer, losses)
+    for kind in ("String", "Numeric", "Boolean"):
+        sign = _SIGNS.get(operator.removeprefix(kind).removesuffix("Path"))
+        if operator.startswith(kind) and sign is not None:
+            if operator.endswith("Path"):
+                other = context_path(str(value))
+                if other is None:
+                    raise _Beyond(f"{value!r} names no field of the context")
+                return f"{path} {sign} {other}"
+            return f"{path} {sign} {_literal(value, pointer, losses)}"
+    raise _Beyond(f"a condition knows no {operator!r}")
+
+
+def _literal(value: Json, pointer: str, losses: Losses) -> str:
+    if isinstance(value, bool) or value is None:
+        return repr(value)
+    if isinstance(value, int | float):
+        if value < 0:
+            losses.add(
+                "FL-NEGATIVE",
+                "a condition has no negative numbers, so this rule never matches",
+                pointer,
+                "keep the number in the context and compare with that",
+            )
+        return repr(value)
+    if not isinstance(value, str):
+        raise _Beyond("a condition compares texts and numbers")
+    if numeric(value) is not None:
+        message = f"the text {value!r} reads as a number, so it may be compared as one"
+        losses.add("FL-COERCE", message, pointer)
+    return repr(value)
+
+
+def _glob(path: str, pattern: str, pointer: str, losses: Losses) -> str:
+    inner = pattern.strip("*")
+    if "*" not in pattern:
+        return f"{path} == {_literal(pattern, pointer, losses)}"
+    if "*" in inner or "\\" in pattern or not inner:
+        raise _Beyond(f"a condition knows no pattern like {pattern!r}")
+    text = _literal(inner, pointer, losses)
+    if pattern == f"{inner}*":
+        return f"{path}.startswith({text})"
+    if pattern == f"*{inner}":
+        return f"{path}.endswith({text})"
+    return f"{text} in {path}"
+
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<path>\$states\.input(?:\.[A-Za-z_]\w*)+)|(?P<text>'[^'\\]*'|\"[^\"\\]*\")"
+    r"|(?P<number>\d+(?:\.\d+)?)(?![\w.])|(?P<word>\b(?:and|or|in|true|false|null)\b)"
+    r"|(?P<not>\$not\s*\()|(?P<exists>\$exists\s*\(\s*(\$states\.input(?:\.[A-Za-z_]\w*)+)\s*\))"
+    r"|(?P<sign>!=|<=|>=|[=<>()\[\],]))",
+    re.ASCII,
+)
+_WORDS: Final = {"true": "True", "false": "False", "null": "None"}
+
+
+def _query(text: str, pointer: str, losses: Losses) -> str:
+    """Return a Condition of JSONata that compares fields of the input."""
+    body = text.strip().removeprefix("{%").removesuffix("%}").strip()
+    parts, at = [], 0
+    while at < len(body):
+        match = _TOKEN.match(body, at)
+        if match is None:
+            raise _Beyond(f"a condition knows no {body[at : at + 40].strip()!r}")
+        at = match.end()
+        said = match[0].strip()
+        match match.lastgroup:
+            case "path":
+                parts.append(said.replace("$states.input", "context", 1))
+            case "text":
+                parts.append(_literal(said[1:-1], pointer, losses))
+            case "word":
+                parts.append(_WORDS.get(said, said))
+            case "not":
+                parts.append("not (")
+            case "sign":
+                parts.append("==" if said == "=" else said)
+            case "number":
+                parts.append(said)
+            case _:
+                losses.add("FL-NULL", "null is missing here", pointer)
+                parts.append(f"{match[7].replace('$states.input', 'context', 1)} != None")
+    return " ".join(parts).replace("( ", "(").replace(" )", ")")

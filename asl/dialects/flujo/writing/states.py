@@ -1,0 +1,302 @@
+"""States as steps: what is asked with what, and where the result goes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from asl.core.diagnostics import escape
+from asl.core.values import Json
+from asl.dialects.flujo.writing.losses import Losses
+from asl.dialects.flujo.writing.paths import context_path, field_of, referred
+
+__all__ = ["BLOCKS", "Steps", "steps_of_line"]
+
+BLOCKS: Final = frozenset(
+    (
+        "Audit", "Budget", "Cache", "CacheResult", "Context", "Events", "Feedback", "Generation",
+        "Guardrails", "Memory", "Metadata", "Model", "Progress", "RealTime", "Reasoning",
+        "Streaming", "Tools", "Idempotent", "Assign", "Credentials", "HeartbeatSeconds",
+    )
+)  # fmt: skip
+_FILTERS: Final = ("InputPath", "OutputPath", "ResultSelector", "ItemSelector", "ItemBatcher")
+Step = dict[str, Json]
+State = Mapping[str, Any]
+
+
+class Steps:
+    """Writes the steps of states; *line* says that each is given what the one before came to."""
+
+    def __init__(self, losses: Losses, language: str, *, line: bool) -> None:
+        self.losses = losses
+        self.language = language
+        self.line = line
+
+    def of(self, name: str, state: State, pointer: str) -> list[Step]:
+        """Return the steps of a state that works; none for one that only leads on."""
+        self._asides(state, pointer)
+        match state["Type"]:
+            case "Task":
+                return [self._task(name, state, pointer)]
+            case "Pass":
+                return self._pass(name, state, pointer)
+            case "Parallel":
+                return self._parallel(name, state, pointer)
+            case "Map":
+                return self._map(name, state, pointer)
+            case "Wait":
+                self.losses.add("FL-WAIT", "a blueprint does not wait", pointer)
+            case "Debate":
+                self.losses.add("FL-DEBATE", "a blueprint has no debates", pointer)
+            case "Checkpoint":
+                message = "the platform keeps runs by itself"
+                self.losses.add("FL-CHECKPOINT", message, pointer)
+            case "Include" | "Workflow" as kind:
+                message = f"a state of type {kind} cannot be said"
+                self.losses.add("FL-KIND", message, pointer, "import the other blueprint")
+        return []
+
+    def _asides(self, state: State, pointer: str) -> None:
+        for key in state:
+            if key in BLOCKS:
+                message = f"{key!r} has no effect on a blueprint"
+                self.losses.add("FL-META", message, f"{pointer}/{escape(key)}", at_key=True)
+            elif key in _FILTERS and state[key] != "$":
+                message = f"a blueprint has no {key!r}"
+                self.losses.add("FL-PATHS", message, f"{pointer}/{escape(key)}", at_key=True)
+
+    # Tasks
+
+    def _task(self, name: str, state: State, pointer: str) -> Step:
+        step: Step = {"name": name}
+        key = "Agent" if "Agent" in state else "Resource"
+        named = state.get(key)
+        step["uses"] = self.losses.agent(str(named), f"{pointer}/{key}")
+        given = self._input(state, pointer)
+        if given is not None:
+            step["input"] = given
+        step |= self._result(state, pointer)
+        step["config"] = self._config(state, pointer)
+        return step
+
+    def _config(self, state: State, pointer: str) -> dict[str, Json]:
+        config: dict[str, Json] = {"max_retries": 0}
+        retriers = state.get("Retry") or []
+        if retriers:
+            first = retriers[0]
+            config["max_retries"] = first.get("MaxAttempts", 3)
+            plain = first.get("ErrorEquals") == ["States.ALL"] and first.get("IntervalSeconds") == 0
+            if len(retriers) > 1 or not plain:
+                self.losses.add(
+                    "FL-RETRY",
+                    "a blueprint repeats at once, and after any error",
+                    f"{pointer}/Retry",
+                    f"{config['max_retries']} repetitions",
+                    at_key=True,
+                )
+        if isinstance(state.get("TimeoutSeconds"), int):
+            config["timeout"] = state["TimeoutSeconds"]
+        return config
+
+    def _input(self, state: State, pointer: str) -> Json:
+        """Return the input of a step: a text, into which values are put."""
+        key = "Arguments" if "Arguments" in state else "Parameters"
+        payload = state.get(key)
+        place = f"{pointer}/{key}" if key in state else pointer
+        if payload is None:
+            if not self.line:
+                message = "an agent is given the context beside its input, not as its parameters"
+                self.losses.add("FL-PAYLOAD", message, place)
+            return None
+        found = _given(payload)
+        if found is not None:
+            return found
+        if not isinstance(payload, dict):
+            self.losses.add("FL-PAYLOAD", "the parameters cannot be said", place, at_key=True)
+            return None
+        written = {key.removesuffix(".$"): self._part(key, each) for key, each in payload.items()}
+        if "input" in payload and "context" in payload and len(payload) == 2:
+            return None
+        if any(each is None for each in written.values()):
+            message = "some of the parameters cannot be said, and are left out"
+            self.losses.add("FL-INTRINSIC", message, place, at_key=True)
+        message = "an agent is given one text, which has the parameters in it"
+        self.losses.add("FL-PAYLOAD", message, place, at_key=True)
+        texts = [each for each in written.values() if each is not None]
+        if len(written) == 1 and texts:
+            return texts[0]
+        return json.dumps(
+            {key: each for key, each in written.items() if each is not None}, ensure_ascii=False
+        )
+
+    def _part(self, key: str, value: Json) -> str | None:
+        if key.endswith(".$"):
+            path = context_path(str(value))
+            return None if path is None else f"{{{{ {path} }}}}"
+        path = referred(value)
+        if path is not None:
+            return f"{{{{ {path} }}}}"
+        if isinstance(value, str):
+            return None if value.startswith("{%") else value.replace("{{", "\\{{")
+        return json.dumps(value, ensure_ascii=False)
+
+    # Results
+
+    def _result(self, state: State, pointer: str) -> Step:
+        """Return where the result of a step goes."""
+        if self.language == "JSONata":
+            return self._output(state, pointer)
+        path = state.get("ResultPath", "$")
+        if path is None:
+            return {}
+        field = field_of(path)
+        if field is not None:
+            return {"sink_to": field}
+        if path != "$":
+            message = f"a result goes into a field of the context, not to {path!r}"
+            self.losses.add("FL-RESULTPATH", message, f"{pointer}/ResultPath", at_key=True)
+            return {"sink_to": str(path).removeprefix("$.").replace("['", ".").replace("']", "")}
+        if self.line:
+            return {}
+        message = "an object is merged into the context, instead of being all that is left"
+        self.losses.add("FL-RESULTPATH", message, pointer)
+        return {"updates_context": True}
+
+    def _output(self, state: State, pointer: str) -> Step:
+        output = state.get("Output")
+        if output is None:
+            if self.line:
+                return {}
+            message = "an object is merged into the context, instead of being all that is left"
+            self.losses.add("FL-RESULTPATH", message, pointer)
+            return {"updates_context": True}
+        field = _merged(output)
+        if field is not None:
+            return {"sink_to": field}
+        message = "what becomes of the result cannot be said: an object is merged into the context"
+        self.losses.add("FL-PATHS", message, f"{pointer}/Output", at_key=True)
+        return {"updates_context": True}
+
+    def _sunk(self, name: str, steps: list[Step], state: State, pointer: str) -> list[Step]:
+        """Return steps whose last result goes where the state says; a fork has no such key."""
+        result = self._result(state, pointer)
+        if not result:
+            return steps
+        sink: Step = {"name": f"{name}_result", "agent": {"id": "flujo.builtins.passthrough"}}
+        return [*steps, {**sink, **result}]
+
+    # Others
+
+    def _pass(self, name: str, state: State, pointer: str) -> list[Step]:
+        key = next((each for each in ("Result", "Parameters", "Output") if each in state), None)
+        if key is None:
+            return []
+        value = state[key]
+        where = f"{pointer}/{key}"
+        if key != "Result" and _computes(value):
+            message = "a blueprint computes no values"
+            self.losses.add("FL-INTRINSIC", message, where, "let an agent do it", at_key=True)
+            return []
+        path = state.get("ResultPath", "$") if self.language == "JSONPath" else "$"
+        if path is None:
+            return []
+        field = field_of(path)
+        if field is not None:
+            return [_set(name, "context_set", field, value)]
+        message = "the fields of the value are merged into the context"
+        self.losses.add("FL-RESULTPATH", message, where, at_key=True)
+        if not isinstance(value, dict):
+            return []
+        return [_set(f"{name}_{each}", "context_set", each, value[each]) for each in value]
+
+    def _parallel(self, name: str, state: State, pointer: str) -> list[Step]:
+        branches: dict[str, Json] = {}
+        for index, branch in enumerate(state["Branches"]):
+            where = f"{pointer}/Branches/{index}"
+            branches[f"{name}_{index + 1}"] = steps_of_line(branch, where, self)
+        message = "the other branches of one that fails go on to their end"
+        self.losses.add("FL-ABORT", message, pointer)
+        step: Step = {"kind": "parallel", "name": name, "branches": branches, "reduce": "values"}
+        return self._sunk(name, [step], state, pointer)
+
+    def _map(self, name: str, state: State, pointer: str) -> list[Step]:
+        key = "Items" if "Items" in state else "ItemsPath"
+        value = state.get(key, "$")
+        path = referred(value) if key == "Items" else context_path(str(value))
+        source = (path or "context.items").removeprefix("context.")
+        if path is None or "." in source or "[" in source:
+            message = "the items are a field of the context"
+            self.losses.add("FL-MAP", message, f"{pointer}/{key}" if key in state else pointer)
+        if state.get("MaxConcurrency") != 1:
+            self.losses.add("FL-MAP", "items come one after the other", pointer)
+        holder = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
+        body = steps_of_line(state[holder], f"{pointer}/{holder}", self)
+        if len(body) == 1:
+            message = "an item that fails gives null, and the others go on"
+            self.losses.add("FL-PARTIAL", message, pointer)
+        inner: dict[str, Json] = {"iterable_input": source, "body": body}
+        step: Step = {"kind": "map", "name": name, "map": inner}
+        return self._sunk(name, [step], state, pointer)
+
+
+def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
+    """Return the steps of a machine that is one line; what is not is a loss."""
+    inner = Steps(steps.losses, machine.get("QueryLanguage", steps.language), line=True)
+    made: list[Json] = []
+    seen: set[str] = set()
+    name = machine["StartAt"]
+    while isinstance(name, str) and name in machine["States"] and name not in seen:
+        seen.add(name)
+        state, where = machine["States"][name], f"{pointer}/States/{escape(name)}"
+        if state["Type"] not in ("Task", "Pass", "Parallel", "Map", "Succeed") or "Catch" in state:
+            message = "branches and items are a line of steps here"
+            steps.losses.add("FL-NESTED", message, where, "let it be a workflow of its own")
+        made += inner.of(name, state, where)
+        name = state.get("Next")
+    if len(seen) < len(machine["States"]):
+        message = "branches and items are a line of steps here"
+        steps.losses.add("FL-NESTED", message, pointer, "let it be a workflow of its own")
+    return made
+
+
+def _set(name: str, skill: str, path: str, value: Json) -> Step:
+    return {
+        "name": name,
+        "agent": {"id": f"flujo.builtins.{skill}"},
+        "input": {"path": path, "value": value},
+        "updates_context": True,
+    }
+
+
+def _given(payload: Json) -> str | None:
+    """Return the template of an agent's input, where that is all that it is asked with."""
+    if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
+        for key, value in payload.items():
+            if key == "input.$":
+                path = context_path(str(value))
+                return None if path is None else f"{{{{ {path} }}}}"
+            if key == "input":
+                path = referred(value)
+                if path is not None:
+                    return f"{{{{ {path} }}}}"
+                return value if isinstance(value, str) and "{" not in value else None
+    return None
+
+
+def _merged(output: Json) -> str | None:
+    """Return the field of `{% $merge([$states.input, {'x': $states.result}]) %}`."""
+    import re
+
+    pattern = (
+        r"\{%\s*\$merge\(\[\s*\$states\.input\s*,\s*\{\s*['\"](\w+)['\"]\s*:\s*"
+        r"\$states\.result\s*\}\s*\]\)\s*%\}"
+    )
+    match = re.fullmatch(pattern, output) if isinstance(output, str) else None
+    return match[1] if match else None
+
+
+def _computes(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(key.endswith(".$") or _computes(each) for key, each in value.items())
+    if isinstance(value, list):
+        return any(map(_computes, value))
+    return isinstance(value, str) and "{%" in value

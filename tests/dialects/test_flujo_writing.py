@@ -1,0 +1,198 @@
+"""Blueprints that are written: how documents look there, what is lost, and how they run."""
+
+from typing import Any
+
+import pytest
+
+import asl
+from asl.dialects.flujo.writing.losses import Losses
+from asl.dialects.flujo.writing.paths import condition
+from tests.dialects.test_convert import REFUND
+
+Json = Any
+
+
+def written(states: Json, **more: Json) -> asl.Conversion:
+    return asl.convert({"StartAt": next(iter(states)), "States": states, **more}, "flujo")
+
+
+def machine_of(conversion: asl.Conversion) -> Json:
+    return conversion.document["steps"][0]
+
+
+def lost(conversion: asl.Conversion) -> set[str]:
+    return {each.code for each in conversion.losses}
+
+
+TASK = {"Type": "Task", "Agent": "A", "ResultPath": "$.a"}
+FAILS = {"B": {"Type": "Fail", "Error": "No"}}
+
+
+def test_a_line_is_a_list_of_steps() -> None:
+    """Each step is given what the one before came to."""
+    task = {
+        "Type": "Task",
+        "Agent": "A",
+        "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 0}],
+    }
+    made = written({"A": {**task, "Next": "B"}, "B": {"Type": "Task", "Agent": "x:y", "End": True}})
+    assert made.document["steps"] == [
+        {"name": "A", "uses": "agents.A", "config": {"max_retries": 3}},
+        {"name": "B", "uses": "x:y", "config": {"max_retries": 0}},
+    ]
+    assert lost(made) == {"FL-OUTPUT", "FL-PAYLOAD", "L-ACTOR"}
+    agents = {"A": lambda given: given["input"] + "a", "x:y": lambda given: given["input"] + "y"}
+    assert asl.run(made.text, "x", agents=agents).output["output"] == "xay"
+
+
+def test_a_document_with_people_runs_as_it_did() -> None:
+    """Rules on the decision stand in a state of their own, behind the question."""
+    made = asl.convert(REFUND, "flujo")
+    agents = {
+        "Classifier": lambda given: {"intent": "refund", "amount": 200},
+        "Refunds": lambda given: {"refunded": True},
+        "Replier": lambda given: {"replied": True},
+    }
+    given = {"context": {"message": "money back"}}
+    for said, field in (("approve", "refunded"), ("reject", "replied")):
+        result = asl.run(made.text, given, agents=agents, approvals=lambda request, said=said: said)
+        assert result.ok
+        assert result.output["context"][field] is True
+
+
+def test_a_failure_fails_the_run() -> None:
+    """Nothing goes on behind a machine that has ended in a Fail state."""
+    rule = {"Variable": "$.a", "StringEquals": "yes", "Next": "C"}
+    states = {
+        "A": {**TASK, "Next": "D"},
+        "D": {"Type": "Choice", "Choices": [rule], "Default": "B"},
+        "C": {"Type": "Succeed"},
+        **FAILS,
+    }
+    made = written(states)
+    assert machine_of(made)["end_states"] == ["C", "B", "__failed"]
+    statuses = [
+        asl.run(made.text, {}, agents={"A": lambda given, said=said: said}).status
+        for said in ("yes", "no")
+    ]
+    assert statuses == ["SUCCEEDED", "FAILED"]
+
+
+def test_catchers_are_rules() -> None:
+    """On a name by the message, on all errors without a condition; then that of all states."""
+    catch = [
+        {"ErrorEquals": ["Bad", "Worse"], "Next": "B"},
+        {"ErrorEquals": ["States.ALL"], "Next": "C"},
+    ]
+    made = written({"A": {**TASK, "Catch": catch, "Next": "C"}, "C": {"Type": "Succeed"}, **FAILS})
+    when = "'Bad' in output.last_step.feedback or 'Worse' in output.last_step.feedback"
+    assert machine_of(made)["transitions"] == [
+        {"from": "A", "on": "failure", "to": "B", "when": when},
+        {"from": "A", "on": "failure", "to": "C"},
+        {"from": "A", "on": "success", "to": "C"},
+        {"from": "*", "on": "failure", "to": "__failed"},
+    ]
+    assert "FL-ERROR" in lost(made)
+
+
+def test_forks_have_lines_in_them() -> None:
+    """A Parallel gives a list, a Map takes one from the context."""
+    branch = {"StartAt": "P", "States": {"P": {"Type": "Task", "Agent": "A", "End": True}}}
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Task", "Agent": "A", "End": True}}}
+    states = {
+        "F": {"Type": "Parallel", "Branches": [branch], "ResultPath": "$.f", "Next": "M"},
+        "M": {
+            "Type": "Map",
+            "ItemsPath": "$.list",
+            "MaxConcurrency": 1,
+            "ItemProcessor": inner,
+            "ResultPath": "$.m",
+            "End": True,
+        },
+    }
+    made = written(states)
+    assert {"FL-ABORT", "FL-PARTIAL"} <= lost(made)
+    result = asl.run(made.text, {"context": {"list": [1, 2]}}, agents={"A": lambda given: "a"})
+    assert result.output["context"]["f"] == ["a"]
+    assert result.output["context"]["m"] == ["a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        ({"W": {"Type": "Wait", "Seconds": 1, "Next": "S"}, "S": {"Type": "Succeed"}}, "FL-WAIT"),
+        ({"T": {**TASK, "ResultPath": "$.a.b", "End": True}}, "FL-RESULTPATH"),
+        ({"T": {**TASK, "Parameters": {"x": 1, "y": 2}, "End": True}}, "FL-PAYLOAD"),
+        ({"T": {**TASK, "Parameters": {"x.$": "States.UUID()"}, "End": True}}, "FL-INTRINSIC"),
+        ({"T": {**TASK, "InputPath": "$.x", "End": True}}, "FL-PATHS"),
+        ({"T": {**TASK, "Retry": [{"ErrorEquals": ["X"]}], "End": True}}, "FL-RETRY"),
+        ({"T": {**TASK, "Cache": {"Enabled": True}, "End": True}}, "FL-META"),
+        ({"T": {**TASK, "Agent": "a b", "End": True}}, "L-NAME"),
+        ({"C": {"Type": "Checkpoint", "End": True}}, "FL-CHECKPOINT"),
+        ({"A": {"Type": "Approval", "Prompt": "?", "Timeout": "1h", "End": True}}, "FL-APPROVAL"),
+        (
+            {"P": {"Type": "Pass", "Parameters": {"x.$": "$.y"}, "End": True}},
+            "FL-INTRINSIC",
+        ),
+    ],
+)
+def test_what_is_lost_is_told(states: Json, code: str) -> None:
+    """With a place in the document that was written."""
+    made = written(states)
+    assert code in lost(made)
+    assert asl.check(asl.load(made.text)).ok
+
+
+def said(rule: Json) -> tuple[str, set[str]]:
+    losses = Losses()
+    text = condition(rule, "", losses)
+    return text, {each.code for each in losses.found}
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "codes"),
+    [
+        ({"Variable": "$.x", "StringEquals": "a"}, "context.x == 'a'", set()),
+        ({"Variable": "$.x", "StringEquals": "7"}, "context.x == '7'", {"FL-COERCE"}),
+        ({"Variable": "$.x.y", "NumericGreaterThanEquals": 2}, "context.x.y >= 2", set()),
+        ({"Variable": "$.x", "NumericLessThan": -1}, "context.x < -1", {"FL-NEGATIVE"}),
+        ({"Variable": "$.x", "BooleanEquals": True}, "context.x == True", set()),
+        ({"Variable": "$.x", "IsNull": True}, "context.x == None", {"FL-NULL"}),
+        ({"Variable": "$.x", "IsPresent": True}, "context.x != None", {"FL-NULL"}),
+        ({"Variable": "$.x", "StringMatches": "a*"}, "context.x.startswith('a')", set()),
+        ({"Variable": "$.x", "StringMatches": "*a"}, "context.x.endswith('a')", set()),
+        ({"Variable": "$.x", "StringMatches": "*a*"}, "'a' in context.x", set()),
+        ({"Variable": "$.x", "StringMatches": "a*b"}, "False", {"FL-OPERATOR"}),
+        ({"Variable": "$.x", "IsTimestamp": True}, "False", {"FL-OPERATOR"}),
+        ({"Variable": "$.x[0]", "NumericEquals": 1}, "False", {"FL-OPERATOR"}),
+        ({"Variable": "$.x", "StringEqualsPath": "$.y"}, "context.x == context.y", set()),
+        ({"Not": {"Variable": "$.x", "NumericEquals": 1}}, "not (context.x == 1)", set()),
+        (
+            {
+                "Or": [
+                    {"Variable": "$.x", "NumericEquals": 1},
+                    {"Variable": "$.y", "NumericEquals": 2},
+                ]
+            },
+            "(context.x == 1 or context.y == 2)",
+            set(),
+        ),
+        (
+            {"Condition": "{% $states.input.x = 'a' and $not($states.input.n > 2) %}"},
+            "context.x == 'a' and not (context.n > 2)",
+            set(),
+        ),
+        ({"Condition": "{% $exists($states.input.x) %}"}, "context.x != None", {"FL-NULL"}),
+        ({"Condition": "{% $count($states.input.x) > 1 %}"}, "False", {"FL-OPERATOR"}),
+    ],
+)
+def test_rules_are_conditions(rule: Json, text: str, codes: set[str]) -> None:
+    """What cannot be said never holds, and is a loss."""
+    assert said(rule) == (text, codes)
+
+
+def test_a_blueprint_that_was_changed_is_written_anew() -> None:
+    """Its metadata is not trusted any more."""
+    document = asl.load(b"steps:\n  - {name: a, uses: agents.a}\n", dialect="flujo").value
+    document["States"]["a"]["TimeoutSeconds"] = 5
+    assert "L-CHANGED" in lost(asl.convert(document, "flujo"))
