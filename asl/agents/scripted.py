@@ -207,7 +207,16 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
 )
 SCRIPTS = tuple(_KINDS)
 """The keys of which a script has exactly one."""
-BESIDES = ("budget", "context", "generation", "metadata", "model", "quality", "reasoning")
+BESIDES = (
+    "budget",
+    "context",
+    "generation",
+    "idempotency_key",
+    "metadata",
+    "model",
+    "quality",
+    "reasoning",
+)
 """What a script can echo of its call."""
 SCRIPT_KEYS = (*SCRIPTS, "delay", "heartbeat", "reports")
 _REPORTS: Mapping[str, tuple[type, ...]] = MappingProxyType(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asl.checks.execution import DOCUMENT_BLOCKS, STATE_BLOCKS
-from asl.conformance.case import CHECK_FACTS, load_suite
+from asl.conformance.case import CHECK_FACTS, Case, load_suite
 from asl.states.blocks import BLOCKS
 
 Json = Any
@@ -41,11 +41,25 @@ SCALARS = {
 CASES = load_suite(ROOT / "conformance" / "blocks")
 
 
-def fields(schema: Json) -> Iterator[str]:
-    """Yield the names of all fields that a schema describes, at any depth."""
+CONSTRAINTS = {
+    "type",
+    "enum",
+    "const",
+    "$ref",
+    "anyOf",
+    "oneOf",
+    "pattern",
+    "minimum",
+    "properties",
+}
+"""What makes a field's value wrong; without any of these it takes every value."""
+
+
+def fields(schema: Json) -> Iterator[tuple[str, bool]]:
+    """Yield the names of all fields that a schema describes, and whether a value may be wrong."""
     if isinstance(schema, dict):
-        for name in schema.get("properties", {}):
-            yield name.removesuffix(".$")
+        for name, described in schema.get("properties", {}).items():
+            yield name.removesuffix(".$"), not CONSTRAINTS.isdisjoint(described)
         for part in schema.values():
             yield from fields(part)
     elif isinstance(schema, list):
@@ -54,6 +68,7 @@ def fields(schema: Json) -> Iterator[str]:
 
 
 def keys(value: Json) -> Iterator[str]:
+    """Yield the names of all members, at any depth."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield key.removesuffix(".$")
@@ -63,32 +78,61 @@ def keys(value: Json) -> Iterator[str]:
             yield from keys(part)
 
 
+def used(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of a document at any depth, each with the fields that it has."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            name = key.removesuffix(".$")
+            if name in BLOCKS:
+                yield name, name
+                yield from ((name, field) for field in keys(part))
+            yield from used(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from used(part)
+
+
+def named(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the fields that a case expects to be named: by a finding, or by the cause of a failure.
+
+    A cause names a field by a text that has its name; the document must have the field.
+    """
+    for finding in case.expect.get("diagnostics", ()):
+        steps = [step.removesuffix(".$") for step in finding.get("pointer", "").split("/")]
+        steps = [step for step in steps if step and not step.isdigit()]
+        yield from ((block, steps[-1]) for block in steps if block in BLOCKS)
+    cause = json.dumps(case.expect.get("cause", ""))
+    documents = [case.document, *case.workflows.values()]
+    yield from ((block, field) for block, field in used(documents) if field in cause)
+
+
 RUN = {
-    key
+    found
     for case in CASES
     if not case.expect.keys() <= CHECK_FACTS
-    for key in keys([case.document, *case.workflows.values()])
+    for found in used([case.document, *case.workflows.values()])
 }
-"""The fields that occur in cases which run."""
-FOUND = {
-    (step, last)
-    for case in CASES
-    for found in case.expect.get("diagnostics", ())
-    for steps in [found.get("pointer", "").split("/")]
-    for step in steps
-    for last in steps[-1:]
-}
-"""What faults of cases are found in: the names on the way, each with the field at its end."""
-PAIRED = {"Audit", "Progress", "Streaming"}
-"""The blocks whose every field has a case with a violation, too."""
+"""The fields that occur in cases which run, each with its block."""
+NAMED = {found for case in CASES for found in named(case)}
+"""The fields whose violation some case expects to be named."""
 
 
-def every_field() -> Iterator[tuple[str, str]]:
+def every_field() -> Iterator[tuple[str, str, bool]]:
     for block, names in SCHEMAS.items():
         for name in names:
             text = (ROOT / "schemas" / "blocks" / f"{name}.schema.json").read_text(encoding="utf-8")
-            for field in dict.fromkeys(fields(json.loads(text))):
-                yield block, field
+            for field, wrong in dict(sorted(fields(json.loads(text)))).items():
+                yield block, field, wrong
+    for name in sorted(SCALARS):
+        yield name, name, True
+
+
+FIELDS = sorted(set(every_field()))
+
+
+def refused(block: str) -> set[str]:
+    """Return the fields that a block refuses."""
+    return {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
 
 
 def test_every_block_is_known() -> None:
@@ -97,21 +141,31 @@ def test_every_block_is_known() -> None:
     assert set(BLOCKS) == SCHEMAS.keys() | SCALARS
 
 
-@pytest.mark.parametrize(("block", "field"), list(every_field()))
-def test_a_field_has_a_case(block: str, field: str) -> None:
-    """It occurs in a case that runs, or is refused by its block."""
-    refused = {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
-    assert field in RUN | refused
+@pytest.mark.parametrize(("block", "field", "wrong"), FIELDS)
+def test_a_field_has_its_effect_in_a_case(block: str, field: str, wrong: bool) -> None:
+    """It occurs in its block in a case that runs, or is refused by the block."""
+    assert (block, field) in RUN or field in refused(block)
 
 
-@pytest.mark.parametrize(("block", "field"), [each for each in every_field() if each[0] in PAIRED])
-def test_a_field_has_a_violation(block: str, field: str) -> None:
-    """A case names what is wrong with it, at its place."""
-    refused = {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
-    assert field in refused or (block, field) in FOUND
+@pytest.mark.parametrize(
+    ("block", "field"), [(block, name) for block, name, wrong in FIELDS if wrong]
+)
+def test_a_violation_of_a_field_is_named_in_a_case(block: str, field: str) -> None:
+    """A case expects a finding at the field, or a failure whose cause names it."""
+    assert (block, field) in NAMED or field in refused(block)
 
 
-@pytest.mark.parametrize("field", sorted(SCALARS))
-def test_a_single_value_has_a_case(field: str) -> None:
-    """It occurs in a case that runs."""
-    assert field in RUN
+def test_a_field_without_a_case_is_found() -> None:
+    """The walk finds what no case has: the two tests above can fail."""
+    assert ("Budget", "Agents") not in RUN
+    assert ("Model", "MaxCost") not in RUN
+    assert ("Model", "Preferred") in RUN
+    assert ("Model", "Temperature") not in NAMED
+
+
+@pytest.mark.parametrize(
+    "topic", ["model", "generation", "metadata", "idempotency", "reasoning", "guardrails", "budget"]
+)
+def test_a_block_has_many_cases(topic: str) -> None:
+    """At least twenty cases are about each."""
+    assert sum(case.id.startswith(f"{topic}/") for case in CASES) >= 20
