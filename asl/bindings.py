@@ -50,8 +50,9 @@ class Bindings(TypedDict, total=False):
     execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request, of
     reminders and escalations: a function `(kind, request, details)`, plain or async, a channel such
     as `"console"`, `"jsonl:FILE"` or `"apprise:URL"`, or a list of them. `listener` gets every
-    event of the history as it happens. `checkpoints` are the storages that a Checkpoint may name:
-    folders, or anything that takes JSON by an id, such as a dictionary.
+    event of the history as it happens; one with a method `of(execution)` returns one for each.
+    `checkpoints` are the storages that a Checkpoint may name: folders, or anything that takes JSON
+    by an id, such as a dictionary.
     """
 
     agents: Mapping[str, Any] | None

@@ -32,6 +32,7 @@ LAYERS = {
     "asl.memories": 6,
     "asl.notifiers": 6,
     "asl.stores": 6,
+    "asl.telemetry": 6,
     "asl.documents": 7,
     "asl.bindings": 7,
     "asl.runs": 7,

@@ -32,6 +32,7 @@ from asl.core.values import Json, compact
 if TYPE_CHECKING:
     from asl.agents.file import Bindings
     from asl.core.document import Document
+    from asl.engine.execution import Execution
     from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.executions import Store
@@ -78,6 +79,11 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
 @click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")
 @click.option(
+    "--telemetry",
+    type=click.Choice(("console", "otlp")),
+    help="Tell OpenTelemetry: on standard error, or a collector.",
+)
+@click.option(
     "--history",
     metavar="FILE",
     help="Write the history as AWS's GetExecutionHistory gives it; - for standard output.",
@@ -101,6 +107,7 @@ def command(
     as_json: bool,
     events: bool,
     trace: bool,
+    telemetry: str | None,
     history: str | None,
     record: str | None,
     quiet: bool,
@@ -135,6 +142,10 @@ def command(
             kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
             options = {"store": stack.enter_context(kept)}
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
+        if telemetry is not None:
+            from asl.telemetry.export import exporting
+
+            listeners.append(stack.enter_context(exporting(telemetry)))
         result = _run(
             program,
             loaded,
@@ -266,6 +277,22 @@ def _listeners(
     return listeners
 
 
+class _Listeners:
+    """Several listeners as one; those that have another for each execution give that."""
+
+    def __init__(self, listeners: "list[Listener]") -> None:
+        self.listeners = listeners
+
+    def of(self, execution: "Execution") -> "_Listeners":
+        return _Listeners(
+            [each.of(execution) if hasattr(each, "of") else each for each in self.listeners]
+        )
+
+    def __call__(self, event: "Event") -> None:
+        for listener in self.listeners:
+            listener(event)
+
+
 def _run(
     program: "Program",
     document: "Document",
@@ -285,10 +312,6 @@ def _run(
         recording = Recording()
         around = recording.around
 
-    def listen(event: "Event") -> None:
-        for listener in listeners:
-            listener(event)
-
     with redirect_stdout(sys.stderr):  # what agents print is not the result
         result = (asl.run if store is None else store.start)(
             program,
@@ -297,7 +320,7 @@ def _run(
             resources=around(bound.resources),
             mocks=around(bound.mocks),
             tools={**bound.servers, **bound.tools},
-            listener=listen if listeners else None,
+            listener=_Listeners(listeners) if listeners else None,
             **options,
         )
     if record is not None:

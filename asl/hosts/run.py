@@ -64,7 +64,7 @@ async def execute(
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
     *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
-    happens.
+    happens; one that has a method `of` is asked for that of the execution.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states; *parent* is the host of
     the execution that starts this one, *workflow_id* the id by which it asks for the workflow;
@@ -88,6 +88,7 @@ async def execute(
     if workflow_id is not None:
         execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
     if listener is not None:
+        listener = _listener_of(execution, listener)
         execution.emit = _told(execution, listener)
         execution.emit(())
     kind = LocalHost if journal is None else _durable()
@@ -192,6 +193,14 @@ def _durable() -> type[LocalHost]:
 
 def _ended(record: Record) -> None:
     """Take no record any more."""
+
+
+def _listener_of(execution: Execution, listener: Listener) -> Listener:
+    """Return who listens to this execution: another one perhaps than to the next."""
+    if not hasattr(listener, "of"):
+        return listener
+    own: Listener = listener.of(execution)
+    return own
 
 
 def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:

@@ -1,0 +1,58 @@
+"""Where traces and metrics go that a command makes: to its standard error, or to a collector."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from asl.core.extras import needed
+from asl.telemetry import Telemetry
+
+__all__ = ["EXPORTERS", "exporting"]
+
+
+def _console() -> tuple[Any, Any]:
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
+    from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+    return ConsoleSpanExporter(out=sys.stderr), ConsoleMetricExporter(out=sys.stderr)
+
+
+def _collector() -> tuple[Any, Any]:
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter(), OTLPMetricExporter()
+
+
+EXPORTERS: Mapping[str, Callable[[], tuple[Any, Any]]] = {"console": _console, "otlp": _collector}
+"""By their names: what makes an exporter of spans and one of metrics."""
+
+
+@contextmanager
+def exporting(name: str) -> Iterator[Telemetry]:
+    """Yield what tells OpenTelemetry of executions; what it was told is sent when the block ends.
+
+    A collector is where OpenTelemetry's variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+    Raises AslError where the extra `telemetry` is not installed.
+    """
+    needed("opentelemetry", "telemetry", "telemetry")
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "asl")})
+    spans, metrics = EXPORTERS[name]()
+    tracer_provider = TracerProvider(resource=resource)
+    tracer_provider.add_span_processor(BatchSpanProcessor(spans))
+    meter_provider = MeterProvider([PeriodicExportingMetricReader(metrics)], resource)
+    try:
+        yield Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider)
+    finally:
+        tracer_provider.shutdown()
+        meter_provider.shutdown()
