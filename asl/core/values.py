@@ -55,10 +55,11 @@ def type_name(value: Json) -> str:
 
 def compact(value: Json) -> str:
     """The value as JSON text without blanks: key order kept, non-ASCII characters as they are."""
-    return _encoded(value).decode()
+    return encoded(value).decode()
 
 
-def _encoded(value: Json) -> bytes:
+def encoded(value: Json) -> bytes:
+    """The same text in UTF-8."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bits, or deeper than orjson goes
@@ -114,7 +115,7 @@ def measure(value: Json, limit: int) -> int:
         if kind is _Close:
             sizes[item.container] = total - item.start
         elif kind is not dict and kind is not list:
-            total += len(_encoded(item))
+            total += len(encoded(item))
         elif id(item) in sizes:
             size = sizes[id(item)]
             if size is None:  # the container holds itself: no text is long enough
@@ -127,10 +128,10 @@ def measure(value: Json, limit: int) -> int:
                 todo.append(_Close(id(item), total))
                 todo.extend(members)
                 total += 1 + len(item)
-                if kind is dict:
-                    total += sum(len(_encoded(key)) + 1 for key in item)
+                if kind is dict:  # a list of the keys has one comma less than there are colons
+                    total += len(encoded(list(item))) - 1
             else:
-                sizes[id(item)] = size = len(_encoded(item))
+                sizes[id(item)] = size = len(encoded(item))
                 total += size
         if total > limit:
             return total

@@ -109,6 +109,15 @@ class Journal(Protocol):
         """Keep an answer; returns its size in bytes."""
         ...
 
+    @property
+    def latest(self) -> tuple[int, int]:
+        """Stands for the answer that was put last, as long as it is not written."""
+        ...
+
+    def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
+        """Keep what a child came to, *instead* of its last answer; returns its size in bytes."""
+        ...
+
     def put_request(self, asked: Asked, received: bool = False) -> None:
         """Keep a request, or what became of an open one; with *received* its answers, too."""
         ...
@@ -268,9 +277,14 @@ def written_record(record: Record, last: Record | tuple[()] = ()) -> Json:
     as a reference to there: a state's input is the output of the state before.
     """
     kind, time, _, visit, step, *rest = record
-    before, here = iter(_BEFORE), iter(_HERE)
-    known = {id(value): next(before) for value in last[5:] if type(value) in _CONTAINERS}
     written = [kind, time, visit, None if step is None else step.pointer]
+    known: dict[int, Json] = {}
+    if last:
+        before = iter(_BEFORE)
+        for value in last[5:]:
+            if type(value) in _CONTAINERS:
+                known[id(value)] = next(before)
+    here = iter(_HERE)
     for value in rest:
         of = type(value)
         if of in _SIMPLE:
@@ -279,11 +293,15 @@ def written_record(record: Record, last: Record | tuple[()] = ()) -> Json:
             place = id(value)
             written.append(known.get(place) or _contained(value))
             known[place] = next(here)
+        elif of is Step:
+            written.append({"step": value.pointer})
         else:
-            written.append(_marked(value))
+            written.append(_NOTHING_SPENT if value is _UNUSED else _marked(value))
     return written
 
 
+_UNUSED = Execution.usage
+_NOTHING_SPENT = {"usage": written_usage(_UNUSED)}
 _SIMPLE = frozenset({type(None), bool, int, float, str})
 _CONTAINERS = frozenset({dict, list, Variables})
 _HERE: Sequence[Json] = [{"=": index} for index in range(8)]
@@ -298,8 +316,6 @@ def _contained(value: Json) -> Json:
 
 def _marked(value: Any) -> Json:
     """Return what is no JSON under the name of its kind."""
-    if isinstance(value, Step):
-        return {"step": value.pointer}
     if value is ABSENT:
         return {"absent": True}
     if isinstance(value, Usage):

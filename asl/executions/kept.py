@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asl.core.errors import StateError
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 from asl.executions.errors import ExecutionNotFound
 from asl.stores.sqlite import BELOW, SqliteStore, Stored
 
@@ -49,7 +49,7 @@ class Kept:
 
     def put_program(self, program: Program) -> str:
         """Keep a document; returns its hash."""
-        key = sha256(compact(program.document).encode()).hexdigest()
+        key = sha256(encoded(program.document)).hexdigest()
         self.file.put_document(key, program.document)
         self._programs[key, program.profile.name] = program
         return key

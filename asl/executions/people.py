@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, detached, encoded
 from asl.executions.errors import RequestNotFound
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, n
 
     Where approvals are still collected, only those.
     """
-    write, received = file.write, file.packed(compact(verdict.received))
+    write, received = file.write, file.packed(encoded(verdict.received))
     if verdict.decision is None:
         write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
         return
@@ -76,12 +76,12 @@ def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, n
         "INSERT INTO answer VALUES (?, ?, ?)",
         number,
         asked.key,
-        file.packed(compact([asked.kind, now, verdict.decision, None])),
+        file.packed(encoded([asked.kind, now, verdict.decision, None])),
     )
     write(
         "UPDATE request SET status = 'answered', wake = 0, received = ?, answer = ? WHERE id = ?",
         received,
-        file.packed(kept),
+        file.packed(kept.encode()),
         asked.id,
     )
     write("UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'", number)

@@ -10,7 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, TypeAlias
 
 from asl.bindings import Bindings, bind
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 from asl.engine.journal import STARTED
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
@@ -131,7 +131,7 @@ class Running:
             document,
             program.profile.name,
             int(express),
-            self.file.packed(compact(data)),
+            self.file.packed(encoded(data)),
             requestor,
             started,
             asl.__version__,

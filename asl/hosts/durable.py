@@ -65,7 +65,7 @@ from asl.states.host import (
     Target,
 )
 
-__all__ = ["FAIL_POINTS", "DurableHost", "ForeignAnswer"]
+__all__ = ["FAIL_POINTS", "WORTH", "DurableHost", "ForeignAnswer"]
 
 FAIL_POINTS = (
     "effect.ready",
@@ -77,6 +77,8 @@ FAIL_POINTS = (
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
+WORTH = 512
+"""Bytes of answers up to which no position is taken: it would cost more than they do."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
 UNHEARD = "!"
@@ -96,7 +98,8 @@ class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
     __slots__ = (
-        "aside", "began", "last", "least", "noted", "path", "records", "stretch", "weight",
+        "aside", "began", "last", "latest", "least", "noted", "path", "records", "stretch",
+        "weight",
     )  # fmt: skip
 
     def __init__(self, path: str) -> None:
@@ -107,12 +110,14 @@ class _Log:
         """The number of the record with which the present visit began."""
         self.weight = 0
         """The size of the answers since the last position, with all that the children have kept."""
-        self.least = 0
+        self.least = WORTH
         """How much they must weigh before it is worth to see whether a position is smaller."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
         self.last: Record | tuple[()] = ()
         """The last record that was written."""
+        self.latest: tuple[int, int] | None = None
+        """Stands for the last answer, which the outcome of the machine makes superfluous."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
         and `progress`."""
@@ -133,6 +138,8 @@ class DurableHost(LocalHost):
     journal: Journal
     execution: Execution
     """The whole, which counts what the children of distributed Maps spend, too."""
+    fresh = True
+    """Whether there was nothing in the journal."""
     kept = 0
     """The size of all answers and positions of the execution so far."""
 
@@ -149,7 +156,8 @@ class DurableHost(LocalHost):
             read_spending(journal.spending, execution)
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
-        self._recover(frame)
+        self.fresh = not (journal.positions or journal.answers or journal.recorded)
+        self._recover(frame, self._log(frame))
 
     def watch(self, ledger: Ledger) -> None:
         """Hold the calls of agents against a ledger, which goes on from what is there."""
@@ -166,9 +174,8 @@ class DurableHost(LocalHost):
             log = frame.log = _Log(frame.path)
         return log
 
-    def _recover(self, frame: EngineFrame) -> None:
+    def _recover(self, frame: EngineFrame, log: _Log) -> None:
         """Put a machine where it stood."""
-        log = self._log(frame)
         position = self.journal.positions.pop(log.path, None)
         if position is not None:
             frame.restore(position)
@@ -191,15 +198,17 @@ class DurableHost(LocalHost):
 
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""
-        log = self._log(frame)
-        outcome = self.journal.answers.pop(log.path, None)
-        if outcome is not None:
-            return self._given("child", log.path, outcome, frame)
-        self._recover(frame)
+        log = frame.log = _Log(frame.path)
+        if not self.fresh:
+            outcome = self.journal.answers.pop(log.path, None)
+            if outcome is not None:
+                return self._given("child", log.path, outcome, frame)
+            self._recover(frame, log)
         try:
             value = await interpret(frame)
         except StateError as error:
             if self._cut(frame, log, failed=True):
+                log.latest = None
                 self._put(frame, log, log.path, "child", None, error)
                 self.journal.reached("child.done")
             raise
@@ -219,7 +228,7 @@ class DurableHost(LocalHost):
         position, kept = self._standing(frame, log, failed)
         self.kept += self.journal.put_position(log.path, position, kept)
         self.journal.reached("position.put")
-        log.weight = log.least = 0
+        log.weight, log.least = 0, WORTH
         return True
 
     def _standing(self, frame: EngineFrame, log: _Log, failed: bool) -> tuple[Json, str]:
@@ -227,7 +236,8 @@ class DurableHost(LocalHost):
 
         Its records up to now are past; whatever it does from here is told anew.
         """
-        self._write_notes(log)
+        if log.noted:
+            self._write_notes(log)
         position = frame.cut(failed)
         position |= {"records": log.records, "usage": written_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
@@ -258,17 +268,16 @@ class DurableHost(LocalHost):
             if record[0] is NOTED and log.aside is not None:
                 log.noted.append(record)
             else:
-                self._write_notes(log)
-                self._write(log, record)
-
-    def _write(self, log: _Log, record: Record) -> None:
-        self.journal.put_record(log.path, written_record(record, log.last))
-        log.last = record
+                if log.noted:
+                    self._write_notes(log)
+                self.journal.put_record(log.path, written_record(record, log.last))
+                log.last = record
 
     def _write_notes(self, log: _Log) -> None:
         notes, log.noted = log.noted, []
         for record in notes:
-            self._write(log, record)
+            self.journal.put_record(log.path, written_record(record, log.last))
+            log.last = record
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
@@ -281,21 +290,22 @@ class DurableHost(LocalHost):
         self, at: Any, kind: str, perform: Callable[..., Awaitable[Json]], *given: Any
     ) -> Json:
         """Perform an effect of the machine *at*, or give the answer that it had."""
-        log = self._log(at)
+        log, journal = self._log(at), self.journal
         key = at.next_effect(log.path)
-        answer = self.journal.answers.pop(key, None)
-        if answer is not None:
-            return self._given(kind, key, answer, at)
+        if not self.fresh:
+            answer = journal.answers.pop(key, None)
+            if answer is not None:
+                return self._given(kind, key, answer, at)
         self._prepare(at, log)
-        await self.journal.commit(self.in_event_loop)
-        self.journal.reached("effect.ready")
+        await journal.commit(self.in_event_loop)
+        journal.reached("effect.ready")
         log.aside = {}
         try:
             value = await perform(at, *given)
         except StateError as error:
             self._put(at, log, key, kind, None, error)
             raise
-        self.journal.reached("effect.done")
+        journal.reached("effect.done")
         self._put(at, log, key, kind, value, None)
         return value
 
@@ -317,14 +327,15 @@ class DurableHost(LocalHost):
         position = at.position()
         position |= {"records": log.stretch, "usage": written_usage(at.usage)}
         self.kept += self.journal.put_position(log.path, position)
-        log.weight = log.least = 0
+        log.weight, log.least = 0, WORTH
         self.journal.reached("position.put")
 
     def _put(
         self, at: Any, log: _Log, key: str, kind: str, value: Json, error: StateError | None
     ) -> None:
         """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
-        self._write_notes(log)
+        if log.noted:
+            self._write_notes(log)
         answer = [kind, at.now, value, None if error is None else written_error(error)]
         usage = at.execution.usage
         aside, log.aside = log.aside, None
@@ -333,14 +344,17 @@ class DurableHost(LocalHost):
             self.journal.put_spending(written_spending(self.execution))
         if aside:
             answer.append(aside)
-        self._weigh(log, self.journal.put_answer(key, answer))
-        self.journal.reached("answer.put")
-        if self.in_event_loop:
-            self.journal.commit_soon()
-
-    def _weigh(self, log: _Log, size: int) -> None:
+        journal = self.journal
+        if key is log.path:
+            size = journal.put_child(key, answer, log.latest)
+        else:
+            size = journal.put_answer(key, answer)
+            log.latest = journal.latest
         log.weight += size
         self.kept += size
+        journal.reached("answer.put")
+        if self.in_event_loop:
+            journal.commit_soon()
 
     def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
         """Return or raise what is in the journal."""
@@ -353,7 +367,9 @@ class DurableHost(LocalHost):
         if len(more) > 1:
             self._recalled(at, more[1])
         at.now = now
-        self._weigh(self._log(at), measure(value, 2**62))
+        size = measure(value, 2**62)
+        self._log(at).weight += size
+        self.kept += size
         if error is not None:
             raise read_error(error)
         return value

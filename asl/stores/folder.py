@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 
 __all__ = ["Folder", "state_folder"]
 
@@ -40,7 +40,7 @@ class Folder:
         file = self._file(id)
         unfinished = f"{file}.{os.getpid()}.part"
         with open(unfinished, "wb") as stream:
-            stream.write(compact(checkpoint).encode())
+            stream.write(encoded(checkpoint))
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(unfinished, file)

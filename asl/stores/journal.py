@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 from asl.engine.journal import STARTED, WHOLE_PATH, written_whole
 from asl.stores.schema import LARGE
 from asl.stores.sqlite import BELOW
@@ -95,7 +95,7 @@ def addressed(target: str) -> str:
 
 def put_sign(store: SqliteStore, task: Awaited) -> None:
     """Keep that somebody has taken a task, or is at work on it."""
-    store.write(SIGN, store.packed(compact(_signs(task))), task.due, task.token)
+    store.write(SIGN, store.packed(encoded(_signs(task))), task.due, task.token)
 
 
 def put_outcome(store: SqliteStore, task: Awaited) -> None:
@@ -103,7 +103,7 @@ def put_outcome(store: SqliteStore, task: Awaited) -> None:
     if task.outcome is None:
         store.write(SETTLED, task.status, None, None, task.token)
     else:
-        store.write(SETTLED, task.status, 0.0, store.packed(compact(task.outcome)), task.token)
+        store.write(SETTLED, task.status, 0.0, store.packed(encoded(task.outcome)), task.token)
 
 
 def _signs(task: Awaited) -> Json:
@@ -285,7 +285,7 @@ class SqliteJournal:
             else:
                 spared = f" AND substr({column}, 1, ?) <> ?"
                 store.write(past + spared, number, below, beyond, len(kept), kept)
-        text = compact(position)
+        text = encoded(position)
         store.write(POSITION, number, path, store.packed(text))
         return len(text)
 
@@ -295,15 +295,29 @@ class SqliteJournal:
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
-        text = compact(answer)
-        self.store.write(ANSWER, self.number, key, self.store.packed(text))
+        text, store = encoded(answer), self.store
+        store.write(ANSWER, self.number, key, store.packed(text))
+        return len(text)
+
+    @property
+    def latest(self) -> tuple[int, int]:
+        """Stands for what was put last, as long as it is not written."""
+        return self.store.latest
+
+    def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
+        """Keep what a child came to, *instead* of its last answer where that is not written yet."""
+        text, store = encoded(outcome), self.store
+        if instead is None:
+            store.write(ANSWER, self.number, path, store.packed(text))
+        else:
+            store.replace(instead, ANSWER, self.number, path, store.packed(text))
         return len(text)
 
     def put_record(self, path: str, record: Json) -> None:
         """Append a record, chained to the one before it."""
-        text = compact(record)
+        text = encoded(record)
         if len(text) >= LARGE:
-            text = compact([self._large(slot) for slot in record])
+            text = encoded([self._large(slot) for slot in record])
         body = self.store.packed(text)
         self.records += 1
         self.chain = linked(self.chain, path, body)
@@ -312,7 +326,7 @@ class SqliteJournal:
     def _large(self, slot: Json) -> Json:
         """Refer to a large value instead of repeating it in every record."""
         if type(slot) is dict and "json" in slot:
-            body = self.store.packed(compact(slot["json"]))
+            body = self.store.packed(encoded(slot["json"]))
             if body[:1] == b"#":
                 return {"large": body[1:].hex()}
         return slot
@@ -334,12 +348,12 @@ class SqliteJournal:
             len(self.saved),
             checkpoint.id,
             checkpoint.name,
-            self.store.packed(compact(kept)),
+            self.store.packed(encoded(kept)),
         )
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
-        body = self.store.packed(compact(spending))
+        body = self.store.packed(encoded(spending))
         self.store.write("UPDATE execution SET usage = ? WHERE number = ?", body, self.number)
 
     def put_request(self, asked: Asked, received: bool = False) -> None:
@@ -347,8 +361,8 @@ class SqliteJournal:
 
         Approvals may come meanwhile by another process; *received* puts those that came here.
         """
-        body = compact([asked.body, asked.plan])
-        answers = self.store.packed(compact(asked.received))
+        body = encoded([asked.body, asked.plan])
+        answers = self.store.packed(encoded(asked.received))
         self.store.write(
             REQUEST + (", received = excluded.received" if received else "") + WHILE_OPEN,
             asked.id,
@@ -376,8 +390,8 @@ class SqliteJournal:
             task.kind,
             task.created,
             task.due,
-            packed(compact(body)),
-            packed(compact(_signs(task))),
+            packed(encoded(body)),
+            packed(encoded(_signs(task))),
             addressed(task.target),
         )
 
@@ -424,7 +438,7 @@ class SqliteJournal:
             "cause = ? WHERE number = ?",
             status,
             ended,
-            store.packed(compact(output)),
+            store.packed(encoded(output)),
             error,
             cause,
             number,
@@ -468,12 +482,8 @@ class SqliteJournal:
         if not in_event_loop:
             self.store.flush()
             return _DONE
-        from asyncio import get_running_loop
-
-        return self.store.flush_soon(get_running_loop())
+        return self.store.flush_soon()
 
     def commit_soon(self) -> None:
         """Make all that was put durable by the end of this turn of the event loop."""
-        from asyncio import get_running_loop
-
-        self.store.flush_soon(get_running_loop())
+        self.store.flush_soon()

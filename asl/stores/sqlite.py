@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 from asl.core.errors import AslError
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 from asl.stores.locks import Locks
 from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future
+    from asyncio import Future
 
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
@@ -106,6 +106,8 @@ class SqliteStore:
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
+        self.gathering = 0
+        """The number of the next transaction."""
         self._writes: list[Write] = []
         self._appended: list[Write] = []
         self._flushing: Future[None] | None = None
@@ -178,6 +180,19 @@ class SqliteStore:
         """Gather one statement for the next transaction."""
         self._writes.append((statement, values))
 
+    @property
+    def latest(self) -> tuple[int, int]:
+        """The place of the statement that was gathered last."""
+        return self.gathering, len(self._writes) - 1
+
+    def replace(self, place: tuple[int, int], statement: str, *values: Any) -> None:
+        """Gather a statement instead of one that makes it superfluous, if that is not written."""
+        number, index = place
+        if number == self.gathering:
+            self._writes[index] = (statement, values)
+        else:
+            self._writes.append((statement, values))
+
     def append(self, statement: str, *values: Any) -> None:
         """Gather a row that nothing else refers to: all of them are written behind one another."""
         self._appended.append((statement, values))
@@ -185,6 +200,7 @@ class SqliteStore:
     def _gathered(self) -> list[Write]:
         """Take all that is gathered."""
         gathered, self._writes, self._appended = self._writes + self._appended, [], []
+        self.gathering += 1
         return gathered
 
     def flush(self) -> None:
@@ -197,6 +213,7 @@ class SqliteStore:
                 self._commit(writes)
         except StoreError:
             self._writes = writes + self._writes  # nothing is lost: it may work the next time
+            self.gathering += 1
             raise
 
     def _flush(self) -> None:
@@ -252,16 +269,18 @@ class SqliteStore:
                 self._gathered()
             self.reached("commit.done")
 
-    def flush_soon(self, loop: AbstractEventLoop) -> Future[None]:
+    def flush_soon(self) -> Future[None]:
         """Write what is gathered by the end of this turn of the event loop; awaitable."""
         if self._flushing is None:
+            from asyncio import get_running_loop
+
+            loop = get_running_loop()
             self._flushing = loop.create_future()
             loop.call_soon(self._flush)
         return self._flushing
 
-    def packed(self, text: str) -> bytes:
-        """Return a value as it is stored: its JSON with a checksum, or the hash of a large one."""
-        body = text.encode()
+    def packed(self, body: bytes) -> bytes:
+        """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
         if len(body) < LARGE:
             return b"=%08x%s" % (crc32(body), body)
         key = sha256(body).digest()
@@ -408,7 +427,7 @@ class SqliteStore:
 
     def put_document(self, key: str, document: Json) -> None:
         """Keep a document under its hash."""
-        body = compact(document).encode()
+        body = encoded(document)
         self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
 
     def document(self, key: str) -> Json:

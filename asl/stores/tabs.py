@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from asl.core.values import Json, compact
+from asl.core.values import Json, encoded
 
 if TYPE_CHECKING:
     from asl.stores.sqlite import SqliteStore
@@ -25,5 +25,5 @@ class StoreTabs:
         with file.transaction():
             found = file.rows("SELECT body FROM tab WHERE name = ?", name)
             kept = file.unpacked(found[0][0]) if found else None
-            body = file.packed(compact(make(kept)))
+            body = file.packed(encoded(make(kept)))
             file.write("INSERT OR REPLACE INTO tab VALUES (?, ?)", name, body)

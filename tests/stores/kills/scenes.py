@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asl import StateError
+from asl.hosts.durable import WORTH
 
 Json = Any
 
@@ -104,6 +105,8 @@ class Scene:
     """One for each execution; they run at the same time."""
     sleeps: bool = True
     """Whether the executions need an event loop."""
+    worth: int = 0
+    """Bytes of answers up to which no position is taken; by 0 small documents take them, too."""
 
 
 def whole_input(number: int) -> Json:
@@ -120,7 +123,7 @@ SCENES = {
     scene.name: scene
     for scene in (
         Scene("whole", machine(*PARTS), (whole_input(1),)),
-        Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3))),
+        Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3)), worth=WORTH),
         Scene("chain", CHAIN, ({"n": 0},), sleeps=False),
     )
 }
