@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from asl.core.profile import Profile
 from asl.core.values import type_name
-from asl.expr.intrinsics.grammar import Call, Literal, Text
+from asl.expr.intrinsics.grammar import Call, Literal, Text, called
 from asl.expr.intrinsics.strings import (
     ALGORITHMS,
     FORMAT,
@@ -13,7 +13,7 @@ from asl.expr.intrinsics.strings import (
     stray_brace,
     template,
 )
-from asl.expr.intrinsics.table import FUNCTIONS, Function
+from asl.expr.intrinsics.table import Function
 
 
 class Remark(NamedTuple):
@@ -27,7 +27,7 @@ class Remark(NamedTuple):
 
 def check(call: Call, profile: Profile) -> Iterator[Remark]:
     """Yield what is wrong with a parsed call and the calls within it, under this profile."""
-    function = FUNCTIONS[call.name]
+    function = called(call)
     fault = count_fault(call)
     if function.agent_native and not profile.agent_native:
         yield Remark("V-INTR-01", f"{call.name} is not a function of AWS", call.offset)
@@ -44,7 +44,7 @@ def check(call: Call, profile: Profile) -> Iterator[Remark]:
 
 def count_fault(call: Call) -> str | None:
     """What is wrong with the number of arguments, if anything."""
-    function = FUNCTIONS[call.name]
+    function = called(call)
     given = len(call.arguments)
     if given < function.minimum or (function.maximum is not None and given > function.maximum):
         return f"{call.name} takes {_count(function)}, not {given}"

@@ -10,9 +10,8 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.intrinsics.checks import count_fault
-from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text
+from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, called
 from asl.expr.intrinsics.strings import FORMAT, fill, template
-from asl.expr.intrinsics.table import FUNCTIONS
 
 CompilePath: TypeAlias = Callable[[str, int], Evaluate]
 """Compiles the path argument with this text, which stands at this offset of the call."""
@@ -50,7 +49,7 @@ class _Compiler:
         fault = count_fault(call)
         if fault is not None:
             raise ExpressionFault(fault, call.offset, "V-INTR-03")
-        function = FUNCTIONS[call.name]
+        function = called(call)
         arguments = call.arguments
         apply = function.call
         if call.name == FORMAT and isinstance(arguments[0], Text):

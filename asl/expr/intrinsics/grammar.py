@@ -11,7 +11,8 @@ from typing import NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.intrinsics.table import FUNCTIONS
+from asl.expr.intrinsics.dialects import names
+from asl.expr.intrinsics.table import FUNCTIONS, Function, function
 
 MAX_NESTING = 10
 """Calls within each other, the outermost included."""
@@ -52,6 +53,13 @@ class Call:
     name: str
     arguments: tuple["Argument", ...]
     offset: int
+
+
+def called(call: Call) -> Function:
+    """Return the function of a call."""
+    found = function(call.name)
+    assert found is not None
+    return found
 
 
 Argument: TypeAlias = Call | Literal | Text | Path
@@ -137,9 +145,10 @@ class _Parser:
         if not self.text.startswith("(", found.end()):
             self.at = found.end()
             self.fail(f"expected '(' after {name}")
-        if name not in FUNCTIONS:
+        if function(name) is None:
             full = f"States.{name}"
-            hint = f"write {full!r}" if full in FUNCTIONS else did_you_mean(name, FUNCTIONS)
+            known = (*FUNCTIONS, *names(name.partition(".")[0]))
+            hint = f"write {full!r}" if full in FUNCTIONS else did_you_mean(name, known)
             message = f"there is no intrinsic function {name!r}"
             raise ExpressionFault(message, self.at, "V-INTR-01", hint)
         self.at = found.end()

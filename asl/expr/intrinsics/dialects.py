@@ -1,0 +1,72 @@
+"""Functions that belong to a dialect: `CodeMie.Items($, 'items')`.
+
+They are the functions of JSONata by another name (`$codemie_items`), for documents in JSONPath. A
+table is imported when it is asked for; AWS knows none of them.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.expr.intrinsics.table import ANY, Function
+
+__all__ = ["belonging", "names"]
+
+_SPELLED = {"codemie": "CodeMie"}
+"""How a dialect is written where it is not as any name."""
+_INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def names(space: str) -> tuple[str, ...]:
+    """Return the functions of the dialect with this namespace, none where there is no such."""
+    from asl.expr.jsonata.functions.dialects import belonging as natives
+
+    prefix = space.lower()
+    if space != _space(prefix):
+        return ()
+    return tuple(f"{space}.{_camel(each)}" for each in natives(f"{prefix}_"))
+
+
+def _space(prefix: str) -> str:
+    return _SPELLED.get(prefix, prefix.capitalize())
+
+
+def _camel(name: str) -> str:
+    """Return the name of a function behind its namespace: `codemie_prompt_to` is `PromptTo`."""
+    return "".join(part.capitalize() for part in name.split("_")[1:])
+
+
+@cache
+def belonging(name: str) -> Function | None:
+    """Return the function of this name; None for one that no dialect has."""
+    from asl.expr.jsonata.functions.dialects import belonging as natives
+
+    space, _, own = name.partition(".")
+    if name not in names(space):
+        return None
+    key = f"{space.lower()}_{_INNER.sub('_', own).lower()}"
+    native = natives(key)[key]
+    parameters = native.signature.parameters
+    needed = sum(not each.pattern.endswith("?") for each in parameters)
+    return Function(
+        name, _called(name, native), (ANY,) * len(parameters), needed, len(parameters), True
+    )
+
+
+def _called(name: str, native: Any) -> Callable[..., Json]:
+    """Return what calls a function of JSONata with arguments that are checked as there."""
+    from asl.expr.jsonata.faults import QueryFault
+    from asl.expr.jsonata.values import UNDEFINED
+
+    def called(*arguments: Json) -> Json:
+        try:
+            checked = native.signature.validate(list(arguments), UNDEFINED)
+        except QueryFault as fault:
+            raise StateError("States.IntrinsicFailure", f"{name}: {fault}") from None
+        found: Json = native.call(*checked)
+        return found
+
+    return called
