@@ -37,8 +37,8 @@ def read(
     findings = [*otherwise(foreign, "CM-YAML-SCALAR"), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
         findings += rules.of_shape(config, options)
-        if _ok(foreign, findings):
-            findings += rules.of_states(config)
+        faulty = [each.pointer for each in place(foreign, findings).errors]
+        findings += rules.of_states(config, faulty)
     if not _ok(foreign, findings):
         raise _refused(foreign, findings)
     made = built(config, options)

@@ -1,7 +1,7 @@
 """What is wrong with a workflow beyond its shape, and what may surprise its author: CM-*."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding, did_you_mean, escape
@@ -72,7 +72,7 @@ def _members(config: Config, key: str) -> Iterator[tuple[str, dict[str, Any], st
     listed = config.value.get(key)
     for index, each in enumerate(listed if type(listed) is list else ()):
         if type(each) is dict:
-            yield str(each.get("id")), each, f"{config.base}/{key}/{index}"
+            yield str(each.get("id", "")), each, f"{config.base}/{key}/{index}"
 
 
 def _assistant(
@@ -209,12 +209,17 @@ def _next(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[
 # Beyond the shape
 
 
-def of_states(config: Config) -> Iterator[Finding]:
-    """Yield what the states of a well-shaped workflow have against each other."""
+def of_states(config: Config, faulty: Collection[str]) -> Iterator[Finding]:
+    """Yield what the states have against each other; those with a fault in their shape are passed.
+
+    *faulty* are the places of such faults.
+    """
     yield from _names(config)
-    known = dict.fromkeys(state["id"] for state in config.value["states"])
-    for index, value in enumerate(config.value["states"]):
-        state = State(value, f"{config.base}/states/{index}")
+    known = dict.fromkeys(name for name, _, _ in _members(config, "states"))
+    for _, value, pointer in _members(config, "states"):
+        if any(f"{place}/".startswith(f"{pointer}/") for place in faulty):
+            continue
+        state = State(value, pointer)
         yield from _actor(config, state)
         for target, place in state.targets():
             if target not in known and target != END:
@@ -231,8 +236,10 @@ def of_states(config: Config) -> Iterator[Finding]:
 def _names(config: Config) -> Iterator[Finding]:
     for key in ("states", *ACTORS.values()):
         first: dict[str, str] = {}
-        for name, _, pointer in _members(config, key):
+        for name, value, pointer in _members(config, key):
             place = f"{pointer}/id"
+            if "id" not in value:
+                continue
             if name in first:
                 noun = "state" if key == "states" else key.removesuffix("s").replace("_", " ")
                 related = ((first[name], "the first one is here"),)
@@ -251,7 +258,7 @@ def _names(config: Config) -> Iterator[Finding]:
 
 def _actor(config: Config, state: State) -> Iterator[Finding]:
     key, name = state.actor
-    listed = [each["id"] for each in config.value.get(ACTORS[key], ())]
+    listed = [each for each, _, _ in _members(config, ACTORS[key])]
     if name not in listed:
         noun = key.removesuffix("_id").replace("_", " ")
         yield Finding(
@@ -315,8 +322,8 @@ def _texts(config: Config, state: State) -> Iterator[Finding]:
         yield from _template(state.value.get("task", ""), f"{state.pointer}/task")
     elif "tool_id" in state.value:
         key, name = state.actor
-        for _, tool, pointer in _members(config, ACTORS[key]):
-            if tool["id"] == name:
+        for each, tool, pointer in _members(config, ACTORS[key]):
+            if each == name:
                 own = state.value.get("tool_args")
                 holder = (own, state.pointer) if own else (tool.get("tool_args", {}), pointer)
                 yield from _templates(holder[0], f"{holder[1]}/tool_args")
