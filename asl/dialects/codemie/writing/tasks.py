@@ -67,9 +67,8 @@ def stored(machine: Machine, name: str, state: State) -> dict[str, Json]:
     """Return the flags that write a result where its state writes it."""
     where = machine.at(name, "ResultPath")
     if "ResultPath" not in state or state["ResultPath"] == "$":
-        if "Next" in state:
-            pointer = where if "ResultPath" in state else machine.at(name)
-            machine.lost("L-REPLACE", "the platform keeps the context from before", pointer)
+        pointer = where if "ResultPath" in state else machine.at(name)
+        machine.lost("L-REPLACE", "the platform keeps the context from before", pointer)
         return {"clear_context_store": "keep_current"}
     path = state["ResultPath"]
     if path is None:
