@@ -20,17 +20,17 @@ WRITTEN = ("asl", "amazon", "codemie", "contenox")
 HEAD = """\
 # What is kept from language to language
 
-Every document of every language can be written in every other; this page tells what becomes of it. It is made
-by the tests from one small document for each feature: each is converted, both are run with the same scripted
-agents, and nothing may change that the report does not tell.
+Every document of every language can be written in every other; this page tells what becomes of it.
+It is made by the tests from one small document for each feature: each is converted, both are run
+with the same scripted agents, and nothing may change that the report does not tell.
 
 * **kept**: it does the same.
-* **about**: approximated, as the codes say; the run takes the same way.
+* **about**: approximated, as the codes say.
 * **lost**: something else happens, or nothing, as the codes say.
 
-A cell lists the codes beyond information; [rules](../rules.md#losses) explains each. A feature that a language
-has no words for is not in its table. Where a document is converted back to the language from which it was read,
-and has not been changed, it is the original again.
+A cell lists the codes beyond information; [rules](../rules.md#losses) explains each. A feature that
+a language has no words for is not in its table. Where a document is converted back to the language
+from which it was read, and has not been changed, it is the original again.
 """
 
 

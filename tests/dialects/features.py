@@ -1,4 +1,4 @@
-"""Small documents, one for each feature of each language: what the matrix of conversions is made of."""
+"""Small documents, one for each feature of each language: what the matrix is made of."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -99,7 +99,9 @@ def _native(worker: dict[str, Json], checker: dict[str, Json]) -> dict[str, Json
         "a failure on purpose": _machine(
             {"A": {**work, "Next": "F"}, "F": {"Type": "Fail", "Error": "Sad", "Cause": "so it is"}}
         ),
-        "a constant": _machine({"P": {"Type": "Pass", "Result": "tea", "Next": "A"}, "A": {**work}}),
+        "a constant": _machine(
+            {"P": {"Type": "Pass", "Result": "tea", "Next": "A"}, "A": {**work}}
+        ),
         "side by side": _machine(
             {"P": {"Type": "Parallel", "Branches": [inner, _machine({"Y": {**check}})]}}
         ),
@@ -164,7 +166,10 @@ _AMAZON = _native({"Resource": f"{_ARN}worker"}, {"Resource": f"{_ARN}checker"})
 def _flow(*states: Json, **more: Json) -> Json:
     listed = [{"id": id, "system_prompt": "You help."} for id in ("worker", "checker")]
     used = str(states)
-    return {"assistants": [each for each in listed if each["id"] in used], "states": [*states]} | more
+    return {
+        "assistants": [each for each in listed if each["id"] in used],
+        "states": [*states],
+    } | more
 
 
 def _state(id: str, to: Json, who: str = "worker", task: str = "do it", **more: Json) -> Json:
@@ -185,9 +190,7 @@ _CODEMIE = {
         _state("b", "end", "checker", "of {{x}}"),
     ),
     "a choice on a text": _flow(
-        _state(
-            "a", {"condition": {"expression": "kind == 'a'", "then": "b", "otherwise": "end"}}
-        ),
+        _state("a", {"condition": {"expression": "kind == 'a'", "then": "b", "otherwise": "end"}}),
         _state("b", "end", "checker"),
     ),
     "a choice on a number": _flow(
@@ -209,9 +212,7 @@ _CODEMIE = {
         _state("b", "c", "checker", "of {{task}}"),
         _state("c", "end"),
     ),
-    "people decide": _flow(
-        _state("a", "b"), _state("b", "end", "checker", interrupt_before=True)
-    ),
+    "people decide": _flow(_state("a", "b"), _state("b", "end", "checker", interrupt_before=True)),
     "a constant": _flow(
         {"id": "p", "custom_node_id": "p", "next": {"state_id": "a"}},
         _state("a", "end"),

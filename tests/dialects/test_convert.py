@@ -136,6 +136,8 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
         "L-MERGED",
         "L-PARAMETERS",
         "L-PROMPT",
+        "L-PRESENT",
+        "L-REPLACE",
         "L-ROOTMERGE",
     }
     states = {each["id"]: each for each in conversion.document["states"]}
@@ -324,7 +326,7 @@ def test_a_workflow_begins_where_the_document_does() -> None:
     document = {"StartAt": "X", "States": {"X": choice, "Y": {"Type": "Pass", "End": True}}}
     conversion = asl.convert(document, "codemie")
     assert [each["id"] for each in conversion.document["states"]] == ["X", "X_unmatched"]
-    assert codes(conversion) == {"L-NODEFAULT"}
+    assert codes(conversion) == {"L-NODEFAULT", "L-PRESENT"}
 
 
 def documents() -> Iterator[tuple[str, Any, set[str]]]:

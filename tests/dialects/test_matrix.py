@@ -10,7 +10,13 @@ from tests.dialects.features import FEATURES
 from tests.matrix_page import PAGE, WRITTEN, converted, matrix_page
 
 INPUT = {"kind": "a", "n": 7, "list": ["p", "q"]}
-ANSWERS: list[Any] = ["yes", "no", 7, {"kind": "a", "n": 7, "list": ["x", "y"]}, {"kind": "b", "n": 1}]
+ANSWERS: list[Any] = [
+    "yes",
+    "no",
+    7,
+    {"kind": "a", "n": 7, "list": ["x", "y"]},
+    {"kind": "b", "n": 1},
+]
 
 CELLS = [
     (source, feature, target)

@@ -83,10 +83,11 @@ class Machine:
                 self.kinds["Approval"].write(self, name, state)
         entry = self.lead(start)
         if entry is None:
-            return self.workflow.tail(f"{start}_pass", self.after)
-        first = self.id(entry)
+            first, order = self.workflow.tail(f"{start}_pass", self.after), [*self.states]
+        else:
+            first, order = self.id(entry), [entry, *(each for each in self.states if each != entry)]
         merged = set(self.merged.values())
-        for name in (entry, *(name for name in self.states if name != entry)):
+        for name in order:
             state = self.states[name]
             kind = self.kinds.get(str(state.get("Type")))
             if kind is not None:

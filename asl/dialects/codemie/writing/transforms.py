@@ -20,6 +20,9 @@ _SKIPPED: Final = {
 def pass_(machine: Machine, name: str, state: State) -> None:
     """Write a Pass that makes something."""
     if passes(state):
+        if state.get("ResultPath", "$") not in ("$", None):
+            where = machine.at(name, "ResultPath")
+            machine.lost("L-TRANSFORM", "no copy of the data stands within it", where)
         return
     if "Output" in state:
         machine.lost(
@@ -52,6 +55,8 @@ def _mapping(
         return {"output_field": plain, "type": "constant", "value": value}
     way = machine.workflow.way(value) if plain != key else None
     if way:
+        place = f"{where}/{escape(key)}"
+        machine.lost("L-PRESENT", "what is missing is null there", place, key=False)
         return {"output_field": plain, "type": "extract", "source_path": ".".join(way)}
     text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
     return {"output_field": plain, "type": "template", "template": text}
