@@ -164,7 +164,11 @@ def test_a_field_without_a_case_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "topic", ["model", "generation", "metadata", "idempotency", "reasoning", "guardrails", "budget"]
+    "topic",
+    [
+        *("model", "generation", "metadata", "idempotency", "reasoning", "guardrails", "budget"),
+        *("context", "memory"),
+    ],
 )
 def test_a_block_has_many_cases(topic: str) -> None:
     """At least twenty cases are about each."""

@@ -268,6 +268,17 @@ def test_a_pause_ends_the_trace(told: Told, tmp_path: Path) -> None:
     assert "state Write" in told.spans
 
 
+def test_what_an_audit_redacts_is_in_no_span() -> None:
+    """The history hides it from every reader, a trace included."""
+    told = Told(content=True)
+    block = {"LogLevel": "full", "Redact": ["$.card"]}
+    told.run(task(Audit=block), {"card": "4111"}, agents={"Writer": {"echo": True}})
+    shown = "".join(span.to_json() for span in told.exporter.get_finished_spans())
+    assert "[REDACTED]" in shown
+    state, call = told.spans["state Write"], told.spans["invoke_agent Writer"]
+    assert "4111" not in state.to_json() + call.to_json()
+
+
 def test_no_secret_reaches_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even with all content, from an agent that tells its secret in every way."""
     from asl.agents.file import load_bindings
