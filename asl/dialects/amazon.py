@@ -18,7 +18,7 @@ from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
-from asl.dialects.names import NAMES, Names, renamed
+from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.expr.times import parse_duration
 from asl.states.base import machines_of
 from asl.states.task import AGENT_BLOCKS
@@ -261,10 +261,7 @@ class _Writer:
 
     def name(self, text: str) -> str:
         """Return a name that no state has."""
-        found, number = text, 1
-        while found in self.names:
-            number += 1
-            found = f"{text} {number}"
+        found = fresh(text, self.names, " ")
         self.names.add(found)
         return found
 

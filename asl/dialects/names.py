@@ -1,6 +1,6 @@
-"""What agents and resources are called in the language that is written."""
+"""Names: new ones, and what agents and resources are called in the language that is written."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from asl.core.diagnostics import did_you_mean
@@ -8,7 +8,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 
-__all__ = ["NAMES", "Names", "renamed"]
+__all__ = ["NAMES", "Names", "fresh", "renamed"]
 
 NAMES: Final = "names"
 """The option of a writer that takes them."""
@@ -40,6 +40,15 @@ class Names:
             if key not in self.used:
                 hint = did_you_mean(key, self.asked) or f"there is {', '.join(sorted(self.asked))}"
                 raise AslError(f"nothing in the document is called {key!r} ({hint})")
+
+
+def fresh(wanted: str, taken: Container[str], mark: str = "~") -> str:
+    """Return a name that is not taken: the wanted one, or that with a number behind the mark."""
+    found, number = wanted, 1
+    while found in taken:
+        number += 1
+        found = f"{wanted}{mark}{number}"
+    return found
 
 
 def renamed(state: Mapping[str, Json], old: str, new: str, value: Json) -> dict[str, Json]:

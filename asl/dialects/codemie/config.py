@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from asl.core.values import Json
+from asl.dialects.foreign import Part
 
 __all__ = ["ACTORS", "END", "FORMS", "Config", "State"]
 
@@ -21,17 +22,8 @@ FORMS: Final = ("state_id", "state_ids", "condition", "switch")
 """The keys of `next` that say where to go."""
 
 
-@dataclass(frozen=True)
-class State:
-    """One state: its value, and where that stands in the workflow."""
-
-    value: Mapping[str, Any]
-    pointer: str
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-        return str(self.value["id"])
+class State(Part):
+    """One state."""
 
     @property
     def next(self) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from asl.dialects.codemie.conditions import translated
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.graph import Ambiguous, Graph
 from asl.dialects.codemie.options import DEFAULT, Options
+from asl.dialects.names import fresh
 from asl.dialects.queries import literal, query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
@@ -99,11 +100,7 @@ class _Builder:
 
     def name(self, text: str) -> str:
         """Return a name that no other state of the whole document has."""
-        base = text if len(text) <= MAX_NAME else text[: MAX_NAME - 6]
-        found, number = base, 1
-        while found in self.names:
-            number += 1
-            found = f"{base}~{number}"
+        found = fresh(text if len(text) <= MAX_NAME else text[: MAX_NAME - 6], self.names)
         self.names.add(found)
         return found
 

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core import yaml_text
 from asl.core.diagnostics import Finding, place
-from asl.core.document import Composition, Document, parsed
-from asl.core.errors import InvalidDocument
+from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
 from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.machine import Built, built
 from asl.dialects.codemie.options import DEFAULT, Options
-from asl.dialects.origins import origins_of
+from asl.dialects.foreign import as_platform, document, insist
 from asl.dialects.scalars import otherwise
 
 __all__ = ["METADATA", "config_of", "read"]
@@ -28,52 +26,27 @@ def read(
     what: Source | Document, limits: Limits = DEFAULT_LIMITS, options: Options = DEFAULT
 ) -> Document:
     """Read a workflow as a document; raises InvalidDocument with all that is wrong with it."""
-    foreign = what if isinstance(what, Document) else _parsed(what, limits)
+    foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)
     foreign = replace(foreign, dialect="codemie")
-    if type(foreign.value) is not dict:
-        shown = type_name(foreign.value)
-        raise _refused(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
+    _insist_on_object(foreign)
     foreign, config = config_of(foreign, limits)
     findings = [*otherwise(foreign, "CM-YAML-SCALAR"), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
         findings += rules.of_shape(config, options)
         faulty = [each.pointer for each in place(foreign, findings).errors]
         findings += rules.of_states(config, faulty)
-    if not _ok(foreign, findings):
-        raise _refused(foreign, findings)
+    insist(foreign, findings)
     made = built(config, options)
     findings += made.findings
     findings += _unreachable(config, made)
-    if not _ok(foreign, findings):
-        raise _refused(foreign, findings)
-    value = _document(config, made, options)
-    origins = {"": (foreign, "")}
-    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, made.origins)}
-    return Document(
-        value,
-        foreign.source,
-        "codemie",
-        composition=Composition(foreign.value, {}, origins, tuple(findings)),
-    )
+    insist(foreign, findings)
+    return document(foreign, _document(config, made, options), made.origins, findings)
 
 
-def _parsed(source: Source, limits: Limits) -> Document:
-    """Parse a text with the scalars that the platform sees; faults have the dialect's code."""
-    schema = yaml_text.PLATFORM if source.format == "yaml" else None
-    try:
-        return parsed(source, limits, schema)
-    except InvalidDocument as refusal:
-        report = refusal.report
-        coded = tuple(replace(each, code=FAULT) for each in report.diagnostics)
-        raise InvalidDocument(replace(report, diagnostics=coded)) from None
-
-
-def _refused(foreign: Document, findings: list[Finding]) -> InvalidDocument:
-    return InvalidDocument(place(foreign, dict.fromkeys(findings)))
-
-
-def _ok(foreign: Document, findings: list[Finding]) -> bool:
-    return place(foreign, findings).ok
+def _insist_on_object(foreign: Document) -> None:
+    if type(foreign.value) is not dict:
+        shown = type_name(foreign.value)
+        insist(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
 
 
 def config_of(foreign: Document, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Config]:
@@ -85,9 +58,8 @@ def config_of(foreign: Document, limits: Limits = DEFAULT_LIMITS) -> tuple[Docum
     if type(value.get("yaml_config")) is str:
         about = {key: each for key, each in value.items() if key != "yaml_config"}
         name = f"{foreign.source.name or '<document>'} (yaml_config)"
-        inner = _parsed(Source(name, value["yaml_config"], "yaml"), limits)
-        if type(inner.value) is not dict:
-            raise _refused(inner, [Finding(FAULT, "a workflow is an object", "")])
+        inner = as_platform(Source(name, value["yaml_config"], "yaml"), limits, FAULT)
+        _insist_on_object(inner)
         return replace(inner, dialect="codemie"), Config(inner.value, "", "api", about)
     return foreign, Config(value, "")
 

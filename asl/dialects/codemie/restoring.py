@@ -13,7 +13,8 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source
-from asl.core.values import Json, json_equal
+from asl.core.values import Json
+from asl.dialects import foreign
 from asl.dialects.codemie.machine import INPUT
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
@@ -34,9 +35,7 @@ _SETTINGS = (
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the workflow that it was, None if nothing."""
-    found = value.get("Metadata")
-    found = found.get(METADATA) if type(found) is dict else None
-    return found if type(found) is dict and type(found.get("config")) is dict else None
+    return foreign.kept(value, METADATA, "config")
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -54,7 +53,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         again = read(Document(whole, Source()), options=_options(about))
     except InvalidDocument:
         return None
-    return whole if json_equal(_compared(again.value), _compared(value)) else None
+    return whole if foreign.same(again.value, value) else None
 
 
 def _options(about: Mapping[str, Any]) -> Options:
@@ -62,10 +61,6 @@ def _options(about: Mapping[str, Any]) -> Options:
     told = about.get("reading")
     known = told.items() if type(told) is dict else ()
     return Options(**{name: each for name, each in known if name in NAMES and type(each) is bool})
-
-
-def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
-    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
 
 
 def _with_task(state: Any, texts: Mapping[str, str]) -> Json:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from asl.dialects.foreign import Part
+
 __all__ = ["END", "HANDLERS", "OPERATORS", "SYNONYMS", "Branch", "Chain", "Task"]
 
 END: Final = "end"
@@ -93,17 +95,8 @@ class Branch:
         return self.value.get("compose")
 
 
-@dataclass(frozen=True)
-class Task:
-    """One task: its value, and where that stands in the chain."""
-
-    value: Mapping[str, Any]
-    pointer: str
-
-    @property
-    def id(self) -> str:
-        """Its name, and that of its output."""
-        return str(self.value["id"])
+class Task(Part):
+    """One task; its name is also that of its output."""
 
     @property
     def written_handler(self) -> str:

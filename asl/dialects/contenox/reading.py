@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, place
-from asl.core.document import Composition, Document, parsed
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.diagnostics import Finding
+from asl.core.document import Document, parsed
+from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.contenox import rules, shape
 from asl.dialects.contenox.chain import Chain
 from asl.dialects.contenox.machine import Built, built
-from asl.dialects.origins import origins_of
+from asl.dialects.foreign import document, insist
 from asl.expr.contenox.composing import JSON_PATH
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]
@@ -44,30 +44,16 @@ def read(
     foreign = what if isinstance(what, Document) else parsed(what, limits)
     foreign = replace(foreign, dialect="contenox")
     findings = [*shape.check(foreign.value)]
-    _insist(foreign, findings)
+    insist(foreign, findings)
     chain = Chain(foreign.value, profile or profile_of(foreign.value))
     findings += rules.of_names(chain)
-    _insist(foreign, findings)
+    insist(foreign, findings)
     findings += rules.of_tasks(chain, external_exits=external_exits)
-    _insist(foreign, findings)
+    insist(foreign, findings)
     made = built(chain, approve)
     findings += made.findings
     findings += _unreachable(chain, made)
-    value = _document(chain, made)
-    origins = {"": (foreign, "")}
-    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, made.origins)}
-    return Document(
-        value,
-        foreign.source,
-        "contenox",
-        composition=Composition(foreign.value, {}, origins, tuple(findings)),
-    )
-
-
-def _insist(foreign: Document, findings: list[Finding]) -> None:
-    report = place(foreign, dict.fromkeys(findings))
-    if not report.ok:
-        raise InvalidDocument(report)
+    return document(foreign, _document(chain, made), made.origins, findings)
 
 
 def profile_of(value: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source
-from asl.core.values import Json, json_equal
+from asl.core.values import Json
+from asl.dialects import foreign
 from asl.dialects.contenox.reading import METADATA, PROFILES, read
 
 __all__ = ["kept", "lost", "restored"]
@@ -21,9 +22,7 @@ _SETTINGS = ("token_limit", "debug", "triggers", "routing_strategy")
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the chain that it was, None if nothing."""
-    found = value.get("Metadata")
-    found = found.get(METADATA) if type(found) is dict else None
-    return found if type(found) is dict and type(found.get("chain")) is dict else None
+    return foreign.kept(value, METADATA, "chain")
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -37,13 +36,9 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
             again = read(Document(chain, Source()), profile=about["profile"], external_exits=exits)
         except InvalidDocument:
             continue
-        if json_equal(_compared(again.value), _compared(value)):
+        if foreign.same(again.value, value):
             return chain
     return None
-
-
-def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
-    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
 
 
 def lost(document: Document) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import Source
-from asl.core.values import Json, json_equal
+from asl.core.values import Json
+from asl.dialects import foreign
 from asl.dialects.flujo.options import options_of
 from asl.dialects.flujo.reading import METADATA, read
 
@@ -20,9 +21,7 @@ __all__ = ["kept", "lost", "restored"]
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the blueprint that it was, None if nothing."""
-    found = value.get("Metadata")
-    found = found.get(METADATA) if type(found) is dict else None
-    return found if type(found) is dict and type(found.get("blueprint")) is dict else None
+    return foreign.kept(value, METADATA, "blueprint")
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -36,11 +35,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         again = read(Document(blueprint, Source()), options=options_of(**reading))
     except (InvalidDocument, AslError, TypeError):
         return None
-    return blueprint if json_equal(_compared(again.value), _compared(value)) else None
-
-
-def _compared(value: Mapping[str, Any]) -> dict[str, Json]:
-    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
+    return blueprint if foreign.same(again.value, value) else None
 
 
 def lost(document: Document) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
+from asl.dialects.names import fresh
 
 __all__ = ["Workflow", "branch_key"]
 
@@ -132,11 +133,7 @@ class Workflow:
 
     def id(self, name: str) -> str:
         """Return a name for a state that no other has and that the platform takes."""
-        base = _slug(name) or "state"
-        found, number = base, 1
-        while found in self.ids or found in RESERVED_IDS:
-            number += 1
-            found = f"{base}_{number}"
+        found = fresh(_slug(name) or "state", self.ids | RESERVED_IDS, "_")
         self.ids.add(found)
         return found
 
@@ -167,10 +164,8 @@ class Workflow:
 
     def stub(self, name: str, tool: bool, pointer: str) -> dict[str, Json]:
         """Return the definition of an actor of which nothing is known but its name."""
-        known = {each["id"] for each in (self.tools if tool else self.assistants).values()}
-        id = base = _slug(name) or "actor"
-        while id in known:
-            id = f"{base}_{len(known)}"
+        known = {str(each["id"]) for each in (self.tools if tool else self.assistants).values()}
+        id = fresh(_slug(name) or "actor", known, "_")
         self.lost(
             "L-ACTOR",
             f"nothing says what {name!r} is made of",

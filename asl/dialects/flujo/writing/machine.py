@@ -8,6 +8,7 @@ from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps
+from asl.dialects.names import fresh
 
 __all__ = ["written_machine"]
 
@@ -65,10 +66,7 @@ class _Machine:
     # Names
 
     def name(self, wanted: str) -> str:
-        found, number = wanted, 1
-        while found in self.taken:
-            number += 1
-            found = f"{wanted}_{number}"
+        found = fresh(wanted, self.taken, "_")
         self.taken.add(found)
         return found
 

@@ -1,0 +1,89 @@
+"""What the readers of all languages do: parse as their platform does, refuse, make the document."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asl.core import yaml_text
+from asl.core.diagnostics import Finding, place
+from asl.core.document import Composition, Document, parsed
+from asl.core.errors import InvalidDocument
+from asl.core.source import Limits, Source
+from asl.core.values import Json, json_equal
+from asl.dialects.origins import origins_of
+
+__all__ = ["Part", "as_platform", "document", "insist", "kept", "same"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object of a foreign document with a name, and where it stands there."""
+
+    value: Mapping[str, Any]
+    pointer: str
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return str(self.value["id"])
+
+
+def as_platform(source: Source, limits: Limits, code: str) -> Document:
+    """Parse a text with the scalars of YAML 1.1; its faults have this code.
+
+    Raises InvalidDocument.
+    """
+    schema = yaml_text.PLATFORM if source.format == "yaml" else None
+    try:
+        return parsed(source, limits, schema)
+    except InvalidDocument as refusal:
+        report = refusal.report
+        coded = tuple(replace(each, code=code) for each in report.diagnostics)
+        raise InvalidDocument(replace(report, diagnostics=coded)) from None
+
+
+def insist(foreign: Document, findings: Iterable[Finding]) -> None:
+    """Raise InvalidDocument with all findings if one of them is an error."""
+    report = place(foreign, dict.fromkeys(findings))
+    if not report.ok:
+        raise InvalidDocument(report)
+
+
+def document(
+    foreign: Document,
+    value: dict[str, Json],
+    parts: Iterable[tuple[Mapping[str, Json], str]],
+    findings: Iterable[Finding],
+) -> Document:
+    """Return the document that was made of a foreign one, and knows where its parts stand there.
+
+    *parts* are as `origins_of` takes them, *findings* what there is to say.
+    """
+    origins = {"": (foreign, "")}
+    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, parts)}
+    found = tuple(dict.fromkeys(findings))
+    composition = Composition(foreign.value, {}, origins, found)
+    return Document(value, foreign.source, foreign.dialect, composition=composition)
+
+
+# --------------------------------------------------------------------------------------------
+# The way back
+
+
+def kept(value: Mapping[str, Any], metadata: str, holds: str) -> Mapping[str, Any] | None:
+    """Return what a document says of what it was read from, None if nothing.
+
+    That stands under this member of its `Metadata`, and *holds* an object.
+    """
+    found = value.get("Metadata")
+    found = found.get(metadata) if type(found) is dict else None
+    return found if type(found) is dict and type(found.get(holds)) is dict else None
+
+
+def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two documents have the same machine."""
+    return json_equal(_machine(one), _machine(other))
+
+
+def _machine(value: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
