@@ -91,6 +91,7 @@ class McpServer:
         session = _session(self, held)
 
         async def listed(call: Call) -> list[Offer]:
+            await session.keep_to(call.bounds)
             names = await session.tools() if self.pins is None else self.pins
             return [session.offer(await session.tool(name)) for name in names]
 
@@ -113,6 +114,7 @@ class McpTool:
         session = _session(self.server, held)
 
         async def listed(call: Call) -> list[Offer]:
+            await session.keep_to(call.bounds)
             return [session.offer(await session.tool(self.name))]
 
         return listed
@@ -311,8 +313,7 @@ class _Session:
         """Use a tool and return its result; raises Raised with the name of what goes wrong."""
         if type(arguments) is not dict:
             raise Raised("Agent.InvalidInput", "the arguments of a tool are an object")
-        if call.bounds is not None and call.bounds.limits_network:
-            await self._bound(call.bounds)
+        await self.keep_to(call.bounds)
         await self.tool(name)
         client = await self.connected()
 
@@ -327,9 +328,10 @@ class _Session:
             raise Raised("Agent.ToolError", f"{name}: {said}")
         return _result(result)
 
-    async def _bound(self, bounds: Bounds) -> None:
+    async def keep_to(self, bounds: Bounds | None) -> None:
         """See to it that the connection goes to an address that may be reached."""
-        assert self.server.url is not None  # the network of a program is limited by nobody
+        if bounds is None or not bounds.limits_network or self.server.url is None:
+            return  # nobody sees what a program connects to
         from urllib.parse import urlsplit
 
         url = urlsplit(self.server.url)

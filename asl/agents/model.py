@@ -130,7 +130,10 @@ class _Model:
                     _misbehaved(error, asking.told, last, tools), name, messages
                 ) from error
             except Exception as error:  # of a library that raises what its own libraries raise
-                raise _spent(_named(error), name, messages) from error
+                last = _uses(messages)[-1:]
+                wrong = [_unreadable(part) for part in last if _arguments(part) is None]
+                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
+                raise _spent(failure, name, messages) from error
             finally:
                 _refuse(call, messages, tools)
         answer = {"response": output} if type(output) is str else output
@@ -301,18 +304,34 @@ async def _tell(context: Any, events: Any) -> None:
 
 def _refuse(call: Call, messages: list[ModelMessage], tools: set[str]) -> None:
     """Put into the history what the model asked for and never got, since it was not offered."""
-    for response in _responses(messages):
-        for part in response.tool_calls:
-            if part.tool_name == ANSWER:
-                continue
-            try:
-                arguments = part.args_as_dict()
-            except ValueError:
-                call.tools.refuse(part.tool_name, None, "Agent.ToolError", "no JSON object")
-                continue
-            if part.tool_name not in tools:
-                cause = f"the model may not use the tool {part.tool_name!r}"
-                call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
+    for part in _uses(messages):
+        arguments = _arguments(part)
+        if arguments is None:
+            call.tools.refuse(part.tool_name, None, "Agent.ToolError", _unreadable(part))
+        elif part.tool_name not in tools:
+            cause = f"the model may not use the tool {part.tool_name!r}"
+            call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
+
+
+def _uses(messages: list[ModelMessage]) -> list[Any]:
+    """Return all requests for tools."""
+    parts = [part for response in _responses(messages) for part in response.tool_calls]
+    return [part for part in parts if part.tool_name != ANSWER]
+
+
+def _arguments(part: Any) -> Json:
+    """Return the arguments of a request, None where they are no object."""
+    from asl.core.json_text import read_data
+
+    try:
+        arguments = read_data(part.args) if type(part.args) is str and part.args else part.args
+    except ValueError:
+        return None
+    return arguments if type(arguments or {}) is dict else None
+
+
+def _unreadable(part: Any) -> str:
+    return f"tool {part.tool_name!r}: the arguments are no JSON object"
 
 
 def _responses(messages: list[ModelMessage]) -> Iterator[Any]:

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -168,11 +168,10 @@ class _Sandboxed:
     def _end(self, program: Program) -> None:
         self.programs.discard(program)
         if self.started.at_end:
-            import subprocess
+            from subprocess import DEVNULL, TimeoutExpired, run
 
-            subprocess.Popen(
-                self.started.at_end, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            with suppress(OSError, TimeoutExpired):
+                run(self.started.at_end, stdout=DEVNULL, stderr=DEVNULL, timeout=GONE)
         program.end()
 
     async def close(self) -> None:

@@ -53,6 +53,8 @@ class CallBounds:
         self.files = [_Files(each, folder or os.getcwd()) for each in files]
         self.folder = folder or os.getcwd()
         self.limits_network = bool(hosts)
+        self.refusal: Raised | None = None
+        """What a function was told last, that it may not do something."""
         self.named: list[str] = []
         """The hosts that the call names, or that were looked up by it."""
 
@@ -391,6 +393,9 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
             bounds.looks_up(arguments[0])
         elif event in FILES and bounds.files:
             _opened(bounds, event, arguments)
+    except Raised as refusal:
+        bounds.refusal = refusal
+        raise PermissionError(refusal.cause) from None  # which Python code is prepared for
     finally:
         _WATCHED.reset(token)
 

