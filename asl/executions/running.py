@@ -152,6 +152,9 @@ class Running:
         if known.status in FINAL:
             return self.kept.result(known, program)
         journal, data = self.kept.journal(known), self.kept.input(known)
+        if known.status == "PAUSED":  # should this process die, it is due until it pauses again
+            due = "UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'"
+            self.file.write(due, known.number)
         return await self._run(known, program, data, journal, bindings, in_event_loop)
 
     async def _run(

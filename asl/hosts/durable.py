@@ -40,7 +40,7 @@ from asl.engine.journal import (
     written_whole,
 )
 from asl.engine.ledger import Ledger
-from asl.engine.records import NOTED, STRETCH, WHOLE, each_record
+from asl.engine.records import ADVANCED, NOTED, STRETCH, WHOLE, each_record
 from asl.hosts.callbacks import Polled
 from asl.hosts.children import Begun
 from asl.hosts.kept_tasks import kept_agent
@@ -120,7 +120,7 @@ class _Log:
         """Stands for the last answer, which the outcome of the machine makes superfluous."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
-        and `progress`."""
+        and `progress`, and how many records say that it was `advanced`."""
         self.noted: list[Record] = []
         """The notes of an effect under way. They are written with its answer: should there be
         none, the effect is performed again, and tells something else perhaps."""
@@ -259,6 +259,8 @@ class DurableHost(LocalHost):
             log.stretch = log.records
         elif record[0] is NOTED and log.aside is not None:
             log.aside.setdefault("notes", []).append([record[1], *record[5:]])
+        elif record[0] is ADVANCED and log.aside is not None:
+            log.aside["advanced"] = log.aside.get("advanced", 0) + 1
         number, log.records = log.records, log.records + 1
         if number >= self.journal.recorded.get(log.path, 0):
             if self.paused:
@@ -376,6 +378,7 @@ class DurableHost(LocalHost):
 
     def _recalled(self, at: Any, aside: dict[str, Any]) -> None:
         """Tell and count again what an effect came to beside its answer."""
+        self._log(at).records += aside.get("advanced", 0)  # they stand in the history
         for time, event, details in aside.get("notes", ()):
             at.now = time
             at.note(event, details)

@@ -164,8 +164,8 @@ class SqliteJournal:
             self.positions[path] = unpacked(body)
         for key, body in rows("SELECT key, body FROM answer WHERE execution = ?", number):
             self.answers[key] = unpacked(body)
-        found = "SELECT usage, status FROM execution WHERE number = ?"
-        for body, status in rows(found, number):
+        found = "SELECT usage, status, chain FROM execution WHERE number = ?"
+        for body, status, self.chain in rows(found, number):
             self.spending = None if body is None else unpacked(body)
             self.paused = status == "PAUSED"
         checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"

@@ -15,7 +15,7 @@ from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
 POINTS = {*durable.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
-KILLS = {"chain": 20, "whole": 60, "group": 30}
+KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20}
 """How many lives are killed in each scene."""
 FULL = 10
 """How many times as many are in the full run."""
@@ -70,9 +70,9 @@ def test_planted_faults_are_found(
 ) -> None:
     """A harness that finds nothing proves nothing."""
     for seed in range(10):
-        for scene in ("chain", "whole"):
+        for scene in ("chain", "whole", "wide"):
             expected, reached = undisturbed(scene)
             trial = Trial(running, tmp_path, scene, seed, variant)
             if next(trial.run(Deaths(reached, seed), expected), None):
                 return
-    pytest.fail(f"{variant}: 20 trials found nothing")
+    pytest.fail(f"{variant}: 30 trials found nothing")

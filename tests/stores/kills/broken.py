@@ -62,12 +62,23 @@ def _as_if_new(self: SqliteJournal) -> None:
     self.recorded = {}
 
 
+def _not_handed_over(self: SqliteJournal, task: Any) -> None:
+    """Forget that somebody has been handed a task."""
+
+
+def _of_nobody(self: SqliteJournal, key: str, answer: Any) -> int:
+    """Forget which execution a state has started."""
+    return 100 if key.endswith("!") else _put_answer(self, key, answer)
+
+
 _put_answer, _put_position = SqliteJournal.put_answer, SqliteJournal.put_position
 _commit, _restore, _load = SqliteStore._commit, Frame.restore, SqliteJournal.load
 
 FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (SqliteJournal, "commit", _unflushed),
     (SqliteJournal, "put_answer", _one_behind),
+    (SqliteJournal, "put_answer", _of_nobody),
+    (SqliteJournal, "put_sign", _not_handed_over),
     (SqliteJournal, "put_position", _beside_its_answers),
     (SqliteJournal, "put_position", _free_of_charge),
     (SqliteStore, "_commit", _in_pieces),

@@ -21,6 +21,8 @@ Place = tuple[str, str]
 Step = tuple[float, float]
 """Where a machine is: the visit, and the effect of the visit."""
 
+ITEM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+")
+"""The name of an iteration of a distributed Map, which is kept with the execution of the Map."""
 PAUSES = ("ExecutionPaused", "ExecutionResumed")
 """How often an execution is paused depends on when its processes die."""
 
@@ -60,6 +62,8 @@ class Laws:
         """When each life began."""
         self.asked: dict[str, Any] = {}
         """What each call was asked, by its key and attempt."""
+        self.handed: set[str] = set()
+        """The task tokens that were handed over by a life that has paused: it waits for them."""
         self.acknowledged: set[str] = set()
         """The requests whose answer somebody has been thanked for."""
         self._read = 0
@@ -70,9 +74,12 @@ class Laws:
         self._chains: dict[str, list[bytes]] = {}
         self._names: set[str] = set()
 
-    def after_life(self) -> Iterator[str]:
-        """Yield what is wrong with what a process has left behind."""
+    def after_life(self, paused: bool = False) -> Iterator[str]:
+        """Yield what is wrong with what a process has left behind, which may have *paused*."""
         yield from self._calls()
+        if paused:
+            tokens = (parameters.get("token") for parameters in self.asked.values())
+            self.handed |= {token for token in tokens if token is not None}
         if not self.store.exists():
             if self._names:
                 yield "the store is gone"
@@ -99,9 +106,14 @@ class Laws:
                 continue
             before, _, visit = line["key"].partition(":/")
             name, key = before.rpartition(":")[2], f"/{visit}"
+            name = "e0" if ITEM.fullmatch(name) else name
             self._names.add(name)
             self.now = max(self.now, line["now"])
-            call = f"{name}{key}#{line['attempt']}"
+            again = line["parameters"].get("redrives", 0)
+            call = f"{name}{key}#{line['attempt']}~{again}"
+            token = line["parameters"].get("token")
+            if token in self.handed:
+                yield f"{call} was handed over again"
             if call in called:
                 yield f"{call} was called twice in one life"
             called.add(call)
@@ -150,9 +162,11 @@ class Laws:
             (self.names[number], path): store.file.unpacked(body)["visit"]
             for number, path, body in read("SELECT execution, path, body FROM position")
         }
-        keys = [
-            (self.names[number], key) for number, key in read("SELECT execution, key FROM answer")
-        ]
+        answers = {
+            (self.names[number], key): store.file.unpacked(body)
+            for number, key, body in read("SELECT execution, key, body FROM answer")
+        }
+        keys = list(answers)
         for name, key in [*keys, *positions]:
             for place, (visit, _) in steps(name, key):
                 if visit < positions.get(place, 0):
@@ -161,12 +175,13 @@ class Laws:
             self._reach(place, (visit, 0))
         for name, key in keys:
             if key.endswith("]"):
-                self._reach((name, key), (inf, 0))
+                if answers[name, key][3] is None:  # one that has failed may be redriven
+                    self._reach((name, key), (inf, 0))
             elif not key.endswith("!"):
                 *_, (place, (visit, ordinal)) = steps(name, key)
                 self._reach(place, (visit, ordinal + 1))
         for name, status in read("SELECT name, status FROM execution"):
-            if status not in ("RUNNING", "PAUSED"):
+            if status == "SUCCEEDED":
                 self._reach((name, ""), (inf, 0))
 
     def _decisions(self, store: Store) -> Iterator[str]:
@@ -174,10 +189,13 @@ class Laws:
         for asked in store.file.requests("status IN ('open', 'closed')"):
             if asked.id in self.acknowledged:
                 yield f"the answer to {asked.id} is lost"
+        for task in store.file.tasks("status <> 'answered'"):
+            if task.token in self.acknowledged:
+                yield f"the answer to the token of {task.key} is lost"
         for name, wake in store.file.rows(
             "SELECT name, wake FROM execution WHERE status = 'PAUSED'"
         ):
-            if wake is None and not store.file.requests("status = 'open'"):
+            if wake is None and not (store.pending() or store.awaited() or store.due()):
                 yield f"{name} is paused, and nothing lets it go on"
 
     # The end
@@ -231,15 +249,16 @@ class Laws:
             yield f"never called: {sorted(missing)}"
         with Store(self.store) as store:
             for number, name in self.names.items():
-                for said in self._timers(store, number):
+                document = store.program(name).document
+                for said in self._timers(store, number, document):
                     yield f"{name}: {said}"
 
-    def _timers(self, store: Store, number: int) -> Iterator[str]:
+    def _timers(self, store: Store, number: int, document: Any) -> Iterator[str]:
         """What waits is over at its time, or when the next process begins after that."""
         due: dict[tuple[str, int], float] = {}
         for path, (kind, now, visit, state, *rest) in self._told(store, number):
             place = path, visit
-            if kind == "stretch" and state is not None and (seconds := self._wait(state)):
+            if kind == "stretch" and state is not None and (seconds := self._wait(document, state)):
                 due[place] = now + seconds
             elif kind == "retried":
                 due[place] = now + rest[1]
@@ -254,8 +273,7 @@ class Laws:
             elif kind == "noted":
                 due.pop(place, None)
 
-    def _wait(self, pointer: str) -> float:
-        state = self.scene.document
+    def _wait(self, state: Any, pointer: str) -> float:
         for part in pointer.split("/")[1:]:
             if type(state) is str:  # the machine in which an agent of a Debate speaks
                 return 0

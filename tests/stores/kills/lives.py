@@ -24,9 +24,10 @@ from asl import VirtualClock, compile
 from asl.executions import Store
 from asl.hosts import durable
 from tests.stores.kills.broken import VARIANTS
-from tests.stores.kills.scenes import SCENES, answer, pause
+from tests.stores.kills.scenes import CHILD, SCENES, answer, pause
 
 PROGRAMS = {scene.name: compile(scene.document) for scene in SCENES.values()}
+CHILD_PROGRAM = compile(CHILD)
 AGENTS = ("Work", "Optimist", "Sceptic")
 EPOCH = 1_704_067_200.0
 
@@ -48,8 +49,10 @@ class Life:
     """At which one of these instants."""
     after: float | None = None
     """The real seconds after which it is killed from outside."""
-    answers: list[list[str]] = field(default_factory=list)
+    answers: list[list[Any]] = field(default_factory=list)
     """The requests that it answers first, and how."""
+    replies: list[list[Any]] = field(default_factory=list)
+    """The task tokens that it answers, too."""
     variant: str = ""
     """The fault that is planted."""
 
@@ -103,7 +106,14 @@ def live(life: Life) -> dict[str, Any]:
     durable.WORTH = scene.worth
     agent = Agent(life.log, clock)
     work = agent.answer if scene.sleeps else agent.answer_at_once
-    store = Store(life.store, synchronous="OFF", clock=clock, agents=dict.fromkeys(AGENTS, work))
+    store = Store(
+        life.store,
+        synchronous="OFF",
+        clock=clock,
+        agents=dict.fromkeys(AGENTS, work),
+        resources={"arn:aws:states:::sqs:*": work},
+        workflows={"child": CHILD_PROGRAM},
+    )
     counted: dict[str, int] = {}
 
     def reached(point: str) -> None:
@@ -117,6 +127,9 @@ def live(life: Life) -> dict[str, Any]:
         for id, option in life.answers:
             store.answer(id, option, by="ann", timestamp="2030-01-01T00:00:00Z")
             agent.write({"answered": id, "option": option})
+        for token, output in life.replies:
+            store.tokens.send_task_success(token, output)
+            agent.write({"answered": token, "option": output})
         if scene.sleeps:
             results = asyncio.Runner(loop_factory=clock.new_event_loop).run(_all(store, life.scene))
         else:
@@ -133,10 +146,16 @@ async def _all(store: Store, name: str) -> list[Any]:
     scene = SCENES[name]
     return await asyncio.gather(
         *(
-            store.astart(PROGRAMS[name], data, name=f"e{number}")
+            _one(store, PROGRAMS[name], data, f"e{number}")
             for number, data in enumerate(scene.inputs)
         )
     )
+
+
+async def _one(store: Store, program: Any, data: Any, name: str) -> Any:
+    """Run an execution; one that has failed goes on from there."""
+    result = await store.astart(program, data, name=name)
+    return await store.aredrive(name) if result.status == "FAILED" else result
 
 
 @contextmanager

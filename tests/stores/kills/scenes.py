@@ -95,6 +95,47 @@ PARTS = (
 )  # fmt: skip
 
 
+CHILD = machine(
+    ("Begin", {**work("Begin"), "ResultPath": "$.begin"}),
+    ("Inside", {**ASK, "Prompt": "Inside 7?", "ResultPath": "$.inside", "OutputPath": "$"}),
+    ("Finish", work("Finish", **{"inside.$": "$.inside.approval"})),
+)
+STARTED = {"StateMachineArn": "arn:aws:states:us-east-1:123456789012:stateMachine:child",
+           "Input": {"n": 1}}  # fmt: skip
+POST = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
+SPREAD = {**machine(
+    ("Far", work("Far", **{"n.$": "$"})),
+    ("Rest", {"Type": "Wait", "Seconds": 3}),
+    ("Near", work("Near", **{"n.$": "$.n"})),
+), "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}  # fmt: skip
+WIDE = (
+    ("Saved", {"Type": "Checkpoint", "Name": "begun"}),
+    ("Post", {**POST, "Parameters": {"at": "Post", "token.$": "$$.Task.Token"},
+              "TimeoutSeconds": 86_400, "ResultPath": "$.post"}),
+    ("Three", {"Type": "Parallel", "ResultPath": "$.three", "Branches": [
+        machine(("Spread", each(SPREAD, "$.few", MaxConcurrency=2))),
+        machine(("Child", {"Type": "Workflow", "WorkflowId": "child"})),
+        machine(("Start", {"Type": "Task", "Parameters": STARTED,
+                           "Resource": "arn:aws:states:::states:startExecution.sync:2",
+                           "OutputPath": "$.Output"})),
+    ]}),
+    ("Posts", each(machine(("Each", {**POST, "Parameters": {
+        "at": "Each", "n.$": "$", "token.$": "$$.Task.Token"}})), "$.few", ResultPath="$.posts")),
+    ("Unheard", {**POST, "TimeoutSeconds": 3600, "ResultPath": "$.unheard", "Parameters": {
+        "at": "Unheard", "token.$": "$$.Task.Token"}, "Next": "Again", "Catch": [
+        {"ErrorEquals": ["States.Timeout"], "ResultPath": "$.unheard", "Next": "Again"}]}),
+    ("Again", {"Type": "Parallel", "ResultPath": "$.again", "Branches": [
+        machine(("Kept", work("Kept")), ("Sure", work("Sure"))),
+        machine(("Fragile", work("Fragile", **{"redrives.$": "$$.Execution.RedriveCount"}))),
+    ]}),
+    ("End", {**work("End", **{"spent.$": SPENT}), "ResultPath": "$.end"}),
+    ("Come", {"Type": "Pass", "Parameters": {
+        "posts.$": "$.posts", "post.$": "$.post", "three.$": "$.three",
+        "unheard.$": "$.unheard.Error", "end.$": "$.end"}}),
+)  # fmt: skip
+BUDGETED = {**machine(*WIDE), "Budget": {"MaxTokens": 10_000, "OnExceed": "Fail"}}
+
+
 @dataclass(frozen=True)
 class Scene:
     """Executions of one document in one store."""
@@ -124,6 +165,7 @@ SCENES = {
     for scene in (
         Scene("whole", machine(*PARTS), (whole_input(1),)),
         Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3)), worth=WORTH),
+        Scene("wide", BUDGETED, (whole_input(1),)),
         Scene("chain", CHAIN, ({"n": 0},), sleeps=False),
     )
 }
@@ -132,6 +174,8 @@ SCENES = {
 def answer(parameters: Json, attempt: int) -> Json:
     """Return what the agent answers to a call, or raise what it fails with."""
     at = parameters["at"]
+    if at == "Fragile" and not parameters["redrives"]:
+        raise StateError("Broken", "not yet")
     if at == "Deep" and attempt <= parameters["n"] % 3:
         raise StateError("Flaky", "again")
     if at == "Shaky":
@@ -145,7 +189,15 @@ def answer(parameters: Json, attempt: int) -> Json:
 
 def pause(parameters: Json) -> float:
     """Return the seconds that the agent takes."""
-    return {"One": 3.0 * parameters.get("n", 0), "Deep": 1.0, "Left": 7.0}.get(parameters["at"], 0)
+    return {"One": 3.0 * parameters.get("n", 0), "Deep": 1.0, "Left": 7.0, "Fragile": 50.0}.get(
+        parameters["at"], 0
+    )
+
+
+def reply(task: Json) -> Json:
+    """Return what comes to a task token, None where nothing does."""
+    at = task["payload"]["at"]
+    return None if at == "Unheard" else {"to": at, "of": task["payload"].get("n")}
 
 
 def decision(request: Json) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from asl.executions import Store
 from tests.stores.kills.laws import Laws, Whole
 from tests.stores.kills.lives import EPOCH, End, Life, Server
-from tests.stores.kills.scenes import decision
+from tests.stores.kills.scenes import decision, reply
 
 __all__ = ["Deaths", "Trial", "whole"]
 
@@ -75,8 +75,8 @@ class Trial:
             if end.said:
                 yield f"a life failed: {end.said}"
                 return
-            yield from laws.after_life()
-            self.life.answers = []
+            yield from laws.after_life("PAUSED" in end.statuses.values())
+            self.life.answers, self.life.replies = [], []
             if end.killed:
                 self.life.clock = max(self.life.clock, laws.now) + self.random.choice(DOWN)
             elif "PAUSED" in end.statuses.values():
@@ -106,11 +106,15 @@ class Trial:
         clock = max(self.life.clock, self.laws.now)
         with Store(self.life.store) as store:
             asked = [(each["requestId"], decision(each)) for each in store.pending()]
+            awaited = [(each["taskToken"], reply(each)) for each in store.awaited()]
             wakes = [each.wake for each in store.executions(status="PAUSED") if each.wake]
         answers = [[id, option] for id, option in asked if option is not None]
+        replies = [[token, output] for token, output in awaited if output is not None]
         if answers:
             self.life.answers = self.random.sample(answers, self.random.randint(1, len(answers)))
-        elif wakes:
+        if replies:
+            self.life.replies = self.random.sample(replies, self.random.randint(1, len(replies)))
+        if not (answers or replies) and wakes:
             clock = max(clock, *wakes)
         self.life.clock = clock + self.random.choice(DOWN)
 
