@@ -22,7 +22,7 @@ from asl.core.errors import (
     NotJson,
     StateError,
 )
-from asl.documents import check, compile, convert, diff, graph, load, variable_references
+from asl.documents import check, compile, convert, diff, graph, load, plan, variable_references
 from asl.runs import aresume, arun, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ __all__ = [
     "load",
     "load_mocks",
     "open_store",
+    "plan",
     "resume",
     "run",
     "test_state",

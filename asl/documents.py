@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asl.core.values import Json
     from asl.dialects.base import Conversion
     from asl.graphs.difference import Difference
+    from asl.graphs.planning import Plan
     from asl.program import Program
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "document_of",
     "graph",
     "load",
+    "plan",
     "profile_of",
     "program_of",
     "variable_references",
@@ -194,6 +196,27 @@ def graph(document: Document | What, *, format: str = "mermaid") -> str:
     if format not in FORMATS:
         raise AslError(f"no drawing is called {format!r}; there are {', '.join(FORMATS)}")
     return FORMATS[format](graph_of(document_of(document).whole))
+
+
+def plan(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    prices: Mapping[str, Any] | None = None,
+    limit: int = 100,
+) -> Plan:
+    """Say what a document may do before anything runs: its ways, whom it asks, what it may cost.
+
+    No more than *limit* ways are listed. The bounds of cost and tokens hold for agents that keep to
+    what budgets set aside for a call; without a limit there is none. `prices` are those of `run`.
+    Raises InvalidDocument for a document with errors.
+    """
+    from asl.graphs.planning import planned
+    from asl.hosts.prices import Prices
+
+    loaded = document_of(document)
+    check(loaded, profile=profile).raise_for_errors()
+    return planned(loaded.whole, Prices(prices), limit)
 
 
 def diff(before: Document | What, after: Document | What) -> Difference:

@@ -30,6 +30,7 @@ COMMANDS = {
     "test init": "Write a case for each way through a document.",
     "graph": "Draw a document as Mermaid, DOT or SVG.",
     "diff": "Say what two documents differ in.",
+    "plan": "Say what a document may do, and what it may cost at most.",
     "ls": "List the executions of a store.",
     "show": "Show an execution of a store and its history.",
     "logs": "Print what happens in an execution of a store.",

@@ -1,0 +1,67 @@
+"""`asl plan`: what a document may do before anything runs."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from asl.cli import streams
+from asl.cli.arguments import PROFILE, Origin, origin_options, read_document
+from asl.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from asl.graphs.planning import Bound, Plan
+
+__all__ = ["command"]
+
+SHOWN = 10
+"""How many ways are printed; all of them stand in the JSON."""
+
+
+@click.command("plan")
+@click.argument("document", metavar="DOC")
+@PROFILE
+@origin_options
+@click.option("--json", "as_json", is_flag=True, help="Print it as a JSON object.")
+def command(document: str, profile: str, origin: Origin, as_json: bool) -> Exit:
+    """Say what a document may do, and what it may cost at most.
+
+    Nothing is run and nobody is asked. Exits with 3 if the document has errors.
+    """
+    import asl
+
+    plan = asl.plan(read_document(document, origin), profile=profile)
+    if as_json:
+        streams.result(streams.as_text(plan.to_json()))
+        return Exit.OK
+    for line in _lines(plan):
+        streams.result(line)
+    return Exit.OK
+
+
+def _lines(plan: "Plan") -> Iterator[str]:
+    more = "" if plan.complete else " at least"
+    yield f"ways{more}: {len(plan.ways)}"
+    for way in plan.ways[:SHOWN]:
+        yield f"  {' > '.join(way)}"
+    if len(plan.ways) > SHOWN:
+        yield "  ..."
+    for title in ("agents", "resources", "tools", "models", "workflows"):
+        names = getattr(plan, title)
+        if names:
+            yield f"{title}:"
+            width = max(map(len, names))
+            for name, states in names.items():
+                yield f"  {name:<{width}}  {', '.join(states)}"
+    if plan.people:
+        yield f"asks people: {', '.join(plan.people)}"
+    yield f"costs {_bound(plan.cost, plan.currency)}"
+    yield f"uses {_bound(plan.tokens, 'tokens')}"
+
+
+def _bound(bound: "Bound", unit: str) -> str:
+    states = " or ".join(bound.states)
+    if bound.most is None:
+        return f"any number of {unit}: nothing limits {states}"
+    beside = f", and what one call of {states} comes to" if states else ""
+    return f"at most {bound.most.normalize():f} {unit}{beside}"

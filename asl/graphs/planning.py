@@ -1,0 +1,369 @@
+"""What a document may do before anything runs: its ways, whom it asks, what it may cost at most.
+
+A bound is what holds for agents that keep to what a budget sets aside for a call (8.11). It is no
+estimate: where nothing limits a state there is none.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from asl.core.values import Json, is_integer
+from asl.graphs.model import START, Machine, State, Transition, graph_of
+from asl.states.base import machines_of
+from asl.states.blocks.budget import amount
+
+__all__ = ["Bound", "Plan", "planned"]
+
+STOPS: Final = ("Fail", "PauseAndNotify")
+"""What a budget does that does not let anybody spend more."""
+ATTEMPTS: Final = 3
+"""The retries of a retrier that does not say how many."""
+ZERO: Final = Decimal(0)
+_ASKED: Final = ("Agent", "Arbiter", "Check", "Using", "Validator")
+"""The fields of blocks that name an agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What may be spent at most.
+
+    `most` is None where there is no bound; then `states` are those that nothing limits. Otherwise
+    they are those of which one call more may come on top, whose size nothing limits.
+    """
+
+    most: Decimal | None
+    states: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as a JSON object."""
+        most = None if self.most is None else float(self.most)
+        return {"most": most, ("unlimited" if most is None else "oneCallOf"): list(self.states)}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a document may do (`asl.plan`). Names are given with the states that use them."""
+
+    ways: tuple[tuple[str, ...], ...]
+    """The ways through the states of the top level that take no transition twice."""
+    complete: bool
+    """Whether these are all of them."""
+    agents: Mapping[str, list[str]]
+    resources: Mapping[str, list[str]]
+    tools: Mapping[str, list[str]]
+    """What agents may use, as it is written; `*` where nothing limits it."""
+    models: Mapping[str, list[str]]
+    workflows: Mapping[str, list[str]]
+    people: tuple[str, ...]
+    """The states that ask people."""
+    currency: str
+    cost: Bound
+    tokens: Bound
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as a JSON object."""
+        return {
+            "ways": [list(way) for way in self.ways],
+            "complete": self.complete,
+            "agents": dict(self.agents),
+            "resources": dict(self.resources),
+            "tools": dict(self.tools),
+            "models": dict(self.models),
+            "workflows": dict(self.workflows),
+            "people": list(self.people),
+            "currency": self.currency,
+            "cost": self.cost.to_json(),
+            "tokens": self.tokens.to_json(),
+        }
+
+
+def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int) -> Plan:
+    """Return what a sound document may do; no more than *limit* ways are listed.
+
+    *prices* tell what a token of a model costs (`asl.hosts.prices.Prices`).
+    """
+    machine = graph_of(document)
+    found = list(_states(document))
+    ways = _ways(machine)
+    listed = tuple(way for _, way in zip(range(limit), ways, strict=False))
+    budget = document.get("Budget", {})
+    return Plan(
+        listed,
+        next(ways, None) is None,
+        _by_name(found, document, _agents),
+        _by_name(found, document, _resources),
+        _by_name(found, document, _tools),
+        _by_name(found, document, _models),
+        _by_name(found, document, lambda state, whole: _text(state.get("WorkflowId"))),
+        tuple(name for name, state in found if state.get("Type") == "Approval"),
+        budget.get("Currency", "USD"),
+        _Measure("MaxCost", document, prices).bound(),
+        _Measure("MaxTokens", document, prices).bound(),
+    )
+
+
+def _states(machine: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield all states of a machine and of those within, by name."""
+    for name, state in machine["States"].items():
+        yield name, state
+        for _, inner in machines_of(state):
+            yield from _states(inner)
+
+
+def _ways(machine: Machine) -> Iterator[tuple[str, ...]]:
+    """Yield the ways from START to the end that take no transition twice."""
+    further: dict[object, list[Transition]] = {}
+    for each in machine.transitions:
+        further.setdefault(each.source, []).append(each)
+    waiting: list[tuple[Transition, ...]] = [(each,) for each in reversed(further.get(START, []))]
+    while waiting:
+        way = waiting.pop()
+        target = way[-1].target
+        if not isinstance(target, str):
+            yield tuple(each.target for each in way if isinstance(each.target, str))
+            continue
+        onwards = [each for each in further.get(target, ()) if each not in way]
+        if not further.get(target):  # an Approval that goes on by its answer alone, say
+            yield tuple(each.target for each in way if isinstance(each.target, str))
+        waiting += [(*way, each) for each in reversed(onwards)]
+
+
+# Who is asked
+
+_Names = Callable[[Mapping[str, Json], Mapping[str, Json]], Iterable[str]]
+
+
+def _by_name(
+    states: list[tuple[str, Mapping[str, Json]]], document: Mapping[str, Json], names: _Names
+) -> dict[str, list[str]]:
+    """Return what the states name, each with the states that do."""
+    found: dict[str, list[str]] = {}
+    for name, state in states:
+        for each in dict.fromkeys(names(state, document)):
+            found.setdefault(each, []).append(name)
+    return dict(sorted(found.items()))
+
+
+def _text(value: Json) -> Iterator[str]:
+    if type(value) is str:
+        yield value
+
+
+def _agents(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+    if "Agent" in state:
+        yield from _text(state["Agent"])
+        fallback = document.get("Budget", {}).get("Fallback", {})
+        if type(fallback) is dict and state.get("Budget", {}).get("Priority") != "critical":
+            for entry in (fallback, *fallback.get("Cascade", ())):
+                yield from _text(entry.get("Agent"))
+    for agent in state.get("Agents", ()):
+        yield from _text(agent)
+    for block in ("Guardrails", "Context", "Tools", "Consensus"):
+        yield from _asked(state.get(block))
+    yield from _text(state.get("Arbiter"))
+    streaming = state.get("Streaming")
+    if type(streaming) is dict:
+        for each in streaming.get("Callbacks", {}).values():
+            yield from _text(each)
+
+
+def _asked(block: Json) -> Iterator[str]:
+    """Yield the agents that a block names at any depth."""
+    if type(block) is dict:
+        for key, value in block.items():
+            if key in _ASKED and type(value) is str:
+                yield value
+            else:
+                yield from _asked(value)
+    elif type(block) is list:
+        for each in block:
+            yield from _asked(each)
+
+
+def _resources(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+    yield from _text(state.get("Resource"))
+
+
+def _tools(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what the agent of a Task may use: its own list, else that of the workflow, else all."""
+    if "Agent" not in state:
+        return
+    levels = (document.get("DefaultTools", {}), state.get("Tools", {}))
+    policy = {**levels[0], **levels[1]}
+    categories = document.get("ToolCategories", {})
+    listed = [*policy.get("Allowed", ()), *policy.get("AllowedCategories", ())]
+    if not policy.keys() & {"Allowed", "AllowedCategories"}:
+        listed = ["*"]
+    denied = {
+        name
+        for each in levels
+        for key in ("Denied", "DeniedCategories")
+        for name in each.get(key, ())
+    }
+    for name in listed:
+        for each in categories.get(name, [name]):
+            if each not in denied and name not in denied:
+                yield each
+
+
+def _models(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+    model = state.get("Model", {})
+    yield from _text(model.get("Preferred"))
+    others = model.get("Fallback", [])
+    for each in others if type(others) is list else [others]:
+        yield from _text(each)
+    fallback = document.get("Budget", {}).get("Fallback", {})
+    if "Agent" in state and type(fallback) is dict:
+        for entry in (fallback, *fallback.get("Cascade", ())):
+            yield from _text(entry.get("UseModel"))
+
+
+# What it may cost
+
+
+class _Measure:
+    """Bounds one measure, `MaxCost` or `MaxTokens`."""
+
+    def __init__(self, field: str, document: Mapping[str, Json], prices: Mapping[str, Any]) -> None:
+        self.field = field
+        self.document = document
+        self.prices = prices
+        self.unlimited: dict[str, None] = {}
+        """The states that nothing limits, in order."""
+        self.largest = ZERO
+        """The most that one visit of a state may come to, of those that are limited."""
+
+    def bound(self) -> Bound:
+        """Return the bound of the whole document."""
+        most = self._machine(self.document)
+        limit = self._limit(self.document.get("Budget", {}))
+        states = tuple(self.unlimited)
+        if limit is not None and (most is None or most > limit):
+            return Bound(limit + self.largest, states)
+        return Bound(most, states if most is None else ())
+
+    def _limit(self, budget: Mapping[str, Json]) -> Decimal | None:
+        """Return the limit of a budget that stops whoever exceeds it."""
+        if budget.get("OnExceed", "Fail") not in STOPS or "OnExceed.$" in budget:
+            return None
+        fields = [self.field] + ["MaxFromPool"] * (self.field == "MaxCost")
+        found = [each for field in fields if (each := amount(budget.get(field))) is not None]
+        return min(found) if found else None
+
+    def _machine(self, value: Mapping[str, Json]) -> Decimal | None:
+        """Return the most that the dearest way through a machine may come to."""
+        machine = graph_of(value)
+        sizes = {
+            each.name: self._state(value["States"][each.name], each) for each in machine.states
+        }
+        further: dict[str, list[str]] = {}
+        for each in machine.transitions:
+            if isinstance(each.source, str) and isinstance(each.target, str):
+                further.setdefault(each.source, []).append(each.target)
+        for name, size in list(sizes.items()):
+            if size != ZERO and name in _reached(name, further):  # visited who knows how often
+                self.unlimited[name] = None
+                sizes[name] = None
+        return _dearest([value["StartAt"]] if "StartAt" in value else list(sizes), sizes, further)
+
+    def _state(self, state: Mapping[str, Json], node: State) -> Decimal | None:
+        """Return the most that one visit of a state may come to, all its attempts together."""
+        within = [self._machine(inner) for _, inner in machines_of(state)]
+        size: Decimal | None = _sum(within)
+        kind = state.get("Type")
+        if kind == "Map" and size != ZERO:
+            size = None
+        elif (kind == "Task" and "Agent" in state) or kind == "Debate":
+            size = self._call(state) if kind == "Task" else None
+        elif kind == "Workflow":
+            size = None
+        elif size is not None:
+            size *= _attempts(state)
+        limit = self._limit(state.get("Budget", {}))
+        if limit is not None and (size is None or size > limit):
+            for name in (node.name, *(each.name for m in node.machines for each in m.all_states())):
+                self.unlimited.pop(name, None)
+            size = limit
+        if size is None and not within:
+            self.unlimited[node.name] = None
+        if size is not None and not within:
+            self.largest = max(self.largest, size)
+        return size
+
+    def _call(self, state: Mapping[str, Json]) -> Decimal | None:
+        """Return what the calls of a Task may come to by what limits each of them."""
+        budget, generation = state.get("Budget", {}), state.get("Generation", {})
+        given, made = budget.get("MaxInputTokens"), budget.get("MaxOutputTokens")
+        attempts = _attempts(state) if made is None else 1
+        made = generation.get("MaxTokens") if made is None else made
+        if not (is_integer(given) and is_integer(made)):
+            return None
+        models = [each for name in _models(state, self.document) for each in [self._price(name)]]
+        if self.field == "MaxTokens":
+            return Decimal(given + made * attempts)
+        if not models or None in models:
+            return None
+        found: list[Decimal] = [p.input * given + p.output * made * attempts for p in models]
+        return max(found)
+
+    def _price(self, model: str) -> Any:
+        return self.prices.get(model)
+
+
+def _reached(name: str, further: Mapping[str, list[str]]) -> set[str]:
+    """Return the states to which there is a way from a state."""
+    seen: set[str] = set()
+    waiting = list(further.get(name, ()))
+    while waiting:
+        each = waiting.pop()
+        if each not in seen:
+            seen.add(each)
+            waiting += further.get(each, ())
+    return seen
+
+
+def _dearest(
+    starts: list[str], sizes: Mapping[str, Decimal | None], further: Mapping[str, list[str]]
+) -> Decimal | None:
+    """Return the most that a way from one of the states may come to; what is in a loop costs 0."""
+    reached = {name: _reached(name, further) for name in sizes}
+    known: dict[str, Decimal | None] = {}
+    waiting = list(starts)
+    while waiting:
+        name = waiting[-1]
+        loop = {each for each in reached[name] if name in reached[each]} | {name}
+        onwards = {each for inner in loop for each in further.get(inner, ())} - loop
+        missing = [each for each in onwards if each not in known]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        known[name] = _sum([sizes[name], _largest([known[each] for each in onwards])])
+    return _largest([known[each] for each in starts])
+
+
+def _attempts(state: Mapping[str, Json]) -> int:
+    """Return how often a visit may do its work."""
+    retries: int = sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
+    output = state.get("Guardrails", {}).get("Output", {})
+    again = any(rule.get("Action") == "retry" for rule in output.get("Rules", ()))
+    models = state.get("Model", {}).get("Fallback", [])
+    others = len(models) if type(models) is list else 1
+    return (1 + retries) * (1 + again * int(output.get("MaxRetries", 1))) * (1 + others)
+
+
+def _sum(sizes: Iterable[Decimal | None]) -> Decimal | None:
+    total = ZERO
+    for each in sizes:
+        if each is None:
+            return None
+        total += each
+    return total
+
+
+def _largest(sizes: list[Decimal | None]) -> Decimal | None:
+    return (
+        None if None in sizes else max((each for each in sizes if each is not None), default=ZERO)
+    )

@@ -1,0 +1,202 @@
+"""Plans: what a document may do, and that it never costs more than the plan says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+
+Json = Any
+TASK = {"Type": "Task", "Agent": "A"}
+
+
+def document(budget: Json = None, **states: Json) -> Json:
+    """A document of these states, which begins with the first."""
+    found = {"StartAt": next(iter(states)), "States": states}
+    return found if budget is None else {**found, "Budget": budget}
+
+
+def costs(whole: Json, **given: Json) -> tuple[float | None, list[str]]:
+    """What the plan says of the cost: the most, and the states that it names."""
+    found = asl.plan(whole, **given).to_json()["cost"]
+    return found["most"], found.get("unlimited", found.get("oneCallOf"))
+
+
+def limited(most: float, **more: Json) -> Json:
+    return {**TASK, "Budget": {"MaxCost": most}, **more}
+
+
+def test_what_nothing_limits_has_no_bound() -> None:
+    """Not even a large number."""
+    assert costs(document(A={**TASK, "End": True})) == (None, ["A"])
+
+
+def test_what_asks_no_agent_costs_nothing() -> None:
+    """Whatever else it does."""
+    whole = document(A={"Type": "Wait", "Seconds": 5, "Next": "A2"}, A2={"Type": "Succeed"})
+    assert costs(whole) == (0, [])
+
+
+def test_states_add_up() -> None:
+    """On the dearest way."""
+    whole = document(
+        A=limited(1, Next="C"),
+        C={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "B"}],
+            "Default": "D",
+        },
+        B=limited(5, Next="E"),
+        D=limited(2, Next="E"),
+        E=limited(0.5, End=True),
+    )
+    assert costs(whole) == (6.5, [])
+
+
+def test_the_workflow_limits_all() -> None:
+    """By its own limit, and the last call."""
+    whole = document({"MaxCost": 3}, A=limited(2, Next="B"), B=limited(2, End=True))
+    assert costs(whole) == (5, [])
+    whole = document({"MaxCost": 30}, A=limited(2, Next="B"), B=limited(2, End=True))
+    assert costs(whole) == (4, [])
+    whole = document({"MaxCost": 3}, A=limited(2, Next="B"), B={**TASK, "End": True})
+    assert costs(whole) == (5, ["B"])
+    whole = document({"Pool": "p", "MaxFromPool": 3}, A={**TASK, "End": True})
+    assert costs(whole) == (3, ["A"])
+
+
+@pytest.mark.parametrize(
+    "budget", [{"MaxCost": 3, "OnExceed": "Continue"}, {"MaxCost.$": "$.limit"}, {"MaxTokens": 5}]
+)
+def test_a_limit_that_stops_nothing_is_none(budget: Json) -> None:
+    """One that is computed is not known."""
+    assert costs(document(budget, A={**TASK, "End": True}))[0] is None
+
+
+def test_a_loop_has_no_bound() -> None:
+    """Unless a budget around it stops it."""
+    again = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": False, "Next": "A"}]}
+    states = {"A": limited(1, Next="B"), "B": {**again, "Default": "C"}, "C": limited(2, End=True)}
+    assert costs(document(**states)) == (None, ["A"])
+    assert costs(document({"MaxCost": 9}, **states)) == (11, ["A"])
+
+
+def test_forks() -> None:
+    """Branches add up; items may be many."""
+    branches = [document(L=limited(1, End=True)), document(R=limited(2, End=True))]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    assert costs(document(P=both)) == (3, [])
+    retried = {**both, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}]}
+    assert costs(document(P=retried)) == (9, [])
+    each = {"Type": "Map", "ItemProcessor": document(T=limited(1, End=True)), "End": True}
+    assert costs(document(M=each))[0] is None
+    assert costs(document(M={**each, "Budget": {"MaxCost": 4}})) == (4, [])
+    assert costs(document(M={**each, "ItemProcessor": document(Z={"Type": "Succeed"})})) == (0, [])
+
+
+def test_prices_and_bounds_of_tokens() -> None:
+    """What may go in and come out has a price."""
+    task = {**TASK, "Budget": {"MaxInputTokens": 100, "MaxOutputTokens": 10}, "End": True}
+    assert asl.plan(document(A=task)).to_json()["tokens"]["most"] == 110
+    priced = document(A={**task, "Model": {"Preferred": "m", "Fallback": "n"}})
+    prices = {"m": {"input": "0.01", "output": "0.1"}, "n": 0}
+    assert costs(priced, prices=prices) == (2, [])
+    assert costs(priced, prices={"m": 0})[0] is None
+
+
+def test_who_is_asked() -> None:
+    """All names, with the states that use them."""
+    whole = {
+        **document(
+            {"MaxTokens": 5, "Fallback": {"Cascade": [{"When": "Always", "Agent": "Spare"}]}},
+            A={
+                **TASK,
+                "Guardrails": {"Output": {"Validator": "Judge"}},
+                "Model": {"Preferred": "m", "Fallback": ["n"]},
+                "Tools": {"Allowed": ["files", "web"], "Denied": ["rm"]},
+                "Next": "B",
+            },
+            B={"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:1:function:f", "Next": "C"},
+            C={"Type": "Approval", "Prompt": "?", "Options": ["yes"], "Next": "D"},
+            D={"Type": "Workflow", "WorkflowId": "w", "End": True},
+        ),
+        "ToolCategories": {"files": ["read", "rm"]},
+    }
+    plan = asl.plan(whole).to_json()
+    assert plan["agents"] == {"A": ["A"], "Judge": ["A"], "Spare": ["A"]}
+    assert plan["resources"] == {"arn:aws:lambda:us-east-1:1:function:f": ["B"]}
+    assert plan["tools"] == {"read": ["A"], "web": ["A"]}
+    assert plan["models"] == {"m": ["A"], "n": ["A"]}
+    assert (plan["people"], plan["workflows"]) == (["C"], {"w": ["D"]})
+    assert (plan["ways"], plan["complete"]) == ([["A", "B", "C", "D"]], True)
+
+
+def test_many_ways_are_cut() -> None:
+    """A plan lists as many as it is asked for, and says so."""
+    states: Json = {}
+    for n in range(12):
+        states[f"C{n}"] = {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.x", "IsNull": True, "Next": f"P{n}"}],
+            "Default": f"C{n + 1}",
+        }
+        states[f"P{n}"] = {"Type": "Pass", "Next": f"C{n + 1}"}
+    plan = asl.plan(document(**states, C12={"Type": "Succeed"}), limit=7)
+    assert (len(plan.ways), plan.complete) == (7, False)
+
+
+def test_a_long_chain_is_planned() -> None:
+    """The number of states is no matter."""
+    states = {f"S{n}": limited(1, Next=f"S{n + 1}") for n in range(1500)}
+    assert costs(document(**states, S1500={"Type": "Succeed"}))[0] == 1500
+
+
+def test_an_unsound_document_is_refused() -> None:
+    """Nobody plans what cannot run."""
+    with pytest.raises(asl.InvalidDocument):
+        asl.plan(document(A={**TASK, "Next": "B"}))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 30), st.integers(0, 3), st.booleans()), min_size=1, max_size=6
+    ),
+    st.none() | st.integers(1, 60),
+)
+def test_no_run_costs_more_than_its_plan(
+    states: list[tuple[int, int, bool]], limit: int | None
+) -> None:
+    """With agents that keep to their limits, whatever fails on the way."""
+    written: Json = {}
+    for n, (most, retries, _) in enumerate(states):
+        written[f"S{n}"] = {
+            "Type": "Task",
+            "Agent": f"A{n}",
+            "Budget": {"MaxTokens": most},
+            "Retry": [{"ErrorEquals": ["X"], "MaxAttempts": retries, "IntervalSeconds": 1}],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": f"S{n + 1}"}],
+            "Next": f"S{n + 1}",
+        }
+    whole = document(
+        None if limit is None else {"MaxTokens": limit},
+        **written,
+        **{f"S{len(states)}": {"Type": "Succeed"}},
+    )
+    agents: Json = {}
+    for n, (most, retries, fails) in enumerate(states):
+        calls = most // (retries + 1)
+
+        def agent(parameters: Json, calls: int = calls, fails: bool = fails) -> Json:
+            if fails:
+                error = asl.StateError("X")
+                error.usage = {"_tokens": calls}
+                raise error
+            return {"_tokens": calls}
+
+        agents[f"A{n}"] = agent
+    result = asl.run(whole, agents=agents, clock="virtual")
+    most_of_all = asl.plan(whole).tokens.most
+    assert most_of_all is not None
+    assert result.usage["tokens"] <= most_of_all
