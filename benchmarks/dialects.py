@@ -1,9 +1,12 @@
-"""The workload of a foreign workflow: from its text to a program, against the bare YAML parse."""
+"""The workloads of foreign workflows: from text to a program, against its bare parse."""
 
+import json
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import asl
+from asl.core.json_text import loads as loads_json
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import PLATFORM, loads
 from benchmarks.workloads import Sides, Workload
@@ -94,6 +97,45 @@ def reading() -> Sides:
     return by_hand, lambda: asl.compile(asl.load(next(texts))), 1
 
 
+def chain(number: int) -> str:
+    """Return a chain as large as the largest that is published, most of its tasks chats."""
+    tasks = []
+    for stage in range(10):
+        chat = stage % 4 != 3
+        after = f"task_{stage + 1}" if stage < 9 else "end"
+        task: dict[str, Any] = {
+            "id": f"task_{stage}",
+            "handler": "chat_completion" if chat else "execute_tool_calls",
+            "transition": {
+                "on_failure": "task_9" if stage < 9 else "",
+                "branches": [
+                    {"operator": "equals", "when": "tool_call", "goto": "task_3"},
+                    {"operator": "contains", "when": f"{number}", "goto": "task_0"},
+                    {"operator": "default", "when": "", "goto": after},
+                ],
+            },
+        }
+        if chat:
+            task["system_instruction"] = f"Stage {stage} of the chain {number}. {PROSE}"
+            task["execute_config"] = {"model": "{{var:model|large}}", "tools": ["*"]}
+        tasks.append(task)
+    return json.dumps({"id": f"chain-{number}", "tasks": tasks}, indent=2)
+
+
+def reading_a_chain() -> Sides:
+    texts: Iterator[str] = map(chain, count())
+
+    def by_hand() -> None:
+        value, faults = loads_json(next(texts), DEFAULT_LIMITS)
+        assert value
+        assert not faults
+
+    return by_hand, lambda: asl.compile(asl.load(next(texts))), 1
+
+
 WORKLOADS = (
     Workload("CM", "read, check and compile a CodeMie workflow; vs its YAML parse", 3, reading),
+    Workload(
+        "CX", "read, check and compile a Contenox chain; vs its JSON parse", 3, reading_a_chain
+    ),
 )

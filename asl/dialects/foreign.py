@@ -1,11 +1,12 @@
 """What the readers of all languages do: parse as their platform does, refuse, make the document."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from asl.core import yaml_text
-from asl.core.diagnostics import Finding, place
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding, Severity, place
 from asl.core.document import Composition, Document, parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source
@@ -42,11 +43,15 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
         raise InvalidDocument(replace(report, diagnostics=coded)) from None
 
 
-def insist(foreign: Document, findings: Iterable[Finding]) -> None:
+def insist(foreign: Document, findings: Collection[Finding]) -> None:
     """Raise InvalidDocument with all findings if one of them is an error."""
-    report = place(foreign, dict.fromkeys(findings))
-    if not report.ok:
-        raise InvalidDocument(report)
+    if any(_is_error(each) for each in findings):  # places are for those who are told
+        raise InvalidDocument(place(foreign, dict.fromkeys(findings)))
+
+
+def _is_error(finding: Finding) -> bool:
+    severity = finding.severity or lookup(finding.code).severity
+    return severity == Severity.ERROR
 
 
 def document(

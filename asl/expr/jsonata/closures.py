@@ -30,13 +30,27 @@ Node = Any
 """A node of the library's tree."""
 
 
-def compile(tree: Node, natives: dict[str, Native]) -> Closure:
-    """Compile a whole query; its functions are looked up in *natives*."""
-    return _Compiler(frozenset(_bound(tree)), natives).compile(tree)
+def compile(tree: Node, natives: dict[str, Native], bound: frozenset[str]) -> Closure:
+    """Compile a whole query; its functions are *natives*, the names of its own are *bound*."""
+    return _Compiler(bound, natives).compile(tree)
+
+
+def bound_in(tree: Node) -> frozenset[str]:
+    """Return the names that a query binds itself, anywhere."""
+    return frozenset(_bound(tree))
+
+
+_LEAVES = {"string", "number", "value", "name", "variable", "wildcard", "descendant", "parent"}
+"""Nodes that have nothing below them but filters and a grouping."""
 
 
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below a node of the library's tree."""
+    if node.type in _LEAVES:
+        yield node.group
+        yield from node.predicate or ()
+        yield from node.stages or ()
+        return
     for name in ("lhs", "rhs", "expression", "procedure", "body", "condition", "then", "_else"):
         yield getattr(node, name)
     for name in ("pattern", "update", "delete", "group", "expr"):
@@ -85,9 +99,9 @@ _SCALAR = {
 """Functions that give a scalar, or an array of them."""
 
 
-def levels(tree: Node) -> int:
+def levels(tree: Node, bound: frozenset[str]) -> int:
     """How many levels of a result, below the top, can hold anything but parts of the input."""
-    return min(_levels(tree, frozenset(_bound(tree))), EVERYWHERE)
+    return min(_levels(tree, bound), EVERYWHERE)
 
 
 def _levels(node: Node, bound: frozenset[str]) -> int:

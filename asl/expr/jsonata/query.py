@@ -61,12 +61,13 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
-    from asl.expr.jsonata.closures import compile, levels
+    from asl.expr.jsonata.closures import bound_in, compile, levels
     from asl.expr.jsonata.functions.dialects import found_in
     from asl.expr.jsonata.functions.table import NATIVES
     from asl.expr.jsonata.syntax import parse
 
     tree = parse(source)
+    bound = bound_in(tree)
     found = references(tree)
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
@@ -78,7 +79,7 @@ def _parsed(source: str, limits: Limits) -> Query:
         None if None in states else frozenset(each for each in states if each is not None),
         found,
         tree,
-        compile(tree, NATIVES | foreign if foreign else NATIVES),
-        levels(tree),
+        compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
+        levels(tree, bound),
         limits,
     )
