@@ -127,6 +127,8 @@ class Broker:
         """How often the same was asked for, by what was asked for."""
         self.tasks: set[Any] = set()
         """What threads have asked for and not got yet."""
+        self.over = False
+        """Whether nobody waits for the agent any more."""
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -223,7 +225,10 @@ class Broker:
                 counted.append(REQUESTS)
             workflows = {level.workflow for level in self.levels} or {self.outer.at.workflow}
             keys = [(workflow, each) for workflow in workflows for each in counted]
-            await rates.begin(self.host, tool, keys, list(self._demands(counted)))
+            demands = list(self._demands(counted))
+            if demands and not self.host.recalled_tools:
+                self._recall(workflows)
+            await rates.begin(self.host, tool, keys, demands)
         except Raised as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause))
             raise
@@ -291,6 +296,14 @@ class Broker:
             )
             raise Raised("States.Permissions", text)
         return agent, bounds
+
+    def _recall(self, workflows: set[str]) -> None:
+        """Count the calls that the execution has made before this process."""
+        self.host.recalled_tools = True
+        for time, tool in self.host.tool_calls():
+            _, slash, own = tool.rpartition("/")
+            for workflow in workflows:
+                self.room.rates.recall((workflow, (tool, own) if slash else (tool,)), time)
 
     def _demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
         """Yield the limits that a call is subject to."""
@@ -498,7 +511,8 @@ class Broker:
 
     def end(self) -> None:
         """Give up what is still under way: nobody waits for the agent any more."""
-        for task in self.tasks:
+        self.over = True
+        for task in list(self.tasks):
             task.cancel()
 
 
@@ -528,6 +542,8 @@ class _Blocking:
 
         asked = run_coroutine_threadsafe(work, self._broker.host.loop)
         self._broker.tasks.add(asked)
+        if self._broker.over:  # since it was asked
+            asked.cancel()
         try:
             return asked.result()
         finally:

@@ -8,7 +8,7 @@ position; effects that have an answer give it instead of acting.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -401,6 +401,13 @@ class DurableHost(LocalHost):
         aside = self._log(at).aside
         assert aside is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
+
+    def tool_calls(self) -> Iterator[tuple[float, str]]:
+        """Yield when which tools were called before this process, as the history tells."""
+        if self.journal.recorded:
+            for record in each_record(_earlier(self.journal, self.execution, [])):
+                if record[0] == NOTED and record[5] == "ToolCalled":
+                    yield record[1], record[6]["tool"]
 
     def used(self, at: Any, used: Used) -> None:
         """Keep what a call has used with its answer."""

@@ -6,7 +6,7 @@ same limit keep their order.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator
 from math import inf
@@ -96,6 +96,10 @@ class Rates:
         times.append(time)
         if len(times) > KEPT:
             del times[: bisect_right(times, time - DAY)]
+
+    def recall(self, key: Key, time: float) -> None:
+        """Count a call of an earlier process."""
+        insort(self.times.setdefault(key, []), time)
 
     def end(self, keys: list[Key]) -> None:
         """Take note of a call that has ended."""

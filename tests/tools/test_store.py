@@ -1,0 +1,86 @@
+"""Tools in executions that survive their process."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.executions import Store
+
+from .workflows import told
+
+Json = Any
+TASK = {"Type": "Task", "Agent": "A", "ResultPath": "$.r"}
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+def opened(folder: Path, **bindings: Any) -> Store:
+    return Store(folder / "runs.db", clock="virtual", synchronous="OFF", **bindings)
+
+
+def test_what_tools_did_is_told_once(tmp_path: Path) -> None:
+    """By the process that goes on, too; and their rates hold over both."""
+    document = {
+        "StartAt": "One",
+        "DefaultTools": {"RateLimits": {"search": {"MaxPerDay": 2}}},
+        "States": {
+            "One": {**TASK, "Next": "Ask"},
+            "Ask": {"Type": "Approval", "Prompt": "On?", "ResultPath": "$.a", "Next": "Two"},
+            "Two": {**TASK, "Next": "Three"},
+            "Three": {**TASK, "End": True},
+        },
+    }
+    bindings: Any = {
+        "agents": {"A": {"use": [{"tool": "search"}]}},
+        "tools": {"search": {"return": {"_tokens": 5}}},
+    }
+    with opened(tmp_path, **bindings) as store:
+        assert store.start(document, {}, name="e").status == "PAUSED"
+    with opened(tmp_path, **bindings) as store:
+        (request,) = store.pending()
+        store.answer(request["requestId"], "approve", by="ann")
+        result = store.resume("e")
+        events = told(result)
+    assert result.error == "States.RateLimitExceeded"
+    assert result.visited == ["One", "Ask", "Two", "Three"]
+    assert result.usage["tokens"] == 10
+    assert events == [
+        ("ToolCalled", "search", None),
+        ("ToolCalled", "search", None),
+        ("ToolRefused", "search", "States.RateLimitExceeded"),
+    ]
+
+
+def test_an_agent_that_died_asks_its_tools_again(tmp_path: Path) -> None:
+    """With the same keys; what came of it before was never told."""
+    keys: list[str] = []
+
+    def tool(arguments: Json, call: asl.Call) -> Json:
+        keys.append(call.idempotency_key)
+        return {"_cost": 1}
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        await call.tools.call("t", {"n": 1})
+        if len(keys) == 1:
+            raise Died
+        return await call.tools.call("t", {"n": 2})
+
+    document = {
+        "StartAt": "One",
+        "Budget": {"MaxCost": 3},
+        "States": {"One": {**TASK, "Budget": {"MaxCost": 2}, "End": True}},
+    }
+    bindings: Any = {"agents": {"A": agent}, "tools": {"t": tool}}
+    with opened(tmp_path, **bindings) as store, pytest.raises(Died):
+        store.start(document, {}, name="e")
+    with opened(tmp_path, **bindings) as store:
+        result = store.resume("e")
+        events = told(result)
+    assert keys[0] == keys[1] != keys[2]
+    assert events == [("ToolCalled", "t", None)] * 2
+    # Both calls, and the answer of the agent, which says the same again.
+    assert (result.usage["cost"], result.error) == (3, "States.BudgetExceeded")
