@@ -5,7 +5,6 @@ agents become Lambda functions, people answer a task token, and whatever AWS its
 what was written is a loss.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -18,6 +17,7 @@ from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.expr.times import parse_duration
 from asl.states.base import machines_of
@@ -49,7 +49,7 @@ def _write(document: Document, names: Mapping[str, str] | None = None) -> Writte
     value = writer.written()
     writer.resources.all_used()
     losses = [*writer.losses, *_refused(value, writer)]
-    return Written(value, json.dumps(value, ensure_ascii=False, indent=2) + "\n", tuple(losses))
+    return Written(value, laid_out(value), tuple(losses))
 
 
 def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:

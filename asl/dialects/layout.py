@@ -10,7 +10,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects import detect
 
-__all__ = ["formatted"]
+__all__ = ["formatted", "laid_out"]
 
 WIDTH: Final = 100
 
@@ -22,13 +22,15 @@ def formatted(source: Source, limits: Limits = DEFAULT_LIMITS) -> str:
     and styles, and is indented by two. Raises InvalidDocument for what cannot be read.
     """
     value = _value(source, limits)
-    if source.format == "yaml":
-        text = _in_yaml(source.text or "")
-    else:
-        text = "\n".join(_lines(value, 0, "")) + "\n"
+    text = _in_yaml(source.text or "") if source.format == "yaml" else laid_out(value)
     if _strictly(_value(Source(source.name, text, source.format), limits)) != _strictly(value):
         raise AslError(f"{source.name or 'the document'} cannot be laid out without changing it")
     return text
+
+
+def laid_out(value: Json) -> str:
+    """Return a value as JSON in the usual layout."""
+    return "\n".join(_lines(value, 0, "")) + "\n"
 
 
 def _value(source: Source, limits: Limits) -> Json:

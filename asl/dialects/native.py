@@ -1,6 +1,5 @@
 """The language itself, in JSON; with names for resources, their Tasks ask agents."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, renamed
 from asl.states.base import machines_of
 
@@ -28,8 +28,7 @@ def _write(document: Document, names: Mapping[str, str] | None = None) -> Writte
     if names:
         value = _machine(value, "", found, losses)
         found.all_used()
-    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-    return Written(value, text, tuple(losses))
+    return Written(value, laid_out(value), tuple(losses))
 
 
 def _machine(
