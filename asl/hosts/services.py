@@ -100,6 +100,8 @@ class Services:
     memory: Mapping[str, Memory] = MappingProxyType({})
     """What the caller gave to remember things in, by the backends that documents name."""
 
+    _remembering: Remembering | None = None
+
     notify: Notify | None = None
     """Tells people what they are asked."""
 
@@ -153,12 +155,15 @@ class Services:
         assert name == "memory"
         return self.remembering
 
-    @cached_property
+    @property
     def remembering(self) -> Remembering:
-        """What the run remembers."""
-        from asl.hosts.remembering import Remembering
+        """What the run remembers: one thing for all, though threads may ask at the same time."""
+        if self._remembering is None:
+            from asl.hosts.remembering import Remembering
 
-        return Remembering(self.memory)
+            self.__dict__.setdefault("_remembering", Remembering(self.memory))
+            assert self._remembering is not None
+        return self._remembering
 
     @cached_property
     def tools(self) -> Toolroom:

@@ -433,6 +433,28 @@ def test_a_recovery_tells_the_same_of_what_agents_did(tmp_path: Path) -> None:
     assert entry.value == [1]
 
 
+def test_threads_that_ask_first_get_one_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that make it at the same time use the one that was there first."""
+    from asl.hosts import remembering
+    from asl.hosts.services import Services
+
+    services = Services()
+    both, made = threading.Barrier(2), remembering.Remembering
+
+    def slow(given: Any) -> Any:
+        both.wait(30)
+        return made(given)
+
+    monkeypatch.setattr(remembering, "Remembering", slow)
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(services.remembering)) for _ in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found[0] is found[1] is services.remembering
+
+
 class Remote(ProcessMemory):
     """A memory elsewhere, which takes its time."""
 
