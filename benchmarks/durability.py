@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import asl
-from asl.stores.sqlite import SqliteStore, Write
+from asl.stores.sqlite import SqliteStore, Write, guard
 from benchmarks.workloads import LOOP, Sides, Workload, echo, items, map_document, program, start
 
 __all__ = ["WORKLOADS"]
@@ -73,6 +73,7 @@ def _raw(path: Path) -> sqlite3.Connection:
     raw = sqlite3.connect(path, isolation_level=None)
     raw.execute("PRAGMA journal_mode = WAL")
     raw.execute("PRAGMA synchronous = FULL")
+    raw.create_function("guard", -1, guard, deterministic=True)
     return raw
 
 

@@ -76,7 +76,7 @@ def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, n
         "INSERT INTO answer VALUES (?, ?, ?)",
         number,
         asked.key,
-        file.packed(encoded([asked.kind, now, verdict.decision, None])),
+        file.packed(encoded([asked.kind, now, verdict.decision, None]), asked.key),
     )
     write(
         "UPDATE request SET status = 'answered', wake = 0, received = ?, answer = ? WHERE id = ?",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from asl.stores.journal import linked
+from asl.stores.schema import GUARDED
 from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
 
 __all__ = ["faults"]
@@ -24,6 +25,8 @@ VALUES = {
     "checkpoint": ("body",),
 }
 """The columns that hold values."""
+KEYS = {"position": "path", "answer": "key"}
+"""The columns whose checksum is that of a value beside them."""
 
 
 def faults(store: SqliteStore) -> Iterator[str]:
@@ -55,6 +58,11 @@ def _faults(store: SqliteStore) -> Iterator[str]:
             store.document(document)
         except StoreDamaged as fault:
             yield f"{name}: {fault}"
+    for table, columns in GUARDED.items():
+        name = "name" if table == "execution" else "id"
+        changed = f"SELECT {name} FROM {table} WHERE guard({columns}) IS NOT guard"
+        for (which,) in store.rows(changed):
+            yield f"the {table} {which!r} was changed"
     yield from _values(store)
 
 
@@ -78,10 +86,11 @@ def _values(store: SqliteStore) -> Iterator[str]:
     for table, columns in VALUES.items():
         key = "number" if table == "execution" else "execution"
         for column in columns:
-            query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
-            for number, body in store.rows(query):
+            row = KEYS.get(table, "''")
+            query = f"SELECT {key}, {row}, {column} FROM {table} WHERE {column} IS NOT NULL"
+            for number, name, body in store.rows(query):
                 try:
-                    store.unpacked(body)
+                    store.unpacked(body, name)
                 except StoreDamaged as fault:
                     yield f"{_name(store, number)}: {column} of {table}: {fault}"
     for key, body in store.rows("SELECT hash, body FROM blob"):

@@ -161,9 +161,9 @@ class SqliteJournal:
         store, number = self.store, self.number
         rows, unpacked = store.rows, store.unpacked
         for path, body in rows("SELECT path, body FROM position WHERE execution = ?", number):
-            self.positions[path] = unpacked(body)
+            self.positions[path] = unpacked(body, path)
         for key, body in rows("SELECT key, body FROM answer WHERE execution = ?", number):
-            self.answers[key] = unpacked(body)
+            self.answers[key] = unpacked(body, key)
         found = "SELECT usage, status, chain FROM execution WHERE number = ?"
         for body, status, self.chain in rows(found, number):
             self.spending = None if body is None else unpacked(body)
@@ -286,7 +286,7 @@ class SqliteJournal:
                 spared = f" AND substr({column}, 1, ?) <> ?"
                 store.write(past + spared, number, below, beyond, len(kept), kept)
         text = encoded(position)
-        store.write(POSITION, number, path, store.packed(text))
+        store.write(POSITION, number, path, store.packed(text, path))
         return len(text)
 
     def stand(self, position: Json, kept: str) -> None:
@@ -296,7 +296,7 @@ class SqliteJournal:
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
         text, store = encoded(answer), self.store
-        store.write(ANSWER, self.number, key, store.packed(text))
+        store.write(ANSWER, self.number, key, store.packed(text, key))
         return len(text)
 
     @property
@@ -308,9 +308,9 @@ class SqliteJournal:
         """Keep what a child came to, *instead* of its last answer where that is not written yet."""
         text, store = encoded(outcome), self.store
         if instead is None:
-            store.write(ANSWER, self.number, path, store.packed(text))
+            store.write(ANSWER, self.number, path, store.packed(text, path))
         else:
-            store.replace(instead, ANSWER, self.number, path, store.packed(text))
+            store.replace(instead, ANSWER, self.number, path, store.packed(text, path))
         return len(text)
 
     def put_record(self, path: str, record: Json) -> None:

@@ -1,12 +1,38 @@
 """The tables of a store and their versions; a version is reached by one upgrade from the last."""
 
-__all__ = ["APPLICATION_ID", "LARGE", "UPGRADES", "VERSION"]
+__all__ = ["APPLICATION_ID", "GUARDED", "LARGE", "UPGRADES", "VERSION"]
 
 LARGE = 64 * 1024
 """Bytes from which on a value is stored by its content, once."""
 
 APPLICATION_ID = 0x41534C31
 """`ASL1`: marks a SQLite file as a store of ours."""
+
+GUARDED = {
+    "execution": (
+        "number, name, workflow, document, profile, express, requestor, status, started, ended, "
+        "wake, error, cause, redrives, parent, redriven"
+    ),
+    "request": "id, execution, key, kind, status, created, wake, digest, told",
+}
+"""The columns that hold no values with checksums of their own; `guard` holds one of all of them."""
+
+
+def _guards(table: str, key: str) -> str:
+    """Return the statements that add a checksum to the rows of a table, and keep it up to date."""
+    columns = GUARDED[table]
+    guard = f"UPDATE {table} SET guard = guard({columns})"
+    return f"""
+    ALTER TABLE {table} ADD COLUMN guard INTEGER;
+    {guard};
+    CREATE TRIGGER {table}_made AFTER INSERT ON {table} BEGIN
+        {guard} WHERE {key} = NEW.{key};
+    END;
+    CREATE TRIGGER {table}_changed AFTER UPDATE OF {columns} ON {table} BEGIN
+        {guard} WHERE {key} = NEW.{key};
+    END;
+    """
+
 
 UPGRADES = (
     """
@@ -117,6 +143,7 @@ UPGRADES = (
         body BLOB NOT NULL
     ) WITHOUT ROWID;
     """,
+    _guards("execution", "number") + _guards("request", "id"),
 )
 """The statements that lead from each version to the next; version 0 is an empty file."""
 

@@ -23,7 +23,7 @@ from zlib import crc32
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded
 from asl.stores.locks import Locks
-from asl.stores.schema import APPLICATION_ID, LARGE, UPGRADES, VERSION
+from asl.stores.schema import APPLICATION_ID, GUARDED, LARGE, UPGRADES, VERSION
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
-__all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored"]
+__all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored", "guard"]
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
@@ -75,7 +75,9 @@ class Stored:
     """When it last went on after its end."""
 
 
-_STORED = ", ".join(Stored.__slots__)
+_STORED = f"{', '.join(Stored.__slots__)}, guard({GUARDED['execution']}) = guard"
+_ASKED = f", guard({GUARDED['request']}) = guard"
+"""Whether the columns of a row are what was written."""
 _TEXT, _NUMBER, _TIME = (str,), (int,), (float,)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("name", "workflow", "document", "profile", "status"), _TEXT),
@@ -122,6 +124,7 @@ class SqliteStore:
 
     def _prepare(self, synchronous: str) -> None:
         run = self._file.execute
+        self._file.create_function("guard", -1, guard, deterministic=True)
         run("PRAGMA journal_mode = WAL")
         run(f"PRAGMA synchronous = {synchronous}")
         (version,) = run("PRAGMA user_version").fetchone()
@@ -142,7 +145,7 @@ class SqliteStore:
         # Another process may have done it since.
         (version,) = run("PRAGMA user_version").fetchone()
         for statements in UPGRADES[version:]:
-            for statement in filter(str.strip, statements.split(";")):
+            for statement in _each(statements):
                 run(statement)
         run(f"PRAGMA application_id = {APPLICATION_ID}")
         run(f"PRAGMA user_version = {VERSION}")
@@ -279,9 +282,14 @@ class SqliteStore:
             loop.call_soon(self._flush)
         return self._flushing
 
-    def packed(self, body: bytes) -> bytes:
-        """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
+    def packed(self, body: bytes, of: str = "") -> bytes:
+        """Return JSON text as it is stored: with a checksum, or the hash of a large one.
+
+        The checksum is also of the name by which it is found, where it is one *of* that.
+        """
         if len(body) < LARGE:
+            if of:
+                return b"~%08x%s" % (crc32(body, crc32(of.encode())), body)
             return b"=%08x%s" % (crc32(body), body)
         key = sha256(body).digest()
         if key not in self._known:
@@ -289,7 +297,7 @@ class SqliteStore:
             self.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", key, body)
         return b"#" + key
 
-    def unpacked(self, body: bytes | str) -> Json:
+    def unpacked(self, body: bytes | str, of: str = "") -> Json:
         """Return the value that is stored so; raises StoreDamaged for one that was changed."""
         import json
 
@@ -300,9 +308,10 @@ class SqliteStore:
             if found is None or sha256(found[0]).digest() != body[1:]:
                 raise StoreDamaged(f"{self.path}: a large value is missing or was changed")
             body = found[0]
-        elif body[:1] == b"=":
+        elif body[:1] in (b"=", b"~"):
+            begin = crc32(of.encode()) if body[:1] == b"~" else 0
             written, body = body[1:9], body[9:]
-            if written != b"%08x" % crc32(body):
+            if written != b"%08x" % crc32(body, begin):
                 raise StoreDamaged(f"{self.path}: a stored value was changed")
         try:
             return json.loads(body)
@@ -333,13 +342,13 @@ class SqliteStore:
         from asl.states.decisions import Asked
 
         found = []
-        for id, key, kind, status, created, body, received, told in self.rows(
-            "SELECT id, key, kind, status, created, body, received, told FROM request "
+        for id, key, kind, status, created, body, received, told, whole in self.rows(
+            f"SELECT id, key, kind, status, created, body, received, told{_ASKED} FROM request "
             f"WHERE kind NOT IN {TASKS} AND {condition} ORDER BY created, id",
             *values,
         ):
             shown, plan = self.unpacked(body)
-            self.check(type(created) is float and type(told) is int, "a request")
+            self.check(whole == 1, f"the request {id}")
             asked = Asked(id, key, kind, shown, plan, created)
             asked.status, asked.told = status, told
             asked.received = self.unpacked(received)
@@ -351,12 +360,12 @@ class SqliteStore:
         from asl.engine.awaited import Awaited
 
         found = []
-        for id, key, kind, status, created, body, received, answer in self.rows(
-            "SELECT id, key, kind, status, created, body, received, answer FROM request "
+        for id, key, kind, status, created, body, received, answer, whole in self.rows(
+            f"SELECT id, key, kind, status, created, body, received, answer{_ASKED} FROM request "
             f"WHERE kind IN {TASKS} AND {condition} ORDER BY created, id",
             *values,
         ):
-            self.check(type(created) is float, "a request")
+            self.check(whole == 1, f"the request {id}")
             target, state, payload, timeout, heartbeat = self.unpacked(body)
             task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
             task.status = status
@@ -410,10 +419,12 @@ class SqliteStore:
         return name if found is None else str(found[0])
 
     def _stored(self, row: Sequence[Any]) -> Stored:
-        values = dict(zip(Stored.__slots__, row, strict=True))
+        *columns, whole = row
+        values = dict(zip(Stored.__slots__, columns, strict=True))
         for column, value in values.items():
             self.check(isinstance(value, _TYPES[column]), f"the {column} of an execution")
         self.check(values["status"] in STATUSES, "the status of an execution")
+        self.check(whole == 1, f"the execution {values['name']!r}")
         values["express"] = bool(values["express"])
         return Stored(**values)
 
@@ -436,6 +447,23 @@ class SqliteStore:
         if found is None or sha256(found[0]).hexdigest() != key:
             raise StoreDamaged(f"{self.path}: the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
+
+
+def guard(*columns: Any) -> int:
+    """Return the checksum of columns that hold no values with checksums of their own."""
+    return crc32(repr(columns).encode("utf-8", "surrogatepass"))
+
+
+def _each(statements: str) -> Iterator[str]:
+    """Yield the statements one by one; those of a trigger belong to it."""
+    text = ""
+    for part in statements.split(";"):
+        text += f"{part};"
+        if sqlite3.complete_statement(text) or not part.strip():
+            yield text
+            text = ""
+    if text.strip():
+        yield text
 
 
 def _advice(error: sqlite3.OperationalError) -> str:

@@ -1,6 +1,7 @@
 """Whatever happens to the file of a store: a word for it, and nothing acknowledged is lost."""
 
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,39 @@ def test_the_doctor_names_every_value_that_was_changed(whole: Path, tmp_path: Pa
             store.file.write(change)
             store.file.flush()
             assert any(fault in said for said in store.faults()), change
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("UPDATE execution SET started = started + 1", "the execution 'ask' was changed"),
+        ("UPDATE execution SET wake = 5", "the execution 'ask' was changed"),
+        ("UPDATE execution SET status = 'SUCCEEDED'", "the execution 'bad' was changed"),
+        ("UPDATE execution SET name = name || 'x'", "the execution 'askx' was changed"),
+        ("UPDATE request SET status = 'answered'", "the request 'arn:"),
+        ("UPDATE request SET created = created - 1", "the request 'arn:"),
+        ("UPDATE position SET path = path || 'x'", "body of position"),
+    ],
+)
+def test_names_times_and_statuses_have_a_checksum(
+    change: str, fault: str, whole: Path, tmp_path: Path
+) -> None:
+    """What is changed past the program is found, and not taken for what was written."""
+    path = tmp_path / "runs.db"
+    shutil.copy(whole, path)
+    raw = sqlite3.connect(path)
+    raw.create_function("guard", -1, lambda *columns: None)
+    for table in ("execution", "request"):
+        raw.execute(f"DROP TRIGGER {table}_changed")
+    raw.execute(change)
+    raw.commit()
+    raw.close()
+    with opened(path) as store:
+        faults = list(store.faults())
+    assert any(fault in said for said in faults), faults
+    if change.startswith("UPDATE execution"):
+        with pytest.raises(asl.StoreDamaged):
+            seen(path)
 
 
 class World:

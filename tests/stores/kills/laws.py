@@ -159,11 +159,11 @@ class Laws:
         """Nothing of the past is kept; what is answered is behind us."""
         read = store.file.rows
         positions = {
-            (self.names[number], path): store.file.unpacked(body)["visit"]
+            (self.names[number], path): store.file.unpacked(body, path)["visit"]
             for number, path, body in read("SELECT execution, path, body FROM position")
         }
         answers = {
-            (self.names[number], key): store.file.unpacked(body)
+            (self.names[number], key): store.file.unpacked(body, key)
             for number, key, body in read("SELECT execution, key, body FROM answer")
         }
         keys = list(answers)
