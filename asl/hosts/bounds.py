@@ -50,8 +50,8 @@ class CallBounds:
     ) -> None:
         self.tool = tool
         self.hosts = tuple(hosts)
-        self.files = [_Files(each, folder or os.getcwd()) for each in files]
-        self.folder = folder or os.getcwd()
+        self.folder = folder or (os.getcwd() if files else "")
+        self.files = [_Files(each, self.folder) for each in files]
         self.limits_network = bool(hosts)
         self.refusal: Raised | None = None
         """What a function was told last, that it may not do something."""

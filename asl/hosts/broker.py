@@ -127,6 +127,8 @@ class Broker:
         """How often the same was asked for, by what was asked for."""
         self.tasks: set[Any] = set()
         """What threads have asked for and not got yet."""
+        self.known: dict[str, Offer] = {}
+        """The tools of the run that were found, by their names."""
         self.over = False
         """Whether nobody waits for the agent any more."""
 
@@ -147,7 +149,9 @@ class Broker:
     async def _told(self, box: Offers) -> list[Offer]:
         await self.host.event_loop()  # a server has to be asked
         hosts = [each for level in self.levels if (each := level.policy.hosts) is not None]
-        offers = await box(self._call("", {}, CallBounds("", hosts, (), None)))
+        call = self._bare("", Options(None, None))
+        call.bounds = CallBounds("", hosts, (), None) if hosts else None
+        offers = await box(call)
         for offer in offers:
             if offer.agent.holds:
                 self.host._keep(offer.agent)
@@ -175,6 +179,8 @@ class Broker:
     async def _found(self, name: Any, arguments: Json) -> Offer:
         if not isinstance(name, str):
             name = repr(name)
+        if name in self.known:
+            return self.known[name]
         server, slash, own = name.rpartition("/")
         why = self._refusal((name, own) if slash else (name,))
         if why is not None:
@@ -188,9 +194,9 @@ class Broker:
             named = self._named(name, error)
             self.refuse(name, arguments, str(named.name), str(named.cause))
             raise named from error
-        for offer in offers:
-            if offer.names[0] == name:
-                return offer
+        self.known |= {offer.names[0]: offer for offer in offers}
+        if name in self.known:
+            return self.known[name]
         hint = did_you_mean(name, self.room.boxes)
         cause = f"there is no tool {name!r}" + (f" ({hint})" if hint else "")
         self.refuse(name, arguments, "Agent.ToolError", cause)
@@ -277,7 +283,8 @@ class Broker:
         hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
         files = [level.policy.files for level in self.levels if level.policy.files is not None]
         bounds = CallBounds(tool, hosts, files, getattr(agent, "folder", None))
-        bounds.check(arguments)
+        if bounds:
+            bounds.check(arguments)
         sandboxes = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
         for settings in sandboxes[-1:]:
             if len(sandboxes) > 1 and any(each != settings for each in sandboxes):
@@ -391,13 +398,15 @@ class Broker:
         if rules is not None:
             options.blocks["tools"] = rules
         options.blocks["tool_depth"] = outer.tool_depth + 1
-        call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
+        call = self._bare(tool, options)
         call.deadline, call.bounds = outer.deadline, bounds if bounds else None
-        call.attach(
-            sleep=self.host._sleep,
-            tokens=self.host._desk,
-            beat=outer.heartbeat,
-        )
+        return call
+
+    def _bare(self, tool: str, options: Options) -> Call:
+        """Return a call within the one of the agent."""
+        outer, host = self.outer, self.host
+        call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
+        call.attach(sleep=host._sleep, tokens=host._desk, beat=outer.heartbeat)
         return call
 
     def _cleaned(self, offer: Offer, result: Json) -> Json:

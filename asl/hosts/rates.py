@@ -136,8 +136,10 @@ class Rates:
                 if sum(self.running[key] for key in counted) >= most:
                     yield _Excess(limit, field, inf)
                 continue
+            if sum(len(self.times[key]) for key in counted) < most:
+                continue
             latest = sorted(time for key in counted for time in self.times[key][-most:])
-            if len(latest) >= most and latest[-most] + WINDOWS[field] > now:
+            if latest[-most] + WINDOWS[field] > now:
                 yield _Excess(limit, field, latest[-most] + WINDOWS[field])
 
     def _is_next(self, turn: _Turn | None, demands: list[Demand]) -> bool:

@@ -35,6 +35,7 @@ def reply(message: dict[str, Any]) -> dict[str, Any] | None:
     if method == "tools/list":
         key = os.environ.get("THE_KEY", "nothing")
         described = os.environ.get("DESCRIBED", f"Looks with {key}.")
+        described = described.replace("{pid}", str(os.getpid()))
         pages = {None: [tool("look", described), tool("two")], "2": [tool("fail"), tool("die")]}
         page: dict[str, Any] = {"tools": pages[parameters.get("cursor")]}
         return answer | {"result": page if "cursor" in parameters else page | {"nextCursor": "2"}}

@@ -269,6 +269,17 @@ def test_tools_may_be_pinned(started: list[Any]) -> None:
         assert "is not pinned: its fingerprint is sha256:" in two["Cause"]
 
 
+def test_a_tool_that_changes_within_a_run_is_refused(started: list[Any]) -> None:
+    """A server that comes back with another description is not believed, pinned or not."""
+    server = McpServer(LEAN, environment={"DESCRIBED": "Looks as {pid}."})
+    first, gone, again, two = outcomes(server, ("look", {}), ("die", {}), ("look", {}), ("two", {}))
+    assert "pid" in first
+    assert gone["Error"] == "Agent.NetworkError"
+    assert again["Error"] == "States.Permissions"
+    assert "another one than it was before in this run" in again["Cause"]
+    assert two == "one\ntwo"
+
+
 def test_a_secret_of_a_server_is_not_shown(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
