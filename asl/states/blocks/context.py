@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
 from math import ceil
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
@@ -105,7 +105,7 @@ class _Plan:
             return (each for path in self.priority for each in _named(path, document))
         if strategy == "semantic":
             return self._likest(document, found)
-        return reversed(list(_pieces(document)))
+        return _pieces(document, reversed)
 
     def _likest(self, document: Json, found: Mapping[str, Json]) -> list[_Candidate]:
         """Return the candidates that are most like the query, the best first."""
@@ -184,20 +184,27 @@ def _named(path: Path, document: Json) -> Iterator[_Candidate]:
         yield path.text, tuple(steps for steps, _ in nodes), value
 
 
-def _pieces(document: Json) -> Iterator[_Candidate]:
-    """Yield the fields of a document and the elements of its arrays, in its order."""
+_Order: TypeAlias = Callable[[Any], Iterator[Any]]
+"""`iter`, or `reversed` for the latest first."""
+
+
+def _pieces(document: Json, order: _Order = iter) -> Iterator[_Candidate]:
+    """Yield the fields of a document and the elements of its arrays."""
     if type(document) is dict:
-        for key, value in document.items():
-            yield from _elements((key,), value)
+        for key in order(document):
+            yield from _elements((key,), document[key], order)
     else:
-        yield from _elements((), document)
+        yield from _elements((), document, order)
 
 
-def _elements(steps: Steps, value: Json) -> Iterator[_Candidate]:
+def _elements(steps: Steps, value: Json, order: _Order = iter) -> Iterator[_Candidate]:
     """Yield the elements of an array, and any other value itself."""
-    nodes = [((*steps, at), each) for at, each in enumerate(value)] if type(value) is list else None
-    for at, each in [(steps, value)] if nodes is None else nodes:
-        yield written(at), (at,), each
+    if type(value) is not list:
+        yield written(steps), (steps,), value
+        return
+    for at in order(range(len(value))):
+        here = (*steps, at)
+        yield written(here), (here,), value[at]
 
 
 # --------------------------------------------------------------------------------------------
@@ -295,8 +302,8 @@ def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
         path = _path(target)
         if path is None or not path.reference:
             message = f"the summary takes the place of one node, which {target!r} does not name"
-            place = node.at("Context", "Summarize", "Target")
-            yield Finding("V-CTX-01", message, place, "a path such as $.history")
+            pointer = node.at("Context", "Summarize", "Target")
+            yield Finding("V-CTX-01", message, pointer, "a path such as $.history")
 
 
 CONTEXT = Block(
