@@ -320,6 +320,20 @@ def test_each_branch_writes_a_key_of_its_own() -> None:
     assert ("Y", "text: W\nnote: k!") in asked
 
 
+def test_branches_that_meet_within_a_branch_are_told() -> None:
+    """Where they meet at the end of the branch, there is nothing to tell."""
+    inner = {"Type": "Parallel", "Branches": [worker("Z"), worker("W")], "ResultPath": None}
+    after = worker("V")["States"]["V"]
+    for following, told in (({"Next": "V"}, True), ({"End": True}, False)):
+        states = {"I": {**inner, **following}, **({"V": after} if told else {})}
+        branch = {"StartAt": "I", "States": states}
+        fork = {"Type": "Parallel", "Branches": [branch, worker("U")], "Next": "Y"}
+        conversion = asl.convert(behind(fork), "codemie")
+        assert ("L-NESTEDJOIN" in codes(conversion)) is told
+        report = asl.check(asl.load(conversion.text))
+        assert ("CM-NESTED-JOIN" in {each.code for each in report}) is told
+
+
 def test_a_workflow_begins_where_the_document_does() -> None:
     """What is added for a state stands behind it."""
     choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": True, "Next": "Y"}]}

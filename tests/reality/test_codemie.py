@@ -194,6 +194,9 @@ def test_an_agent_document_becomes_a_workflow(file: Path) -> None:
     assert all(each.line and each.column for each in conversion.losses)
     workflow = asl.load(conversion.text, dialect="codemie")
     assert asl.check(workflow).ok
+    again = asl.convert(asl.convert(workflow, "asl").text, "codemie")
+    assert again.faithful
+    assert again.document == conversion.document
     ids = {state["id"] for state in conversion.document["states"]}
     reported = " ".join(each.pointer for each in conversion.losses)
     for name, state in machines(document):

@@ -15,6 +15,18 @@ ITEMS: Final = "items"
 """The key under which a Map's items are handed to its first state."""
 
 
+def _nested(machine: Machine, name: str, state: State) -> None:
+    """Report branches within a branch that meet before it ends."""
+    within = machine.last is not None and not machine.item
+    if within and "Next" in state and machine.lead(state["Next"]) is not None:
+        machine.lost(
+            "L-NESTEDJOIN",
+            "the platform may run what follows the outer branches twice",
+            machine.at(name),
+            "let all branches end together",
+        )
+
+
 # --------------------------------------------------------------------------------------------
 # Map
 
@@ -68,6 +80,7 @@ def _key(state: State, result: Result) -> str | None:
 def _region(machine: Machine, name: str, state: State, key: str) -> dict[str, Json]:
     """Return how its workers are entered, which follow the state that is being written."""
     where = machine.at(name)
+    _nested(machine, name, state)
     processor = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
     if type(state.get("MaxConcurrency")) is int:
         machine.workflow.concurrency.append(state["MaxConcurrency"])
@@ -127,6 +140,7 @@ def forked(
     """Return where a state goes that leads to the branches of a Parallel."""
     after = str(machine.next(state)["state_id"])
     key = key_of(state)
+    _nested(machine, name, state)
     machine.lost(
         "L-PARRESULT",
         "the array of results is not written; each branch writes its own",
