@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, found, opened
+from asl.cli.stores import STORE, command_for, found, opened, prompt_of
 from asl.core.diagnostics import did_you_mean
 from asl.core.values import Json
 
@@ -91,7 +91,7 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
         return open_ones[0]
     if not open_ones:
         raise click.UsageError(f"{name} asks nothing that is open: see 'asl inbox'")
-    listed = "\n".join(f"  {each['requestId']}  {each['promptText']}" for each in open_ones)
+    listed = "\n".join(f"  {each['requestId']}  {prompt_of(each)}" for each in open_ones)
     raise click.UsageError(f"{name} has several open requests; name one by --request:\n{listed}")
 
 

@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, opened
+from asl.cli.stores import STORE, command_for, opened, prompt_of
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -46,7 +46,7 @@ def _task(name: str, task: dict[str, Json]) -> str:
 def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
     """Yield who asks what and until when, the items of a batch, the options and the id."""
     until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
-    yield f"{name}  {request['promptText']}{until}"
+    yield f"{name}  {prompt_of(request)}{until}"
     for index, item in enumerate(request.get("items", ())):
         yield f"  {index:>3}  {excerpt(item, SHOWN)}"
     if "escalatedTo" in request:

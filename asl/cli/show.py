@@ -8,7 +8,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import STORE, found, opened
+from asl.cli.stores import STORE, found, opened, prompt_of
 from asl.core.values import Json, excerpt
 from asl.engine.history import Event
 from asl.engine.result import Result
@@ -116,7 +116,7 @@ def _since(entered: Event, result: Result) -> str:
 
 def _request(request: dict[str, Json]) -> str:
     until = f", until {request['expiresAt']}" if "expiresAt" in request else ""
-    return f"{request['promptText']} ({' | '.join(request['options'])}){until}"
+    return f"{prompt_of(request)} ({' | '.join(request['options'])}){until}"
 
 
 def _task(task: dict[str, Json]) -> str:

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.values import Json, excerpt
 
 if TYPE_CHECKING:
     from asl.engine.result import Result
@@ -22,6 +23,7 @@ __all__ = [
     "default_store",
     "found",
     "opened",
+    "prompt_of",
     "say_paused",
 ]
 
@@ -83,7 +85,7 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     from asl.cli import streams
 
     for request in result.pending:
-        streams.say(f"asl: asks: {request['promptText']} ({' | '.join(request['options'])})")
+        streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for task in result.awaited:
         streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if not stored:
@@ -93,6 +95,11 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
     streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
+
+
+def prompt_of(request: dict[str, Json]) -> str:
+    """Return what is asked, in one line: a structured prompt may have no text of its own."""
+    return request["promptText"] or excerpt(request["prompt"], 400)
 
 
 def command_for(command: str, name: str) -> str:

@@ -250,3 +250,14 @@ def test_commands_that_are_told_name_the_store(
     assert "'asl approve r-1 --store own.db' decides" in told
     told = asl("approve", "r-1", "--store", "own.db").stderr
     assert "'asl resume r-1 --store own.db' goes on" in told
+
+
+def test_a_prompt_without_a_text_of_its_own_is_shown(asl: Any, tmp_path: Path) -> None:
+    """As JSON, wherever a request is named."""
+    state = {"Type": "Approval", "Prompt": {"pay": 5}, "End": True}
+    file, store = tmp_path / "pay.asl.json", str(tmp_path / "pay.db")
+    file.write_text(json.dumps({"StartAt": "A", "States": {"A": state}}))
+    done = asl("run", str(file), "--store", store, "--name", "pay", code=4)
+    assert 'asks: {"pay":5} (approve | reject)' in done.stderr
+    for command in (("inbox",), ("show", "pay")):
+        assert '{"pay":5}' in asl(*command, "--store", store).stdout

@@ -261,3 +261,27 @@ def test_a_document_that_was_changed_in_the_file_is_not_gone_on_with(tmp_path: P
             store.resume("it")
         with pytest.raises(asl.ExecutionExists):
             store.start({**ASKING, "Comment": "other"}, {}, name="it")
+
+
+def test_a_locked_file_is_said_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes for too long; when it has ended, the execution goes on."""
+    monkeypatch.setattr("asl.stores.sqlite.BUSY", 0.05)
+    world = World()
+    other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None, check_same_thread=False)
+
+    def work(parameters: Any, call: Any) -> Any:
+        if len(world.answered) == 3:
+            other.execute("BEGIN IMMEDIATE")
+        return world.work(parameters, call)
+
+    with opened(tmp_path / "runs.db", agents={"Work": work}) as store:
+        with pytest.raises(asl.StoreError, match="another program has been writing to it"):
+            store.start(chain_of(10), {}, name="it")
+        other.execute("ROLLBACK")
+    other.close()
+    with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
+        assert store.resume("it").status == "SUCCEEDED"
+        assert list(store.faults()) == []
+    assert len(world.answered) == len(set(world.answered)) == 10
