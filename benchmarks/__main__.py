@@ -11,10 +11,15 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import dialects, durability, workloads
+from benchmarks import blueprints, dialects, durability, workloads
 from benchmarks.workloads import Workload
 
-WORKLOADS = (*workloads.WORKLOADS, *durability.WORKLOADS, *dialects.WORKLOADS)
+WORKLOADS = (
+    *workloads.WORKLOADS,
+    *durability.WORKLOADS,
+    *dialects.WORKLOADS,
+    *blueprints.WORKLOADS,
+)
 
 
 def best(action: Callable[[], object], rounds: int) -> float:

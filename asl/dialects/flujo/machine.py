@@ -91,7 +91,7 @@ class _Builder:
     def name(self, text: str, within: str = "") -> str:
         """Return a name that no other state of the whole document has, with room for a part."""
         longest = MAX_NAME if ":" in text else MAX_NAME - ROOM
-        base = text[:longest]
+        base = text[:longest] or "_"
         if base in self.taken and within:
             base = f"{within}/{text}"[:longest]
         found, number = base, 1
@@ -646,6 +646,9 @@ class _States:
     def parallel(self, step: Step, then: Then, failing: Failing | None) -> None:
         name = self.name(step)
         bodies = step.branches
+        if not bodies:
+            self.passing(step, literal({}), then)
+            return
         branches: list[Json] = [
             self.forked(body, branch if bodies else name) for branch, body in bodies.items()
         ]
@@ -731,6 +734,9 @@ class _States:
         name, agent = self.name(step), step.spec["router_agent"]
         if isinstance(agent, dict):
             agent = agent.get("id", agent.get("path", step.name))
+        if not step.branches:
+            self.passing(step, literal({}), then)
+            return
         following = self.builder.name(f"{name}:branches")
         arguments: dict[str, Json] = {
             "input": query(self.given(step, name)),

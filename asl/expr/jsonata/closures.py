@@ -11,6 +11,7 @@ from typing import Any
 from asl.expr.jsonata import operators, paths
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.functions.dialects import PLAIN
 from asl.expr.jsonata.results import EVERYWHERE
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
@@ -141,6 +142,8 @@ def _levels_of_call(name: str, arguments: list[Node], bound: frozenset[str]) -> 
     if name in _SCALAR:
         return 0
     inner = [_levels(each, bound) for each in arguments]
+    if name.partition("_")[0] in PLAIN and not any(map(_made, arguments, inner)):
+        return 0
     if name in _PASSING and inner:
         return inner[0]
     if name == "append":
@@ -148,6 +151,17 @@ def _levels_of_call(name: str, arguments: list[Node], bound: frozenset[str]) -> 
     if name == "merge" and inner:
         return max(inner[0] - 1, 0)
     return EVERYWHERE
+
+
+def _made(node: Node, levels: int) -> bool:
+    """Whether a value may hold anything but JSON; constants do not."""
+    if node.type == "unary" and node.value == "{":
+        values = [value for _, value in node.lhs_object]
+        return node.group is not None or any(each.type not in _CONSTANT for each in values)
+    return levels > 0
+
+
+_CONSTANT = ("string", "number", "value")
 
 
 # Closures ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from asl.expr.jsonata.calls import Native
 
-__all__ = ["TABLES", "belonging", "found_in"]
+__all__ = ["PLAIN", "TABLES", "belonging", "found_in"]
 
 TABLES: Mapping[str, str] = {
     "codemie": "asl.expr.codemie.functions",
@@ -16,6 +16,9 @@ TABLES: Mapping[str, str] = {
     "flujo": "asl.expr.flujo.functions",
 }
 """The module of each dialect's functions, by the prefix of their names."""
+
+PLAIN: frozenset[str] = frozenset(("flujo",))
+"""The dialects whose functions make JSON of JSON: nobody has to look through what they give."""
 
 _NONE: Mapping[str, Native] = {}
 

@@ -22,10 +22,22 @@ def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> 
     required = sum(not each.pattern.endswith("?") for each in parsed(signature))
 
     def called(*arguments: Value) -> Value:
+        for each in arguments:
+            if each is UNDEFINED or (isinstance(each, list) and type(each) is not list):
+                break
+        else:
+            return call(*arguments)
         while arguments and arguments[-1] is UNDEFINED:
             arguments = arguments[:-1]
         if len(arguments) < required or UNDEFINED in arguments[:required]:
             return UNDEFINED
-        return call(*arguments)
+        return call(*map(_listed, arguments))
 
     return Native(name, signature, called, arity)
+
+
+def _listed(value: Value) -> Value:
+    """Return the list of a sequence: what a path has found becomes part of a result."""
+    if isinstance(value, list) and type(value) is not list:
+        return [None if each is UNDEFINED else each for each in value]
+    return value
