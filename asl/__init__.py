@@ -22,7 +22,17 @@ from asl.core.errors import (
     NotJson,
     StateError,
 )
-from asl.documents import check, compile, convert, diff, graph, load, plan, variable_references
+from asl.documents import (
+    check,
+    compile,
+    convert,
+    detect,
+    diff,
+    graph,
+    load,
+    plan,
+    variable_references,
+)
 from asl.runs import aresume, arun, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
@@ -99,6 +109,7 @@ __all__ = [
     "check",
     "compile",
     "convert",
+    "detect",
     "diff",
     "graph",
     "load",

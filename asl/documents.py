@@ -26,6 +26,7 @@ __all__ = [
     "check",
     "compile",
     "convert",
+    "detect",
     "diff",
     "document_of",
     "graph",
@@ -183,6 +184,20 @@ def convert(
         asked = {} if implicit_retry else {"implicit_retry": False}
         document = load_document(document, reading={**asked, **(reading or {})})
     return converted(document, to, writing)
+
+
+def detect(what: What) -> str:
+    """Return the name of the language that a document is written in, by its shape.
+
+    That is `asl` for the state language itself, Amazon's included, and for what has no other shape.
+    Nothing is checked. Raises DocumentNotFound for a path without a file.
+    """
+    from asl.core.document import opened, read
+    from asl.dialects import NATIVE
+    from asl.dialects import detect as by_shape
+
+    found = by_shape(read(what) if isinstance(what, dict) else opened(what))
+    return NATIVE if found is None else found.name
 
 
 def graph(document: Document | What, *, format: str = "mermaid") -> str:

@@ -78,6 +78,15 @@ def codes(conversion: asl.Conversion) -> set[str]:
     return {each.code for each in conversion.losses}
 
 
+def test_a_language_is_known_by_its_shape(flow: Path) -> None:
+    """Of a file, a text or a value; what has no other shape is the language itself."""
+    assert asl.detect(flow) == asl.detect(FLOW) == "codemie"
+    assert asl.detect({"states": [], "assistants": []}) == "codemie"
+    assert asl.detect(json.dumps(REFUND)) == asl.detect(REFUND) == asl.detect("a: 1\nb: 2") == "asl"
+    with pytest.raises(asl.DocumentNotFound):
+        asl.detect("no-such-file.yaml")
+
+
 def test_a_workflow_becomes_a_document(flow: Path) -> None:
     """The document runs by itself, and says what is not in it."""
     conversion = asl.convert(flow, "asl")
