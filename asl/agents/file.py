@@ -257,7 +257,7 @@ class _File:
             self.servers[name] = None
             try:
                 spec = self._filled(spec, SERVER_SECRETS, pointer, secrets)
-                self.servers[name] = build_server(spec, self, secrets)
+                self.servers[name] = build_server(name, spec, self, secrets)
             except _NoSecret as fault:
                 self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
         made = self.servers[name]

@@ -70,6 +70,8 @@ class McpServer:
         self.headers = dict(headers or {})
         self.timeout = timeout
         self.pins = pins
+        self.name = ""
+        """What it is bound to: its tools are `NAME/TOOL` to the policies of documents."""
         self.secrets: frozenset[str] = frozenset()
         """What of this nobody may see."""
 
@@ -302,7 +304,8 @@ class _Session:
     def offer(self, tool: Any) -> Offer:
         """Return a tool as a model is told of it."""
         said = self.hide(tool.description or "")
-        return Offer(tool.name, said, tool.input_schema, self.used(tool.name))
+        schema, server = tool.input_schema, self.server.name
+        return Offer(tool.name, said, schema, self.used(tool.name), server)
 
     def used(self, name: str) -> Agent:
         """Return a tool as an agent, which lets no secret of the server out."""
@@ -474,11 +477,12 @@ def check_server(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from check_folder(spec, home)
 
 
-def build_server(spec: Spec, home: Home, secrets: set[str]) -> McpServer:
+def build_server(name: str, spec: Spec, home: Home, secrets: set[str]) -> McpServer:
     """Return the server that a file describes; its tools let no secret out."""
     options = dict(spec)
     if "command" in spec:
         options["folder"] = str(home.folder / spec.get("folder", "."))
     server = McpServer(options.pop("command", None), **options)
     server.secrets = frozenset(secrets)
+    server.name = name
     return server

@@ -65,6 +65,8 @@ def as_toolbox(value: Any, name: str) -> Toolbox:
         return Tool(name, value.get("description", ""), value["agent"], input=value.get("input"))
     if hasattr(value, "offers"):
         own = getattr(value, "name", None)
+        if own == "":  # a server, which models may use as well
+            value.name = name
         if isinstance(value, Tool) and own != name:
             raise AslError(f"the tool {own!r} is bound to {name!r}: a tool has one name")
         return _Named(value, name)
@@ -87,6 +89,6 @@ class _Named:
             found = await told(call)
             if whole:
                 return [offer._replace(server=name) for offer in found]
-            return [offer._replace(name=name) for offer in found]
+            return [offer._replace(name=name, server="", also=offer.names) for offer in found]
 
         return listed

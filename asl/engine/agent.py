@@ -248,6 +248,11 @@ class Call:
         """How many tools there are around this call."""
         return self._block("tool_depth") or 0
 
+    @property
+    def tool_keys(self) -> list[Any]:
+        """What the tools around this call count as."""
+        return self._block("tool_keys") or []
+
     def end(self) -> None:
         """Say that nobody waits for the answer any more, and tell the history what was done."""
         self.cancelled = True

@@ -24,11 +24,14 @@ class Offer(NamedTuple):
     agent: Agent
     server: str = ""
     """The name of the MCP server that has it, where the server has a name."""
+    also: tuple[str, ...] = ()
+    """Its names as a tool of its server, where it was given another one."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names by which a policy may mean it; the first is that of the registry."""
-        return (f"{self.server}/{self.name}", self.name) if self.server else (self.name,)
+        own = (f"{self.server}/{self.name}", self.name) if self.server else (self.name,)
+        return own + self.also
 
 
 Offers: TypeAlias = "Callable[[Call], Awaitable[list[Offer]]]"

@@ -20,7 +20,7 @@ from asl.engine.agent import Agent, Call
 from asl.engine.execution import reported
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching
-from asl.hosts.rates import REQUESTS, Demand, Rates, requests
+from asl.hosts.rates import REQUESTS, Demand, Key, Rates, requests
 from asl.states.blocks.policy import (
     Hook,
     Policy,
@@ -210,6 +210,8 @@ class Broker:
 
     async def use(self, offer: Offer, arguments: Json) -> Json:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
+        if self.over:
+            raise Raised("Agent.ToolError", f"tool {offer.name!r}: the call of the agent has ended")
         clock = self.host.clock
         if self.real and self.host.in_event_loop:  # meanwhile the agent waits
             self.under_way += 1
@@ -240,7 +242,7 @@ class Broker:
             raise
         try:
             await self._ask_before(tool, arguments)
-            return await self._performed(offer, agent, bounds, arguments)
+            return await self._performed(offer, agent, bounds, arguments, keys)
         finally:
             rates.end(keys)
 
@@ -317,18 +319,19 @@ class Broker:
         for level in self.levels:
             for limit in level.policy.limits:
                 if limit.matches(counted[0]):
-                    yield Demand(level.workflow, limit)
+                    yield Demand(level.workflow, limit, self.outer.tool_keys)
             most = level.policy.requests
             if most is not None and REQUESTS in counted:
-                yield Demand(level.workflow, requests(most))
+                yield Demand(level.workflow, requests(most), self.outer.tool_keys)
 
     async def _performed(
-        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json
+        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json, keys: list[Key]
     ) -> Json:
         tool, state, started = offer.names[0], self.outer.state_name, self.host.now()
         told: dict[str, Json] = {}
         try:
-            result = await self._answer(offer, agent, bounds, arguments)
+            call = self._call(tool, arguments, bounds, keys)
+            result = await self._answer(offer, agent, call, bounds, arguments)
             self._count(tool, result, told)
             result = self._cleaned(offer, result)
             told["result"] = result
@@ -349,12 +352,12 @@ class Broker:
             self._tell("ToolCalled", tool, arguments, **told)
 
     async def _answer(
-        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json
+        self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
     ) -> Json:
         """Have the tool answer in time; raises StateError."""
         tool, host = offer.names[0], self.host
-        call = self._call(tool, arguments, bounds)
-        seconds = min((s for each in self.levels if (s := each.policy.timeout)), default=None)
+        limits = (each.policy.timeout for each in self.levels)
+        seconds = min((each for each in limits if each is not None), default=None)
         if agent.holds:
             host._keep(agent)
         watched = watching(bounds) if bounds and getattr(agent, "watched", False) else nullcontext()
@@ -386,7 +389,7 @@ class Broker:
         finally:
             call.end()
 
-    def _call(self, tool: str, arguments: Json, bounds: CallBounds) -> Call:
+    def _call(self, tool: str, arguments: Json, bounds: CallBounds, keys: list[Key]) -> Call:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
         outer, asked = self.outer, f"{tool}\n{compact(arguments)}"
         self.made[asked] = number = self.made.get(asked, 0) + 1
@@ -398,6 +401,7 @@ class Broker:
         if rules is not None:
             options.blocks["tools"] = rules
         options.blocks["tool_depth"] = outer.tool_depth + 1
+        options.blocks["tool_keys"] = [*outer.tool_keys, *keys]
         call = self._bare(tool, options)
         call.deadline, call.bounds = outer.deadline, bounds if bounds else None
         return call

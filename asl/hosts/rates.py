@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -39,6 +39,8 @@ class Demand(NamedTuple):
 
     workflow: str
     limit: Limit
+    around: Sequence[Key] = ()
+    """The calls of tools that wait for this one, and do nothing meanwhile."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -62,7 +64,7 @@ class _Turn:
 
     def __init__(self, demands: list[Demand]) -> None:
         self.demands = demands
-        self.keys = {each.key for each in demands}
+        self.keys = _queues(demands)
         self.woken: asyncio.Future[None] | None = None
 
     def wake(self) -> None:
@@ -133,7 +135,8 @@ class Rates:
         counted = [key for key in self.times if key[0] == demand.workflow and limit.matches(key[1])]
         for field, most in limit.most.items():
             if field == "MaxConcurrent":
-                if sum(self.running[key] for key in counted) >= most:
+                waiting = sum(key in counted for key in demand.around)
+                if sum(self.running[key] for key in counted) - waiting >= most:
                     yield _Excess(limit, field, inf)
                 continue
             if sum(len(self.times[key]) for key in counted) < most:
@@ -144,7 +147,7 @@ class Rates:
 
     def _is_next(self, turn: _Turn | None, demands: list[Demand]) -> bool:
         """Whether nobody waits for the same who came earlier."""
-        keys = {each.key for each in demands}
+        keys = _queues(demands)
         for other in self.waiting:
             if other is turn:
                 return True
@@ -166,6 +169,18 @@ class Rates:
     def _wake(self) -> None:
         for turn in self.waiting:
             turn.wake()
+
+
+def _queues(demands: list[Demand]) -> set[tuple[str, str]]:
+    """Return what a call waits in line for: not behind those that wait for a call around it."""
+    return {
+        demand.key
+        for demand in demands
+        if not any(
+            workflow == demand.workflow and demand.limit.matches(names)
+            for workflow, names in demand.around
+        )
+    }
 
 
 def requests(most: int) -> Limit:

@@ -172,6 +172,8 @@ class Stream:
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
         options = Options(PATIENCE, None, state)
+        if self.call.tool_rules is not None:  # it may use no more than the agent
+            options.blocks["tools"] = self.call.tool_rules
         try:
             await LocalHost.invoke(self.host, at, target, {"state": state, **details}, options)
         except StateError as error:

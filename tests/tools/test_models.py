@@ -1,6 +1,9 @@
 """Language models and their tools: pydantic-ai's function model asks for what it may not have."""
 
+import json
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import asl
 from asl.agents import ModelAgent, Tool
+from asl.agents.file import load_bindings
 
 from .workflows import task, told
 
@@ -90,6 +94,32 @@ def test_a_model_may_do_something_else() -> None:
         ("ToolCalled", "search", None),
         ("ToolRefused", "delete_file", "States.Permissions"),
     ]
+
+
+def test_tools_of_a_server_are_meant_by_both_names(tmp_path: Path) -> None:
+    """A model is offered `add`; the policy may say `things/add`, also where a file names it."""
+    server = Path(__file__).parents[1] / "agents" / "mcp_server.py"
+    (tmp_path / "agents.json").write_text(
+        json.dumps(
+            {
+                "agents": {"A": {"model": "openai:gpt-5", "key": "k", "tools": ["things/*"]}},
+                "servers": {"things": {"command": [sys.executable, str(server)]}},
+            }
+        )
+    )
+    bound = load_bindings(tmp_path / "agents.json")
+    (box,) = bound.agents["A"].tools
+    for policy, offered in (
+        ({"Denied": ["things/broken"]}, ["add", "steps"]),
+        ({"Denied": ["broken"]}, ["add", "steps"]),
+        ({"Allowed": ["things/add"]}, ["add"]),
+        ({"Allowed": ["steps"]}, ["steps"]),
+        ({"Allowed": ["other/add"]}, []),
+    ):
+        model = Asking()
+        result = model.run(policy, tools=[box])
+        assert result.ok, result.cause
+        assert model.offered == [offered]
 
 
 STRICT = Tool(
