@@ -34,7 +34,7 @@ from asl.states.host import Options, Part, Raised, Target
 if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
 
-__all__ = ["Broker", "Level", "Toolroom", "rights_of"]
+__all__ = ["Broker", "Level", "Toolroom", "read_rights", "rights_of", "written_rights"]
 
 FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that keep their names; all others are `Agent.ToolError`."""
@@ -110,6 +110,23 @@ def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level
         for name, hook in rules.hooks.items()
     }
     return (*outer, Level(policy, hooks, execution.workflow))
+
+
+def written_rights(levels: tuple[Level, ...]) -> Json:
+    """Return the rights of an execution as JSON, for when it goes on without who has started it."""
+    return [
+        [level.policy.block, level.policy.categories, level.workflow, bool(level.hooks)]
+        for level in levels
+    ]
+
+
+def read_rights(written: Json) -> tuple[Level, ...]:
+    """Return the rights again. Hooks cannot be asked any more: where there were any, nothing may
+    be used."""
+    return tuple(
+        Level(Policy({**block, "Allowed": []} if hooked else block, categories), {}, workflow)
+        for block, categories, workflow, hooked in written
+    )
 
 
 class Broker:

@@ -81,6 +81,8 @@ WORTH = 512
 """Bytes of answers up to which no position is taken: it would cost more than they do."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
+RIGHTS = "!rights"
+"""The key under which the tool policies are kept that bind an execution from outside."""
 UNHEARD = "!"
 """Ends the key of a request under which it is kept which notices could not be sent."""
 
@@ -156,8 +158,22 @@ class DurableHost(LocalHost):
             read_spending(journal.spending, execution)
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
+        self._keep_rights()
         self.fresh = not (journal.positions or journal.answers or journal.recorded)
         self._recover(frame, self._log(frame))
+
+    def _keep_rights(self) -> None:
+        """Keep the tool policies of whoever has started the execution, or find them."""
+        journal, execution = self.journal, self.execution
+        known = journal.answers.pop(RIGHTS, None)
+        if not execution.rights and known is None:
+            return
+        from asl.hosts.broker import read_rights, written_rights
+
+        if not execution.rights:
+            execution.rights = read_rights(known)
+        elif known is None:
+            journal.put_answer(RIGHTS, written_rights(execution.rights))
 
     def watch(self, ledger: Ledger) -> None:
         """Hold the calls of agents against a ledger, which goes on from what is there."""

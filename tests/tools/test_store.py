@@ -84,3 +84,48 @@ def test_an_agent_that_died_asks_its_tools_again(tmp_path: Path) -> None:
     assert events == [("ToolCalled", "t", None)] * 2
     # Both calls, and the answer of the agent, which says the same again.
     assert (result.usage["cost"], result.error) == (3, "States.BudgetExceeded")
+
+
+@pytest.mark.parametrize(
+    ("default", "error", "cause"),
+    [
+        ({"Denied": ["delete"]}, "States.Permissions", "tool 'delete' is denied"),
+        (
+            {"Hooks": {"Before": {"Agent": "A"}}},
+            "States.Permissions",
+            "tool 'delete' is not allowed",
+        ),
+        ({"Denied": ["other"]}, None, None),
+    ],
+)
+def test_an_execution_that_was_left_keeps_its_rights(
+    tmp_path: Path, default: Json, error: str | None, cause: str | None
+) -> None:
+    """Though it goes on alone; a hook that cannot be asked any more denies everything."""
+    starts = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution",
+        "Parameters": {"StateMachineArn": "child", "Name": "kid", "Input": {}},
+        "End": True,
+    }
+    child = {
+        "StartAt": "Ask",
+        "States": {
+            "Ask": {"Type": "Approval", "Prompt": "On?", "ResultPath": "$.a", "Next": "One"},
+            "One": {**TASK, "End": True},
+        },
+    }
+    bindings: Any = {
+        "agents": {"A": {"use": [{"tool": "delete"}]}},
+        "tools": {"delete": {"return": "gone"}},
+        "workflows": {"child": child},
+    }
+    with opened(tmp_path, **bindings) as store:
+        document = {"StartAt": "S", "DefaultTools": default, "States": {"S": starts}}
+        assert store.start(document, {}, name="e").ok
+    with opened(tmp_path, **bindings) as store:
+        (request,) = store.pending()
+        store.answer(request["requestId"], "approve", by="ann")
+        result = store.resume("kid")
+        assert (result.error, result.cause) == (error, cause)
+        assert not list(store.faults())

@@ -154,6 +154,7 @@ class Policy:
 
     def __init__(self, block: Mapping[str, Json], categories: Mapping[str, list[str]]) -> None:
         self.block = block
+        self.categories = categories
         denied = _texts(block, "Denied")
         named = _matcher(denied, {})  # a tool may be called like a category
         members = _matcher([*denied, *_texts(block, "DeniedCategories")], categories)
