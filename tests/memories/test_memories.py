@@ -1,5 +1,7 @@
 """Every memory keeps its promises: the same ones, wherever the values lie."""
 
+import asyncio
+import shutil
 import threading
 from functools import partial
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 import asl
 from asl.engine.memory import Entry
 from asl.memories import bound
+
+from .conftest import free_port, server
 
 Json = Any
 
@@ -260,8 +264,6 @@ def test_a_dynamodb_that_is_down(unused_port: int, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def unused_port() -> int:
     """A port of loopback at which nobody listens."""
-    from .conftest import free_port
-
     return free_port()
 
 
@@ -371,3 +373,72 @@ def test_a_wrong_memory_in_an_agents_file(section: str, found: str, tmp_path: Pa
         load_bindings(tmp_path / "agents.yaml")
     assert "agents.yaml:2:" in str(refusal.value)
     assert found in str(refusal.value)
+
+
+@pytest.mark.parametrize("backend", ["redis", "dynamodb"])
+def test_a_recovery_writes_to_a_server_once(
+    backend: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """What was written before the process died is in the journal, and not written again."""
+    url = request.getfixturevalue(f"{backend}_url")
+    calls = 0
+
+    def once(parameters: Json) -> Json:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+        return "done"
+
+    write = {"Write": {"Key": "k", "Value": [1], "Merge": True}}
+    states = {
+        "W": {"Type": "Pass", "Memory": write, "Next": "A"},
+        "A": {"Type": "Task", "Agent": "Once", "End": True},
+    }
+    document = {"StartAt": "W", "Memory": {"Backend": backend}, "States": states}
+    with asl.open_store(tmp_path / "s.db", agents={"Once": once}, memory=url) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.start(document, {}, name="e")
+        assert store.resume("e").output == "done"
+    entry = bound(url)[backend].get("memory:default", "k", 0)
+    assert entry is not None
+    assert entry.value == [1]
+
+
+@pytest.mark.parametrize("backend", ["redis", "dynamodb"])
+def test_many_executions_at_once_use_a_server(backend: str, request: pytest.FixtureRequest) -> None:
+    """On one event loop, none waits for another, and none is lost."""
+    url = request.getfixturevalue(f"{backend}_url")
+    write = {"Write": {"Key": "k", "Value.$": "States.Array($.n)", "Merge": True}}
+    state = {"Type": "Pass", "Memory": write, "End": True}
+    program = asl.compile({"StartAt": "W", "States": {"W": state}})
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(asl.arun(program, {"n": n}, memory=url) for n in range(8)))
+
+    asyncio.run(all_of_them())
+    entry = bound(url)[backend].get("memory:default", "k", 0)
+    assert entry is not None
+    assert sorted(entry.value) == list(range(8))
+
+
+def test_a_server_that_dies_fails_the_next_state(tmp_path: Path) -> None:
+    """The error can be caught; a server that comes back is used again."""
+    binary = shutil.which("redis-server") or shutil.which("valkey-server")
+    if binary is None:
+        pytest.skip("no redis-server is installed here; .ci/run installs it where it can")
+    port = free_port()
+    command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    memory = bound(f"redis://127.0.0.1:{port}")
+    caught = [{"ErrorEquals": ["States.MemoryNotConfigured"], "Next": "Down"}]
+    task = {"Type": "Task", "Agent": "A", "Memory": {"Write": {"Key": "k"}}, "Catch": caught}
+    states = {"A": {**task, "Next": "Up"}, "Up": {"Type": "Succeed"}, "Down": {"Type": "Succeed"}}
+    document = {"StartAt": "A", "Memory": {"Backend": "redis"}, "States": states}
+
+    def run() -> str:
+        return asl.run(document, agents={"A": {"return": 1}}, memory=memory).visited[-1]
+
+    for _ in range(2):
+        with server(command, "Ready to accept connections", tmp_path):
+            assert run() == "Up"
+        assert run() == "Down"

@@ -1,5 +1,6 @@
 """Executions as traces and metrics, held by OpenTelemetry's own exporters in memory."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -247,6 +248,31 @@ def test_an_execution_stands_in_the_span_that_is_current(told: Told) -> None:
     with tracer.start_as_current_span("request"):
         told.run(task(), agents={"Writer": {"return": 1}})
     assert "request > execution workflow > state Write" in told.tree()
+
+
+def test_executions_at_the_same_time_have_traces_of_their_own(told: Told) -> None:
+    """One telemetry serves all of them."""
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        await asyncio.sleep(0)
+        return parameters
+
+    async def several() -> None:
+        program = asl.compile(task())
+        await asyncio.gather(
+            *(
+                asl.arun(
+                    program, n, name=f"e{n}", agents={"Writer": agent}, listener=told.telemetry
+                )
+                for n in range(5)
+            )
+        )
+
+    asyncio.run(several())
+    spans = told.exporter.get_finished_spans()
+    assert len({span.context.trace_id for span in spans}) == 5
+    outer = "execution workflow > state Write > invoke_agent Writer"
+    assert told.tree().count(outer) == 5
 
 
 def test_a_pause_ends_the_trace(told: Told, tmp_path: Path) -> None:
