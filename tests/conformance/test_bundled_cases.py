@@ -41,8 +41,9 @@ def test_ids_are_unique(cases: list[Case]) -> None:
 
 
 def test_every_case_cites_a_section(cases: list[Case]) -> None:
-    """Each case names a section of a specification or an entry of its register."""
-    cites = re.compile(r"((codemie|contenox) )?\d+(\.\d+)*|C-\d+|[VR]-[A-Z]+-\d+|READ-\d+|EXEC-\d+")
+    """Each case names sections of a specification or an entry of its register."""
+    section, rule = r"\d+(\.\d+)*", r"C-\d+|[VR]-[A-Z]+-\d+|READ-\d+|EXEC-\d+"
+    cites = re.compile(rf"((codemie|contenox|flujo) )?{section}(, {section})*|{rule}")
     assert [case.id for case in cases if not cites.fullmatch(case.spec)] == []
 
 

@@ -105,7 +105,7 @@ def test_serve_answers_line_by_line() -> None:
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (Case("one", {"valid": True}, document={}, dialect="flujo"), "'flujo' is not supported"),
+        (Case("one", {"valid": True}, document={}, dialect="basic"), "'basic' is not supported"),
         (
             Case(
                 "one",

@@ -641,7 +641,7 @@ class _State:
         kind = str(self.state["Type"])
         self.lost(
             _STANDS_IN[kind],
-            f"there is nothing like a {kind} state",
+            f"there are no {kind} states there",
             None,
             "a tool of its name has to do that",
         )

@@ -46,7 +46,7 @@ def stand_in(machine: Machine, name: str, state: State) -> None:
     kind, where = str(state["Type"]), machine.at(name)
     machine.lost(
         _STANDS_IN[kind],
-        f"there is nothing like a {kind} state",
+        f"there are no {kind} states there",
         where,
         "an assistant of its name",
     )
