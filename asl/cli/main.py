@@ -33,6 +33,7 @@ COMMANDS = {
     "plan": "Say what a document may do, and what it may cost at most.",
     "ls": "List the executions of a store.",
     "show": "Show an execution of a store and its history.",
+    "costs": "Say what an execution of a store has spent, and on what.",
     "logs": "Print what happens in an execution of a store.",
     "inbox": "List what waits for people, or for a task token.",
     "approve": "Decide on what an execution of a store asks.",

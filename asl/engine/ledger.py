@@ -467,6 +467,13 @@ class Ledger:
 
     # Keeping
 
+    @classmethod
+    def read(cls, execution: Execution, written: Json) -> "Ledger":
+        """Return the ledger of an execution as it was written, for its report alone."""
+        found = cls(execution, Limits("", {}, currency=written.get("currency", "USD")))
+        found.restore(written)
+        return found
+
     def written(self) -> Json:
         """Return all that a recovery needs as JSON."""
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
@@ -475,6 +482,8 @@ class Ledger:
             "visits": {key: each.written() for key, each in self.visits.items()} | self.kept,
             "questions": self.questions,
             "before": str(self.before),
+            "reserved": {name: str(each) for name, each in self.workflow.peak.items()},
+            "currency": self.workflow.limits.currency,
             "attributions": list(self.by_attribution),
             "tables": [
                 {key: [str(cost), tokens] for key, (cost, tokens) in table.items()}
@@ -488,6 +497,8 @@ class Ledger:
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
+        for name, each in written.get("reserved", {}).items():
+            self.workflow.peak[name] = Decimal(each)
         self.by_attribution = {key: {} for key in written["attributions"]}
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
         for table, found in zip(tables, written["tables"], strict=True):

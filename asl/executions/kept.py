@@ -176,4 +176,8 @@ class Kept:
         usage = self._column(stored, "usage")
         if usage is not None:
             read_spending(usage, execution)
+            if len(usage) > 3:
+                from asl.engine.ledger import Ledger
+
+                execution.ledger = Ledger.read(execution, usage[3])
         return execution

@@ -67,3 +67,27 @@ def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
     assert "good: record 1 of the history was changed" in done.stdout
+
+
+def test_costs_are_reported(asl: Asl, folder: Path) -> None:
+    """What stands in the store is all that the run itself could tell."""
+    document = {
+        "StartAt": "A",
+        "Budget": {"MaxCost": 5, "Currency": "EUR"},
+        "States": {
+            "A": {
+                "Type": "Task",
+                "Agent": "X",
+                "Budget": {"Category": "c", "Tags": ["t"], "Attribution": {"team": "red"}},
+                "End": True,
+            }
+        },
+    }
+    agents = {"X": {"return": {"_cost": 0.5, "_tokens": 7, "model": "m"}}}
+    with front_door.open_store(folder / "runs.db", agents=agents, clock="virtual") as store:
+        usage = store.start(document, {}, name="one").usage
+    assert json.loads(asl("costs", "one", "--store", "runs.db", "--json").stdout) == usage
+    lines = asl("costs", "one", "--store", "runs.db").stdout.splitlines()
+    rows = ["in all", "state A", "category c", "model m", "tag t", "team red"]
+    assert [line.split("0.5")[0].split() for line in lines] == [row.split() for row in rows]
+    assert lines[0].endswith("0.5000 EUR          7 tokens")
