@@ -279,9 +279,7 @@ class _Writer:
     ) -> dict[str, dict[str, Json]]:
         kind = str(state["Type"])
         code = "L-DEBATE" if kind == "Debate" else "L-INCLUDE"
-        self.lost(
-            code, f"there are no {kind} states there", at, "a Lambda function of its name"
-        )
+        self.lost(code, f"there are no {kind} states there", at, "a Lambda function of its name")
         kept = {key: state[key] for key in _COMMON if key in state and key != "Type"}
         return {name: {"Type": "Task", "Resource": self.function(name, at), **kept}}
 
