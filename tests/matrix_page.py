@@ -14,7 +14,7 @@ from tests.dialects.features import FEATURES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "dialects" / "matrix.md"
 
-WRITTEN = ("asl", "amazon", "codemie", "contenox")
+WRITTEN = ("asl", "amazon", "codemie", "contenox", "flujo")
 """The languages that any document can be written in."""
 
 HEAD = """\

@@ -127,6 +127,8 @@ def same_output(one: Json, other: Json, dialect: str) -> bool:
     if dialect == "codemie" and isinstance(other, dict):
         other = {key: each for key, each in other.items() if key != "cm"}
         one = {key: each for key, each in one.items() if key != "cm"} if type(one) is dict else one
+    if dialect == "flujo" and isinstance(other, dict) and other.keys() >= {"output", "context"}:
+        other = other["output"]
     return json_equal(one, other)
 
 
@@ -178,6 +180,13 @@ MAY_CHANGE: Mapping[str, frozenset[str]] = {
     "L-NAME": frozenset(),
     "L-DROPPED": frozenset(),
     "L-FAIL": frozenset(("error",)),
+    "L-CHECKPOINT": frozenset(),
+    "L-PARAMETERS": frozenset(("given",)),
+    "L-PRESENT": frozenset(),
+    "L-WAIT": frozenset(("time",)),
+    "FL-OUTPUT": frozenset(("output",)),
+    "FL-PAYLOAD": frozenset(("given",)),
+    "FL-WAIT": frozenset(("time",)),
     "CX-DELAY": frozenset(("time",)),
     "CX-WAIT": frozenset(("time",)),
     "CX-PARAMS": frozenset(("given",)),

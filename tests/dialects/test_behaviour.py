@@ -158,7 +158,7 @@ def documents(draw: Any) -> dict[str, Any]:
     return {"StartAt": "A", "States": kept}
 
 
-@pytest.mark.parametrize("dialect", ["amazon", "codemie", "contenox"])
+@pytest.mark.parametrize("dialect", ["amazon", "codemie", "contenox", "flujo"])
 @given(documents(), st.sampled_from(INPUTS), st.integers(0, 10))
 @settings(deadline=None, max_examples=60)
 def test_what_changes_is_reported(dialect: str, document: Any, input: Any, seed: int) -> None:

@@ -54,7 +54,7 @@ class _Machine:
         self.states: dict[str, Json] = {}
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.findings: list[Finding] = []
-        self.names: dict[str, str] = {}
+        self.names: dict[tuple[str, str], str] = {}
         """The names of the states by what they are of."""
         self.todo: list[str] = []
         self.entered: set[str] = set()
@@ -66,24 +66,26 @@ class _Machine:
         start = self.target(self.chain.start.id)
         while self.todo:
             self.task(self.chain.tasks[self.todo.pop(0)])
-        if END in self.names:
+        if (END, "") in self.names:
             output = query(f"{INPUT}.output")
-            self.states[self.names[END]] = {"Type": "Succeed", "Output": output}
+            self.states[self.name(END)] = {"Type": "Succeed", "Output": output}
         machine: dict[str, Json] = {"StartAt": start, "States": self.states}
         return Built(machine, self.origins, frozenset(self.entered), self.findings)
 
     # Names
 
-    def name(self, wanted: str) -> str:
-        """Return the name of a state, short enough and unlike all others."""
-        if wanted not in self.names:
+    def name(self, task: str, beside: str = "") -> str:
+        """Return the name of a task's state, or of one *beside* it: short, and unlike all others."""
+        key = (task, beside)
+        if key not in self.names:
+            wanted = f"{task}:{beside}" if beside else task
             base = wanted if len(wanted) <= MAX_NAME else wanted[: MAX_NAME - 6]
             found, count, taken = base, 1, set(self.names.values())
             while found in taken:
                 count += 1
                 found = f"{base}~{count}"
-            self.names[wanted] = found
-        return self.names[wanted]
+            self.names[key] = found
+        return self.names[key]
 
     def target(self, name: str) -> str:
         """Return the state to enter for a task, which is then built as well."""
@@ -93,7 +95,7 @@ class _Machine:
             self.entered.add(name)
             self.todo.append(name)
         task = self.chain.tasks[name]
-        return self.name(f"{name}:gate") if self.gated(task) else self.name(name)
+        return self.name(name, "gate") if self.gated(task) else self.name(name)
 
     def gated(self, task: Task) -> bool:
         return bool(self.approve) and task.handler == "execute_tool_calls"
@@ -319,7 +321,7 @@ class _Machine:
             choice["Default"] = self.target(END)
 
     def choice(self, task: Task, explicit: list[Branch], default: Branch | None) -> str:
-        name = self.name(f"{task.id}:if")
+        name = self.name(task.id, "if")
         choice: dict[str, Json] = {"Type": "Choice"}
         self.put(name, choice, f"{task.pointer}/transition")
         rules: list[Json] = []
@@ -387,7 +389,7 @@ class _Machine:
 
     def gate(self, task: Task, name: str) -> None:
         """Put a question in front of a task that runs tools: is this call allowed?"""
-        gate, ask, denied = (self.name(f"{task.id}:{each}") for each in ("gate", "ask", "denied"))
+        gate, ask, denied = (self.name(task.id, each) for each in ("gate", "ask", "denied"))
         given = self.given(task)
         asked = f"$contenox_asked({given}, {literal([*self.approve])})"
         self.put(
