@@ -160,7 +160,7 @@ def documents(draw: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dialect", ["amazon", "codemie", "contenox", "flujo"])
 @given(documents(), st.sampled_from(INPUTS), st.integers(0, 10))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_what_changes_is_reported(dialect: str, document: Any, input: Any, seed: int) -> None:
     """Native documents, in every other language."""
     if dialect == "codemie" and not isinstance(input, dict):

@@ -75,7 +75,7 @@ class _Machine:
     # Names
 
     def name(self, task: str, beside: str = "") -> str:
-        """Return the name of a task's state, or of one *beside* it: short, and unlike all others."""
+        """Return the name of a task's state, or of one *beside* it, unlike all others."""
         key = (task, beside)
         if key not in self.names:
             wanted = f"{task}:{beside}" if beside else task

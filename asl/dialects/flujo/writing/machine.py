@@ -41,6 +41,7 @@ class _Machine:
             self.state(name, state, f"/States/{escape(name)}")
         if self._works():
             self.rule("*", "failure", self.failure())
+        if self.failed is not None:
             message = "a failure that nothing catches fails the run with an error of the platform"
             self.losses.add("FL-FAIL", message, "", "a message names the state, not the error")
         machine: dict[str, Json] = {

@@ -22,17 +22,18 @@ def is_line(machine: Mapping[str, Any]) -> bool:
         if state["Type"] not in _PLAIN or "Catch" in state or not _moves(state):
             return False
         name = state.get("Next")
-    return len(seen) == len(states)
+    return name not in seen and len(seen) == len(states)
 
 
 def _moves(state: Mapping[str, Any]) -> bool:
     """Whether the result of a state is all that is left, and its input all that there is."""
-    if state["Type"] == "Map" or state["Type"] == "Pass":
-        return not state.keys() & {"Items", "ItemsPath", "Result", "Parameters", "Output"} and (
-            state["Type"] != "Map"
-        )
-    keys = {"ResultPath", "Parameters", "Arguments", "Output", "InputPath", "ResultSelector"}
-    return not state.keys() & keys
+    keys = {"Parameters", "Arguments", "Output", "ResultSelector", "Result", "Assign"}
+    paths = ("InputPath", "ResultPath", "OutputPath")
+    return (
+        state["Type"] != "Map"
+        and not state.keys() & keys
+        and all(state.get(path, "$") == "$" for path in paths)
+    )
 
 
 def written_line(value: Mapping[str, Any], losses: Losses) -> list[Json]:
