@@ -10,7 +10,7 @@ from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
-from asl.states.blocks.policy import categories_of, mounts_of, overlaid, processors
+from asl.states.blocks.policy import categories_of, linear, mounts_of, overlaid, processors
 
 __all__ = ["check", "unexecuted"]
 
@@ -176,23 +176,27 @@ def _schema(schema: Json, pointer: str) -> Iterator[Finding]:
     for error in validator.iter_errors(schema):
         place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
         yield Finding("V-TOOLS-06", f"no JSON Schema: {error.message[:200]}", pointer + place)
-    for place, target in _references(schema, pointer):
-        if not target.startswith("#"):
-            message = f"{target!r} is elsewhere, and nothing is fetched"
+    for place, key, text in _keywords(schema, pointer):
+        if key == "pattern" and linear(text) is None:
+            message = f"{text!r} is no pattern of RE2, which has no look-around and the like"
+            yield Finding("V-TOOLS-06", message, place)
+        elif key != "pattern" and not text.startswith("#"):
+            message = f"{text!r} is elsewhere, and nothing is fetched"
             yield Finding("V-TOOLS-06", message, place, "write it under $defs")
 
 
-def _references(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
+def _keywords(schema: Json, pointer: str) -> Iterator[tuple[str, str, str]]:
+    """Yield references and patterns: `(pointer, keyword, text)`."""
     if type(schema) is dict:
         for key, value in schema.items():
             here = f"{pointer}/{escape(key)}"
-            if key in ("$ref", "$dynamicRef") and type(value) is str:
-                yield here, value
+            if key in ("$ref", "$dynamicRef", "pattern") and type(value) is str:
+                yield here, key, value
             else:
-                yield from _references(value, here)
+                yield from _keywords(value, here)
     elif type(schema) is list:
         for index, value in enumerate(schema):
-            yield from _references(value, f"{pointer}/{index}")
+            yield from _keywords(value, f"{pointer}/{index}")
 
 
 def _texts(value: Json) -> list[str]:

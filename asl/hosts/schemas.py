@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from asl.core.values import Json, compact
+from asl.states.blocks.policy import linear
 
 __all__ = ["faults", "sanitized"]
 
@@ -28,10 +30,35 @@ def faults(schema: Json, value: Json) -> str:
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
     import orjson
-    from jsonschema import Draft202012Validator
     from referencing import Registry
 
-    return Draft202012Validator(orjson.loads(schema), registry=Registry())
+    return _linear()(orjson.loads(schema), registry=Registry())
+
+
+@cache
+def _linear() -> Any:
+    """Return the validator whose patterns take no longer than the text is long (RE2)."""
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if type(value) is str and not _found(wanted, value):
+            yield ValidationError(f"{value[:200]!r} does not match {wanted!r}")
+
+    def properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        for key, each in wanted.items() if type(value) is dict else ():
+            for name, part in value.items():
+                if _found(key, name):
+                    yield from validator.descend(part, each, path=name, schema_path=key)
+
+    own = {"pattern": pattern, "patternProperties": properties}
+    return extend(Draft202012Validator, own)
+
+
+def _found(pattern: str, text: str) -> bool:
+    """Whether a pattern is found; one that RE2 does not know is left to the tool itself."""
+    expression = linear(pattern)
+    return expression is None or expression.search(text) is not None
 
 
 def sanitized(value: Json) -> Json:
