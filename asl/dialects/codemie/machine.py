@@ -4,9 +4,8 @@ Each state becomes a Task whose `Output` writes its answer into the context. A c
 becomes a Choice behind it, a fork a Parallel, an iteration a Map, a gate an Approval in front.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
@@ -14,47 +13,17 @@ from asl.dialects.codemie.conditions import translated
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.graph import Ambiguous, Graph
 from asl.dialects.codemie.options import DEFAULT, Options
+from asl.dialects.codemie.tasks import INPUT, Tasks
 from asl.dialects.names import fresh
 from asl.dialects.queries import literal, query
-from asl.expr.codemie.placeholders import placeholders
-from asl.expr.codemie.schemas import usable
-from asl.expr.codemie.transforms import MAPPINGS
 
 __all__ = ["Built", "built"]
 
-INPUT: Final = "$states.input"
 MAX_NAME: Final = 80
 RECURSION_LIMIT: Final = 50
 """How many states a run may enter where the workflow does not say."""
 MAX_DEPTH: Final = 30
 """How deep iterations and forks may stand in each other."""
-RETRIED: Final = (
-    "CM.ServerError",
-    "CM.RateLimit",
-    "CM.Timeout",
-    "CM.Connection",
-    "CM.TaskFailed",
-    "States.Timeout",
-    "States.RateLimitExceeded",
-    "Agent.NetworkError",
-    "Agent.APIError",
-    "Agent.ModelError",
-    "Agent.ToolError",
-)
-"""Errors that another attempt may mend: the platform's, and what our agents call the same.
-
-A wildcard would also retry what no attempt mends, CM.Unauthorized first of all.
-"""
-STORED: Final = (
-    "store_in_context",
-    "output_key",
-    "append_to_context",
-    "clear_context_store",
-    "reset_keys_in_context_store",
-    "clear_prior_messages",
-    "override_task",
-)
-"""The flags of `next` that `$codemie_store` heeds, beside those of the history."""
 
 
 class Built(NamedTuple):
@@ -79,13 +48,13 @@ def built(config: Config, options: Options = DEFAULT) -> Built:
     """Build the machine of a workflow without errors."""
     builder = _Builder(config, options)
     machine = builder.machine(config.start.id, Scope())
-    return Built(machine, builder.origins, frozenset(builder.reached), builder.findings)
+    findings = [*builder.findings, *builder.tasks.findings]
+    return Built(machine, builder.origins, frozenset(builder.reached), findings)
 
 
 class _Builder:
     def __init__(self, config: Config, options: Options) -> None:
         self.config = config
-        self.options = options
         self.graph = Graph(config.states)
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.reached: set[str] = set()
@@ -97,6 +66,7 @@ class _Builder:
         limit = config.value.get("recursion_limit", RECURSION_LIMIT)
         self.limit = limit if self.graph.longest > limit else None
         """How many states a run may enter, None where no run can enter more."""
+        self.tasks = Tasks(config, options, self.limit)
 
     def name(self, text: str) -> str:
         """Return a name that no other state of the whole document has."""
@@ -242,8 +212,9 @@ class _Machine:
             )
             self.todo.clear()
             return
-        made = self.written(state, self.work(state))
-        self.states[self.tasks[state.id]] = made
+        name = self.tasks[state.id]
+        made = self.written(state, builder.tasks.task(state, name, item=self.scope.item))
+        self.states[name] = made
         to = state.next
         if state.iter_key is not None and (state.finishes or not self.scope.item):
             self.iterated(state, made)
@@ -257,141 +228,6 @@ class _Machine:
 
     def written(self, state: State, value: dict[str, Json], below: str = "") -> dict[str, Json]:
         return self.builder.written(value, f"{state.pointer}{below}")
-
-    def work(self, state: State) -> dict[str, Json]:
-        """Return the Task of a state (a Pass for a transformation), without its transition."""
-        kind, name = state.actor
-        actor = self.config.actor(state)
-        if kind == "custom_node_id" and _transforms(actor):
-            result = f"$codemie_transform({INPUT}, {literal(actor.get('config', {}))})"
-            return {"Type": "Pass", "Output": self.stored(state, result)}
-        arguments, result = self.arguments(state, actor), "$states.result"
-        made: dict[str, Json] = {"Type": "Task", "Agent": name, "Arguments": arguments}
-        schema = self.schema(state)
-        policy = self.config.policy(state)
-        if policy["max_attempts"] > 1 and (
-            self.builder.options.implicit_retry or self.has_policy(state)
-        ):
-            made["Retry"] = [_retrier(policy)]
-        if schema is not None:
-            limit = int(policy["max_attempts"])
-            result = f"$codemie_valid({result}, {literal(schema)})"
-            refused = f"$codemie_refuse({INPUT}, $states.errorOutput, {limit})"
-            made["Catch"] = [
-                {
-                    "ErrorEquals": ["CM.OutputSchema"],
-                    "Output": query(refused),
-                    "Next": self.tasks[state.id],
-                }
-            ]
-        if kind == "tool_id":
-            result = self.picked(actor, result)
-        made["Output"] = self.stored(state, result)
-        return made
-
-    def has_policy(self, state: State) -> bool:
-        return "retry_policy" in state.value or "retry_policy" in self.config.value
-
-    def schema(self, state: State) -> dict[str, Json] | None:
-        """Return the JSON Schema that a state's answers must fit, None for a mere hint."""
-        text = state.value.get("output_schema")
-        if text is None or "assistant_id" not in state.value:
-            return None
-        schema = usable(text)
-        if schema is None:
-            self.builder.found(
-                "CM-OUTPUT-HINT",
-                "this is no JSON Schema, so answers are not held against it",
-                f"{state.pointer}/output_schema",
-                "an object with 'type' and 'properties', in JSON, is a schema",
-            )
-        return schema
-
-    def arguments(self, state: State, actor: Mapping[str, Any]) -> Json:
-        kind = state.actor[0]
-        if kind == "tool_id":
-            return self.tool_arguments(state, actor)
-        task = state.value.get("task", "")
-        made: dict[str, Json] = {"task": task}
-        if kind == "custom_node_id":
-            made |= {
-                "config": actor.get("config", {}),
-                "context": query(f"$codemie_context({INPUT})"),
-            }
-        else:
-            made["task"] = self.text(state)
-            if "output_schema" in state.value:
-                schema = usable(state.value["output_schema"])
-                made["output_schema"] = state.value["output_schema"] if schema is None else schema
-                if schema is not None:
-                    made["errors"] = query(f"$codemie_errors({INPUT})")
-            made["history"] = query(f"$codemie_history({INPUT})")
-        if self.scope.item:
-            made["item"] = query(f"{INPUT}.cm.item")
-        return made
-
-    def text(self, state: State) -> str:
-        """Return the task text of an assistant: an expression if there is something to resolve."""
-        task: str = state.value.get("task", "")
-        resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
-        if resolves and any(each.steps for each in placeholders(task)):
-            return query(self.filled(literal(task)))
-        if task.startswith("{%") or task.endswith("%}"):
-            return query(literal(task))
-        return task
-
-    def filled(self, text: str) -> str:
-        """Return the call that resolves the placeholders of a text."""
-        deep = "" if self.builder.options.expand_values else ", false"
-        return f"$codemie_text({INPUT}, {text}{deep})"
-
-    def tool_arguments(self, state: State, tool: Mapping[str, Any]) -> Json:
-        arguments: dict[str, Json] = state.value.get("tool_args") or tool.get("tool_args") or {}
-        if not arguments:
-            return query(f"$codemie_context({INPUT})")
-        if not any(map(_open, _leaves(arguments))):
-            return arguments
-        parts = [INPUT, literal(arguments)]
-        if not self.builder.options.expand_values:
-            parts += [literal(tool.get("input_key")), "false"]
-        elif tool.get("input_key"):
-            parts.append(literal(tool["input_key"]))
-        return query(f"$codemie_arguments({', '.join(parts)})")
-
-    def picked(self, tool: Mapping[str, Any], result: str) -> str:
-        """Return what is left of a tool's result."""
-        if tool.get("tool_result_json_pointer"):
-            result = f"$codemie_at({result}, {literal(tool['tool_result_json_pointer'])})"
-        if tool.get("resolve_dynamic_values_in_response"):
-            result = self.filled(result)
-        return result
-
-    def stored(self, state: State, result: str) -> str:
-        """Return the Output of a state: its answer is written into the data."""
-        to = state.next
-        flags = {key: to[key] for key in STORED if key in to}
-        if to.get("include_in_llm_history", to.get("keep_history", True)) is False:
-            flags["include_in_llm_history"] = False
-        if state.value.get("result_as_human_message"):
-            flags["result_as_human_message"] = True
-        if self.builder.limit is not None and self.goes_on(state):
-            flags["recursion_limit"] = self.builder.limit
-        if not self.config.talks:
-            for flag in ("include_in_llm_history", "result_as_human_message"):
-                flags.pop(flag, None)
-            flags.pop("clear_prior_messages", None)
-        parts = [INPUT, result]
-        if self.config.talks or flags:
-            parts.append(literal(state.id if self.config.talks else None))
-        if flags:
-            parts.append(literal(flags))
-        return query(f"$codemie_store({', '.join(parts)})")
-
-    def goes_on(self, state: State) -> bool:
-        """Whether another state follows for certain."""
-        to = state.next
-        heads = to.get("state_ids", [to["state_id"]] if "state_id" in to else [])
-        return bool(heads) and set(heads) != {END}
 
     # Transitions
 
@@ -526,7 +362,7 @@ class _Machine:
             self.cancelled = builder.name("cancelled")
         prompt: dict[str, Json] = {"Title": f"Continue with {state.id}?"}
         if state.value.get("task"):
-            prompt["Description"] = self.text(state)
+            prompt["Description"] = builder.tasks.text(state)
         parts = [INPUT, "$states.result"]
         if self.config.talks:
             prompt["History"] = query(f"$codemie_history({INPUT})")
@@ -545,60 +381,3 @@ class _Machine:
             },
         )
         return name
-
-
-def _retrier(policy: Mapping[str, float]) -> dict[str, Json]:
-    interval = max(1, math.ceil(policy["initial_interval"]))
-    retrier: dict[str, Json] = {
-        "ErrorEquals": [*RETRIED],
-        "IntervalSeconds": interval,
-        "MaxAttempts": int(policy["max_attempts"]) - 1,
-        "BackoffRate": policy["backoff_factor"],
-    }
-    longest = math.floor(policy["max_interval"])
-    if longest > interval:
-        retrier["MaxDelaySeconds"] = longest
-    return retrier
-
-
-def _leaves(value: Json) -> Iterator[Json]:
-    if type(value) is dict or type(value) is list:
-        for each in value.values() if type(value) is dict else value:
-            yield from _leaves(each)
-    else:
-        yield value
-
-
-def _open(value: Json) -> bool:
-    """Whether an argument is to be filled in, or would be taken for an expression."""
-    return value in (None, "") or (type(value) is str and ("{{" in value or "{%" in value))
-
-
-def _transforms(node: Mapping[str, Any]) -> bool:
-    """Whether a custom node is a transformation that the functions of the dialect can say."""
-    if node.get("custom_node_id", node["id"]) != "transform_node":
-        return False
-    mappings = node.get("config", {}).get("mappings")
-    if type(mappings) is not list:
-        return False
-    return all(
-        type(each) is dict
-        and each.get("type") in MAPPINGS
-        and _NEEDED[each["type"]] <= each.keys()
-        and (
-            each["type"] != "template"
-            or all(one.steps for one in placeholders(str(each["template"])))
-        )
-        for each in mappings
-    )
-
-
-_NEEDED: Final[Mapping[str, set[str]]] = {
-    "extract": {"output_field", "source_path"},
-    "array_map": {"output_field", "source_path"},
-    "condition": {"output_field", "condition", "then_value", "else_value"},
-    "constant": {"output_field", "value"},
-    "script": {"output_field", "script"},
-    "template": {"output_field", "template"},
-}
-"""What a mapping needs, by its type."""

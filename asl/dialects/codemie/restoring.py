@@ -15,9 +15,9 @@ from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects import foreign
-from asl.dialects.codemie.machine import INPUT
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
+from asl.dialects.codemie.tasks import INPUT
 from asl.states.base import machines_of
 
 __all__ = ["kept", "lost", "restored", "wrapped"]
