@@ -848,3 +848,66 @@ def test_a_document_with_blocks_does_not_run_as_if_it_had_none(name: str) -> Non
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.compile(path_of(name))
     assert {each.code for each in refusal.value.report.errors} == {"EXEC-02"}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What the blocks of a shipped example do in its first run, where every answer costs 0.15."""
+
+    answers: int
+    """How many answers report usage."""
+    events: tuple[tuple[str, str], ...]
+    """Events of its blocks and of people, in order, each with the state."""
+
+
+WATCHED = {
+    "example-code-review": Watched(7, (
+        ("ApprovalRequested", "RequireSeniorReview"),
+        ("ApprovalDecided", "RequireSeniorReview"),
+    )),
+    "example-content-pipeline": Watched(8, (
+        ("ApprovalDecided", "HumanReview"),
+        ("ApprovalDecided", "FinalApproval"),
+        ("BudgetAlert", "NotifySuccess"),
+    )),
+    "example-customer-support": Watched(5, (
+        ("MemoryRead", "LoadCustomerContext"),
+        ("ApprovalDecided", "RefundApproval"),
+        ("MemoryWritten", "SaveInteraction"),
+    )),
+    "example-research-assistant": Watched(4, (
+        ("ApprovalRequested", "HumanReview"),
+        ("ApprovalDecided", "HumanReview"),
+    )),
+    "example-task-breakdown": Watched(4, (("ApprovalDecided", "WaitForAnswers"),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_the_blocks_of_an_example_do_their_part(name: str) -> None:
+    """Its budget counts every answer, its memory is read and written, people are asked."""
+    entry, watched = TABLE[name], WATCHED[name]
+    assert isinstance(entry, list)
+    (run,) = entry
+
+    def paid(answer: Any) -> Any:
+        usage = {"_cost": 0.15, "_tokens": 10}
+        return {"return": {**answer, **usage} if isinstance(answer, dict) else answer}
+
+    result = asl.run(
+        path_of(name),
+        run.input,
+        agents={agent: paid(answer) for agent, answer in run.agents.items()},
+        profile=run.profile,
+        clock="virtual",
+        memory={"redis": ProcessMemory()},
+        approvals=lambda request: run.people.get(request["state"]),
+    )
+    assert " ".join(result.visited) == run.route, (result.error, result.cause)
+    assert result.usage["cost"] == pytest.approx(0.15 * watched.answers)
+    assert result.usage["tokens"] == 10 * watched.answers
+    events = iter((event.type, event.path[-1:]) for event in result.events)
+    for type, state in watched.events:
+        assert (type, (state,)) in events, (type, state)
+    most = asl.plan(path_of(name), profile=run.profile).cost.most
+    assert most is None or result.usage["cost"] <= most
