@@ -227,6 +227,23 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
             {"C": {"Type": "Choice", "Choices": [{**rule, "IsString": True}]}, "A": task},
             {"CX-OPERATOR"},
         ),
+        "no data": (
+            {
+                "C": {
+                    "Type": "Choice",
+                    "Choices": [
+                        {
+                            "Variable.$": "States.CurrentCost()",
+                            "NumericGreaterThan": 4,
+                            "Next": "A",
+                        }
+                    ],
+                    "Default": "A",
+                },
+                "A": task,
+            },
+            {"CX-OPERATOR"},
+        ),
         "patterns": (
             {"C": {"Type": "Choice", "Choices": [{**rule, "StringMatches": "a*b*c"}]}, "A": task},
             {"CX-OPERATOR"},

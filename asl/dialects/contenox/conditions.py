@@ -64,6 +64,8 @@ class _Conditions:
                 return f"{word} {' '.join(map(_grouped, parts))}"
         if "Not" in rule:
             return f"not {_grouped(self.rule(rule['Not'], f'{where}/Not'))}"
+        if "Variable" not in rule:
+            return self.never("no condition asks for what is no data", where)
         value = self.reader.expression(rule["Variable"])
         operators = [key for key in rule if key not in _ABOUT]
         parts = [self.compared(value, each, rule, where) for each in operators]

@@ -166,6 +166,8 @@ class _Writer:
             name = todo.pop(0)
             seen[name] = seen.get(name, 0) + 1
             for target, env in self.looked_at(name):
+                if target not in self.states:
+                    continue  # a template says it once it is filled in
                 old = self.envs.get(target)
                 new = env if old is None else joined(target, old, env)
                 if seen.get(target, 0) > ROUNDS:
@@ -312,7 +314,8 @@ class _State:
 
     def goto(self, name: str) -> str:
         """Return where a branch leads that leads to a state."""
-        if self.writer.states[name].get("Type") == "Succeed" and not self.needed(name):
+        state = self.writer.states.get(name)
+        if state is None or (state["Type"] == "Succeed" and not self.needed(name)):
             return END
         return self.writer.id(name)
 
@@ -548,7 +551,7 @@ class _State:
                 "{{.last_error}}",
             )
         target = str(chosen["Next"])
-        self.then([], self.writer.id(target))
+        self.then([], self.writer.id(target) if target in self.writer.states else None)
         yield target, Env(found, env.flow, variables)
 
     # Other states
