@@ -326,10 +326,14 @@ class Broker:
     def _recall(self, workflows: set[str]) -> None:
         """Count the calls that the execution has made before this process."""
         self.host.recalled_tools = True
-        for time, tool in self.host.tool_calls():
+        for time, told in self.host.tool_calls():
+            tool = told["tool"]
             _, slash, own = tool.rpartition("/")
-            for workflow in workflows:
-                self.room.rates.recall((workflow, (tool, own) if slash else (tool,)), time)
+            counted = [(tool, own) if slash else (tool,)]
+            if "network" in told:
+                counted.append(REQUESTS)
+            for key in ((workflow, each) for workflow in workflows for each in counted):
+                self.room.rates.recall(key, time - told["seconds"])
 
     def _demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
         """Yield the limits that a call is subject to."""
@@ -365,6 +369,8 @@ class Broker:
             told["cause"] = f"state '{state}': the call was given up ({type(stop).__name__})"
             raise
         finally:
+            if any(names is REQUESTS for _, names in keys):
+                told["network"] = True
             told["seconds"] = round(self.host.now() - started, 6)
             self._tell("ToolCalled", tool, arguments, **told)
 

@@ -418,12 +418,12 @@ class DurableHost(LocalHost):
         assert aside is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
-    def tool_calls(self) -> Iterator[tuple[float, str]]:
-        """Yield when which tools were called before this process, as the history tells."""
+    def tool_calls(self) -> Iterator[tuple[float, Json]]:
+        """Yield what the history tells of tools that were called before this process, and when."""
         if self.journal.recorded:
             for record in each_record(_earlier(self.journal, self.execution, [])):
                 if record[0] == NOTED and record[5] == "ToolCalled":
-                    yield record[1], record[6]["tool"]
+                    yield record[1], record[6]
 
     def used(self, at: Any, used: Used) -> None:
         """Keep what a call has used with its answer."""

@@ -406,8 +406,8 @@ class LocalHost:
             (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
         )
 
-    def tool_calls(self) -> Iterable[tuple[float, str]]:
-        """Return when which tools were called before this process; this host keeps nothing."""
+    def tool_calls(self) -> Iterable[tuple[float, Json]]:
+        """Return what was told of tools before this process, and when; this host keeps nothing."""
         return ()
 
     def broker(self, call: Call) -> Broker:

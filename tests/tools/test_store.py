@@ -55,6 +55,28 @@ def test_what_tools_did_is_told_once(tmp_path: Path) -> None:
     ]
 
 
+def test_requests_hold_over_both(tmp_path: Path) -> None:
+    """What reached the network before a pause counts after it."""
+    document = {
+        "StartAt": "One",
+        "DefaultTools": {"Network": {"AllowedDomains": ["*"], "MaxRequestsPerMinute": 1}},
+        "States": {
+            "One": {**TASK, "Next": "Ask"},
+            "Ask": {"Type": "Approval", "Prompt": "On?", "ResultPath": "$.a", "Next": "Two"},
+            "Two": {**TASK, "End": True},
+        },
+    }
+    calls = [{"tool": "fetch", "arguments": {"url": "https://example.org"}}]
+    bindings: Any = {"agents": {"A": {"use": calls}}, "tools": {"fetch": {"return": 1}}}
+    with opened(tmp_path, **bindings) as store:
+        assert store.start(document, {}, name="e").status == "PAUSED"
+    with opened(tmp_path, **bindings) as store:
+        (request,) = store.pending()
+        store.answer(request["requestId"], "approve", by="ann")
+        result = store.resume("e")
+        assert (result.error, result.visited[-1]) == ("States.RateLimitExceeded", "Two")
+
+
 def test_an_agent_that_died_asks_its_tools_again(tmp_path: Path) -> None:
     """With the same keys; what came of it before was never told."""
     keys: list[str] = []
