@@ -104,6 +104,7 @@ class LocalHost:
 
     in_event_loop = False
     loop: asyncio.AbstractEventLoop
+    """On which those wait that threads ask for."""
     expired = False
     _threads: asyncio.Semaphore | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -187,7 +188,6 @@ class LocalHost:
     def enter_event_loop(self) -> None:
         """Go on under the event loop that is running now."""
         self.in_event_loop = True
-        self.loop = _running_loop()
         if self.deadline is not None:
             self._timer = _cancel_at(self.deadline - self.now(), self._expire)
             self.holds = True
@@ -552,7 +552,7 @@ class LocalHost:
             self.clock.real_work -= 1
 
     async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
-        loop = await self.event_loop()
+        loop = self.loop = await self.event_loop()
         from asyncio import Semaphore
 
         from asl.hosts.threads import run_in_thread
