@@ -51,6 +51,9 @@ class Bindings(TypedDict, total=False):
     reminders and escalations: a function `(kind, request, details)`, plain or async, a channel such
     as `"console"`, `"jsonl:FILE"` or `"apprise:URL"`, or a list of them. `listener` gets every
     event of the history as it happens; one with a method `of(execution)` returns one for each.
+    `sinks` take those that a document sends to its channels: a plain function `(event, channel)`,
+    `"module:function"`, `"jsonl:FILE"` or `"stdout"`, by the name or the type of a channel, `"*"`
+    for all others; it runs in a thread, and what it raises is counted in `result.deliveries`.
     `checkpoints` are the storages that a Checkpoint may name: folders, or anything that takes JSON
     by an id, such as a dictionary.
     """
@@ -68,6 +71,7 @@ class Bindings(TypedDict, total=False):
     approvals: Any
     notify: Any
     listener: Callable[[Event], None] | None
+    sinks: Mapping[str, Any] | None
     checkpoints: Mapping[str, Any] | None
 
 
@@ -96,6 +100,8 @@ def bind(
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
     services.pools = _pools(bindings.get("pools"))
+    if bindings.get("sinks") or _sends(services):
+        services.sinks = _sinks(bindings.get("sinks"), services)
     services.storages = _storages(bindings.get("checkpoints"))
     services.memory = _memory(bindings.get("memory"))
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
@@ -186,6 +192,32 @@ def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
     from asl.buckets import bound
 
     return bound(buckets)
+
+
+def _sends(services: Services) -> bool:
+    """Whether a document of the run may send events to channels."""
+    programs = (services.program, *(services.workflows or {}).values())
+    return any(
+        each is not None and not each.document.keys().isdisjoint(("Events", "RealTime"))
+        for each in programs
+    )
+
+
+def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, Any]:
+    """Return what takes the events of channels; raises AslError where a channel has nobody."""
+    from asl.hosts.delivery import delivery_of, named_sink
+
+    found = {
+        name: named_sink(sink) if isinstance(sink, str) else sink
+        for name, sink in (sinks or {}).items()
+    }
+    for name, sink in found.items():
+        if not callable(sink):
+            raise AslError(f"the sink {name!r} is a function that takes an event, not {sink!r}")
+    for program in (services.program, *(services.workflows or {}).values()):
+        if program is not None:
+            delivery_of(program, found)
+    return found
 
 
 def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:

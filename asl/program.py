@@ -101,6 +101,8 @@ class Step:
     """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
+    hooks: Mapping[str, Any] | None = None
+    """The events that it emits (`asl.states.blocks.events.Hook`), by `enter`, `exit`, `error`."""
     redact: Callable[[Json], Json] | None = None
     """Hides in a copy of a Task's data what no event may show."""
     progress: Any = None
@@ -137,6 +139,8 @@ class Program:
     """Whether it, or a state of it, has a budget."""
     told: Told | None = None
     """What a history tells of a state that is entered, besides."""
+    hooked: bool = False
+    """Whether a state of it emits events."""
     tracked: bool = False
     """Whether progress follows from its history."""
     tools: Callable[[Json, Any], Any] | None = None

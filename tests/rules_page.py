@@ -54,6 +54,8 @@ GROUPS = {
     "V-FB": "Feedback",
     "V-BUD": "Budget",
     "V-STR": "Streaming",
+    "V-EVT": "Events",
+    "V-RT": "RealTime",
     "V-PRG": "Progress",
     "V-IMP": "Imports",
     "V-TPL": "Templates",

@@ -65,6 +65,7 @@ class Given:
     channels: tuple[str, ...]
     memory_places: tuple[str, ...]
     pool_pairs: tuple[str, ...]
+    sink_pairs: tuple[str, ...]
 
     def bindings(self, document: "Program") -> "RunBindings":
         """Return what `Store.resume` takes, for an execution that a store has kept."""
@@ -79,6 +80,7 @@ class Given:
             "notify": self.channels or None,
             "memory": memories(self.memory_places, bound) or None,
             "pools": filled_pools(self.pool_pairs),
+            "sinks": named_sinks(self.sink_pairs),
         }
 
 
@@ -141,6 +143,13 @@ def binding_options(command: Command) -> Command:
         multiple=True,
         help="How much money there is in a pool that budgets name.",
     )
+    @click.option(
+        "--sink",
+        "sink_pairs",
+        metavar="CHANNEL=WHERE",
+        multiple=True,
+        help="Take the events of a channel, by name or type: stdout, jsonl:FILE, module:function.",
+    )
     @wraps(command)
     def with_bindings(
         *args: Any,
@@ -152,6 +161,7 @@ def binding_options(command: Command) -> Command:
         channels: tuple[str, ...],
         memory_places: tuple[str, ...],
         pool_pairs: tuple[str, ...],
+        sink_pairs: tuple[str, ...],
         **options: Any,
     ) -> Any:
         given = Given(
@@ -163,6 +173,7 @@ def binding_options(command: Command) -> Command:
             channels,
             memory_places,
             pool_pairs,
+            sink_pairs,
         )
         return command(*args, given=given, **options)
 
@@ -378,6 +389,17 @@ def filled_pools(pairs: Iterable[str]) -> dict[str, str]:
         if not name or not equals:
             raise click.BadParameter(f"{pair!r} is not NAME=AMOUNT", param_hint="--pool")
         found[name] = most
+    return found
+
+
+def named_sinks(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
+    found = {}
+    for pair in pairs:
+        name, _, where = pair.partition("=")
+        if not name or not where:
+            raise click.BadParameter(f"{pair!r} is not CHANNEL=WHERE", param_hint="--sink")
+        found[name] = where
     return found
 
 

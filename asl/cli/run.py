@@ -18,6 +18,7 @@ from asl.cli.arguments import (
     memories,
     mocks,
     named_folders,
+    named_sinks,
     origin_options,
     read_document,
     read_input,
@@ -158,6 +159,7 @@ def command(
             workflows=startable or None,
             name=name,
             notify=given.channels or None,
+            sinks=named_sinks(given.sink_pairs),
             memory=memories(given.memory_places, bound) or None,
             **options,
         )
@@ -177,7 +179,19 @@ def command(
         from asl.cli.failure import explained
 
         streams.say(explained(result, loaded), style="red")
+    if not quiet:
+        _say_undelivered(result)
     return of_status(result.status)
+
+
+def _say_undelivered(result: "Result") -> None:
+    """Say which channels have not taken all of their events."""
+    for name, report in result.deliveries.items():
+        lost = report["failed"] + report["dropped"]
+        if lost:
+            why = f": {report['error']}" if "error" in report else ""
+            text = f"asl: the channel {name!r} has not taken {lost} events{why}"
+            streams.say(text, style="yellow")
 
 
 def _input(document: str, given: str | None, file: str | None) -> Json:

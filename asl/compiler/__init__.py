@@ -18,6 +18,7 @@ from asl.expr.tellers import teller
 from asl.program import Machine, Program, Step
 from asl.states import STATE_TYPES
 from asl.states.blocks import budget, tools
+from asl.states.blocks.events import compile_hooks
 from asl.states.checkpoint import automatic
 
 __all__ = ["compile_workflow", "open_state"]
@@ -40,6 +41,11 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for each in machines.values()
         for step in each.steps.values()
     )
+    hooked = any(
+        step.hooks is not None or (step.type == "Include" and _mentions(workflow, "Events"))
+        for each in machines.values()
+        for step in each.steps.values()
+    )
     told = None if profile.aws else teller(workflow.get("Metadata"))
     rules = None
     if "DefaultTools" in workflow:
@@ -55,6 +61,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budgeted,
         told=told,
         tracked=tracked,
+        hooked=hooked,
         tools=rules,
         between=between,
     )
@@ -109,6 +116,8 @@ def _machine(
         elif not compiler.jsonata and type(state.get("Output")) is str:
             step.label = state["Output"]
         STATE_TYPES[step.type].compile(compiler, step)
+        if "Events" in state:
+            step.hooks = compile_hooks(compiler)
         if "Budget" in state and step.type in budget.LEVELS:
             step.budget = budget.compile_state(compiler)
         if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)

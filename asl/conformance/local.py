@@ -119,9 +119,14 @@ def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
         "workflows": request.get("workflows"),
         "buckets": buckets,
         "prices": request.get("prices"),
+        "sinks": {"*": _taken},
         "pools": request.get("pools"),
         "checkpoints": {"file": {}, "elsewhere": {}, "broken": _Broken()},
     }
+
+
+def _taken(event: dict[str, Json], channel: dict[str, Json]) -> None:
+    """Take an event that a document sends."""
 
 
 class _Broken:

@@ -21,6 +21,8 @@ from asl.expr.frame import Variables
 from asl.expr.times import format_timestamp
 from asl.program import Step
 from asl.states.blocks.audit import HIDDEN
+from asl.states.blocks.events import Hook
+from asl.states.blocks.progress import EMITTED
 from asl.states.host import ABSENT, Options, Raised, Record
 
 __all__ = ["ENDINGS", "Event", "Expander", "Follower", "found_by_engine", "visited"]
@@ -131,11 +133,18 @@ class Expander:
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
-        if self.progress is None:
+        if self.progress is None and not self.execution.program.hooked:
             yield from self._fed(record)
             return
-        events = list(self._fed(record))
-        yield from events
+        events: list[Event] = []
+        for event in self._fed(record):
+            events.append(event)
+            yield event
+            yield from self._emitted(record, event)
+        if record[0] in (kinds.CAUGHT, kinds.BROKEN):
+            yield from self._of_error(record)
+        if self.progress is None:
+            return
         for frame, step, index, type, details in self.progress.after(record, events):
             if frame is None or step is None:
                 yield self._event(None, record[1], type, (), details)
@@ -144,6 +153,39 @@ class Expander:
             else:
                 path = (*frame.place, step.name, index)
                 yield self._event(frame, record[1], type, path, details)
+
+    def _emitted(self, record: Record, event: Event) -> Iterator[Event]:
+        """Yield what a state emits where it is entered or left."""
+        _, time, frame, visit, step, *rest = record
+        entered = event.type.endswith("StateEntered")
+        if not entered and not event.type.endswith("StateExited"):
+            return
+        beside = (rest[0] if record[0] == kinds.STRETCH else step).beside
+        emitting = beside.get(event.path[-1])
+        hook = None
+        if emitting is not None and emitting.hooks is not None:
+            hook = emitting.hooks.get("enter" if entered else "exit")
+        if hook is not None:
+            data = event.details["input" if entered else "output"]
+            yield self._by_hook(hook, frame, time, visit, emitting, data)
+
+    def _of_error(self, record: Record) -> Iterator[Event]:
+        """Yield what a state emits that fails, whether its error is caught or not."""
+        _, time, frame, visit, step, error, *_ = record
+        hook = None if step is None or step.hooks is None else step.hooks.get("error")
+        if hook is not None:
+            entered = self.entered.get((id(frame), visit))
+            data = {} if entered is None else entered.details["input"]
+            failure = {"Error": error.name or "", "Cause": error.cause or ""}
+            document = {**data, **failure} if type(data) is dict else failure
+            yield self._by_hook(hook, frame, time, visit, step, document)
+
+    def _by_hook(
+        self, hook: Hook, frame: Frame, time: float, visit: int, step: Step, data: Json
+    ) -> Event:
+        at = frame.replayed(visit, {}, time, Usage())
+        at.step, at.execution = step, self.life
+        return self._event(frame, time, EMITTED, (*frame.place, step.name), hook.details(data, at))
 
     def _fed(self, record: Record) -> Iterator[Event]:
         kind, time, frame, visit, step, *rest = record
@@ -192,7 +234,7 @@ class Expander:
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
         if step.redact is not None:
-            details = _redacted(details, step.redact)
+            details = _redacted(type, details, step.redact)
         return self._event(frame, time, type, (*frame.place, step.name), details)
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
@@ -534,15 +576,18 @@ class Follower:
 
 _COPIES = ("input", "parameters", "output")
 """The details that are data of the state as it is."""
-_DERIVED = ("assignedVariables", "chunk")
+_DERIVED = ("arguments", "assignedVariables", "chunk")
 """Those that are made of it: where anything is hidden, all of them are."""
 
 
-def _redacted(details: dict[str, Json], redact: Callable[[Json], Json]) -> dict[str, Json]:
+def _redacted(
+    type: str, details: dict[str, Json], redact: Callable[[Json], Json]
+) -> dict[str, Json]:
     """Return the details of an event without what nobody may see."""
+    derived = (*_DERIVED, "result") if type.startswith("Tool") else _DERIVED
     shown = {key: redact(value) if key in _COPIES else value for key, value in details.items()}
-    for key in _DERIVED:
-        if type(shown.get(key)) is dict:
+    for key in derived:
+        if key == "assignedVariables" and key in shown:
             shown[key] = dict.fromkeys(shown[key], HIDDEN)
         elif key in shown:
             shown[key] = HIDDEN

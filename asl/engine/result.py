@@ -1,7 +1,8 @@
 """The result of an execution: a value, whatever became of the workflow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
@@ -30,6 +31,9 @@ class Result:
     """
 
     started: "tuple[Result, ...]" = ()
+    deliveries: "Mapping[str, Json]" = MappingProxyType({})
+    """What became of the events that the document sends, by channel: how many were `delivered`,
+    `failed` or `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
 

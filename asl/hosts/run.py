@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from asl.engine.journal import Journal
     from asl.engine.past import Past
+    from asl.hosts.delivery import Delivery
     from asl.hosts.services import Services
 
 __all__ = ["Listener", "execute"]
@@ -89,6 +90,10 @@ async def execute(
         execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
     if listener is not None:
         listener = _listener_of(execution, listener)
+    delivery = _delivery(program, services)
+    if delivery is not None:
+        listener = _both(listener, delivery.listen)
+    if listener is not None:
         execution.emit = _told(execution, listener)
         execution.emit(())
     kind = LocalHost if journal is None else _durable()
@@ -154,6 +159,9 @@ async def execute(
         result.asked = host.pending
     if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
+    if delivery is not None:
+        await _delivered(delivery, host, clock)
+        result.deliveries = delivery.report()
     return result
 
 
@@ -183,6 +191,42 @@ def _watch(
         ledger.borrow(around.accounts(within), counted or Usage())
         host.wait_with(within.host)
     ledger.show_limit()
+
+
+def _delivery(program: Program, services: Services | None) -> Delivery | None:
+    """Open the channels of the document, if it has any."""
+    if program.document.keys().isdisjoint(("Events", "RealTime")):
+        return None
+    from asl.hosts.delivery import delivery_of
+
+    return delivery_of(program, {} if services is None else services.sinks)
+
+
+def _both(one: Listener | None, other: Listener) -> Listener:
+    """Return what tells two listeners, or the one that there is."""
+    if one is None:
+        return other
+    first = one
+
+    def listen(event: Event) -> None:
+        first(event)
+        other(event)
+
+    return listen
+
+
+async def _delivered(delivery: Delivery, host: LocalHost, clock: Clock) -> None:
+    """Return when the channels have had their time to take what is on its way."""
+    if not host.in_event_loop:
+        delivery.close()
+        return
+    from asl.hosts.threads import run_in_thread
+
+    clock.real_work += 1
+    try:
+        await run_in_thread(await host.event_loop(), delivery.close)
+    finally:
+        clock.real_work -= 1
 
 
 def _durable() -> type[LocalHost]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from asl.engine.tools import Offers
     from asl.hosts.broker import Toolroom
     from asl.hosts.children import Begun
+    from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost
     from asl.hosts.remembering import Remembering
     from asl.hosts.tokens import TaskTokens
@@ -104,6 +105,9 @@ class Services:
 
     notify: Notify | None = None
     """Tells people what they are asked."""
+
+    sinks: Sinks = MappingProxyType({})
+    """What takes the events of channels."""
 
     keeper: Keeper | None = None
     """Keeps the executions that this one starts, where it is kept itself."""

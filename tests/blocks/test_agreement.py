@@ -18,11 +18,13 @@ SCHEMAS = {
     "Budget": ("Budget", "StateBudget", "BudgetFallback"),
     "Cache": ("Cache",),
     "Context": ("Context",),
+    "Events": ("Events", "WorkflowEvents"),
     "Generation": ("Generation",),
     "Guardrails": ("Guardrails", "GuardrailRule"),
     "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),
     "Model": ("Model",),
     "Progress": ("Progress", "WorkflowProgress", "Milestone"),
+    "RealTime": ("RealTime",),
     "Reasoning": ("Reasoning",),
     "Streaming": ("Streaming",),
     "Tools": (),  # tests/blocks/test_tools_agreement.py asks for more
@@ -167,7 +169,7 @@ def test_a_field_without_a_case_is_found() -> None:
     "topic",
     [
         *("model", "generation", "metadata", "idempotency", "reasoning", "guardrails", "budget"),
-        *("context", "memory"),
+        *("context", "memory", "streaming", "progress"),
     ],
 )
 def test_a_block_has_many_cases(topic: str) -> None:

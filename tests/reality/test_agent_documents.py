@@ -421,7 +421,6 @@ TABLE: dict[str, Refused | list[Run]] = {
             },
             "ParseDocument ExtractSections AnalyzeSections GenerateSummary",
             "all good",
-            blocks=True,
         )
     ],
     "spec-10-composition.b03": [

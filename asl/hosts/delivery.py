@@ -1,0 +1,218 @@
+"""Taking events to the channels of a document: fire and forget (Specification 8.14).
+
+Each channel has a thread of its own, so no sink can slow the execution or another channel down.
+What waits for a slow sink is bounded; what does not fit is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Any, Final, TypeAlias
+
+from asl.core.errors import AslError
+from asl.core.values import Json, compact, detached
+from asl.engine.history import ENDINGS, Event
+from asl.program import Program
+from asl.states.blocks.events import channels_of
+
+__all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
+
+Sink: TypeAlias = Callable[[dict[str, Json], dict[str, Json]], object]
+"""Takes `(event, channel)`: an event, and the settings of the channel that it is for."""
+Sinks: TypeAlias = Mapping[str, Sink]
+"""Sinks by the name or the type of a channel; `*` takes what no other does."""
+
+WAITING: Final = 1000
+"""Events that may wait for a sink."""
+PATIENCE: Final = 5.0
+"""Real seconds that the end of an execution waits for all sinks together."""
+PROGRESS: Final = ("ProgressUpdated", "MilestoneReached")
+EMITTED: Final = "EventEmitted"
+
+_Wants = Callable[[Event], bool]
+
+
+class _Channel:
+    """One channel: its sink, and the thread that serves it."""
+
+    def __init__(self, settings: dict[str, Json], sink: Sink, wants: _Wants) -> None:
+        self.settings = settings
+        self.sink = sink
+        self.wants = wants
+        self.waiting: Queue[Event | None] = Queue(WAITING)
+        self.thread: Thread | None = None
+        self.delivered = self.failed = self.dropped = 0
+        self.error = ""
+
+    def put(self, event: Event) -> None:
+        """Let an event wait for the sink."""
+        if self.thread is None:
+            self.thread = Thread(target=self.serve, name="asl-channel", daemon=True)
+            self.thread.start()
+        try:
+            self.waiting.put_nowait(event)
+        except Full:
+            self.dropped += 1
+
+    def serve(self) -> None:
+        """Hand over what waits, one after the other."""
+        from asl.hosts.local import described
+
+        while (event := self.waiting.get()) is not None:
+            try:
+                self.sink(detached(event.to_json()), dict(self.settings))
+                self.delivered += 1
+            except BaseException as error:  # foreign code: nothing of it may reach the execution
+                self.failed += 1
+                self.error = self.error or described(error)
+
+    def stop(self) -> None:
+        """Ask the thread to end when nothing waits any more."""
+        while True:
+            try:
+                self.waiting.put_nowait(None)
+                return
+            except Full:  # a sink that hangs: the latest of what waits makes room
+                try:
+                    self.waiting.get_nowait()
+                    self.dropped += 1
+                except Empty:
+                    continue
+
+    def report(self) -> dict[str, Json]:
+        """Return what became of the events."""
+        waiting = max(0, self.waiting.qsize() - 1)
+        found: dict[str, Json] = {
+            "delivered": self.delivered,
+            "failed": self.failed,
+            "dropped": self.dropped + waiting,
+        }
+        return {**found, "error": self.error} if self.error else found
+
+
+class Delivery:
+    """The channels of one execution."""
+
+    def __init__(self, channels: Mapping[str, _Channel]) -> None:
+        self.channels = channels
+
+    def listen(self, event: Event) -> None:
+        """Take one event to those who want it."""
+        for channel in self.channels.values():
+            if channel.wants(event):
+                channel.put(event)
+
+    def close(self) -> None:
+        """Wait for the sinks, but not for ever."""
+        from time import monotonic
+
+        begun = [each for each in self.channels.values() if each.thread is not None]
+        for channel in begun:
+            channel.stop()
+        until = monotonic() + PATIENCE
+        for channel in begun:
+            if channel.thread is not None:
+                channel.thread.join(max(0.0, until - monotonic()))
+
+    def report(self) -> dict[str, Json]:
+        """Return what became of the events, by channel."""
+        return {name: channel.report() for name, channel in self.channels.items()}
+
+
+def delivery_of(program: Program, sinks: Sinks) -> Delivery | None:
+    """Open the channels of a document, None where it has none.
+
+    Raises AslError for a channel that nobody serves.
+    """
+    document = program.document
+    channels = channels_of(document)
+    if not channels:
+        return None
+    hooks: Mapping[str, Any] = document.get("Events", {})
+    return Delivery(
+        {
+            name: _Channel(
+                {"name": name, **settings},
+                _sink(name, settings, sinks),
+                _wants(name, settings, hooks),
+            )
+            for name, settings in channels.items()
+        }
+    )
+
+
+def _sink(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:
+    kind = channel["Type"]
+    for each in (name, kind, "*"):
+        if each in sinks:
+            return sinks[each]
+    if kind == "stdout":
+        return _print
+    raise AslError(
+        f"nobody takes the events of the channel {name!r}: give a function, "
+        f"sinks={{{kind!r}: ...}}, or --sink {kind}=MODULE:FUNCTION on the command line"
+    )
+
+
+def named_sink(text: str) -> Sink:
+    """Return the sink `stdout`, `jsonl:FILE` or `module:function`; raises AslError."""
+    if text == "stdout":
+        return _print
+    kind, _, place = text.partition(":")
+    if kind == "jsonl" and place:
+        return _appending(place)
+    from importlib import import_module
+
+    try:
+        sink: Sink = getattr(import_module(kind), place)
+    except Exception as error:  # whatever the user's module does while it is imported
+        raise AslError(f"there is no sink {text!r}: {type(error).__name__}: {error}") from error
+    return sink
+
+
+def _appending(path: str) -> Sink:
+    """Return what appends a line of JSON for each event."""
+
+    def append(event: dict[str, Json], channel: dict[str, Json]) -> None:
+        with open(path, "ab", buffering=0) as file:  # one write: other processes append, too
+            file.write(f"{compact(event)}\n".encode())
+
+    return append
+
+
+def _wants(name: str, channel: Mapping[str, Json], hooks: Mapping[str, Any]) -> _Wants:
+    """Return which events go to a channel; those that the document emits go to all of them."""
+    if name == "RealTime":
+        names = channel.get("Events")
+        return lambda event: (
+            names is None
+            or event.type in names
+            or (event.type == EMITTED and event.details["type"] in names)
+        )
+    of = {
+        hook for hook in hooks if type(hooks[hook]) is dict and hooks[hook].get("Channel") == name
+    }
+
+    def wants(event: Event) -> bool:
+        kind = event.type
+        return (
+            kind == EMITTED
+            or ("OnStateChange" in of and kind.endswith(("StateEntered", "StateExited")))
+            or ("OnProgress" in of and kind in PROGRESS)
+            or ("OnComplete" in of and kind in ENDINGS.values())
+        )
+
+    return wants
+
+
+def _print(event: dict[str, Json], channel: dict[str, Json]) -> None:
+    """Write a line for an event."""
+    text = compact(event)
+    if channel.get("Format") == "text":
+        place = "/".join(map(str, event["path"]))
+        details = event["details"]
+        name = details["type"] if event["type"] == EMITTED else event["type"]
+        text = " ".join(filter(None, (event["timestamp"], name, place, compact(details))))
+    print(text, flush=True)

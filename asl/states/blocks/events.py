@@ -1,0 +1,171 @@
+"""Events and RealTime: what a document wants to be told of, and where to (Specification 8.14).
+
+An event that a state emits follows from the history, as progress does: whoever reads the history
+derives it. Delivery to channels is the host's business (`asl.hosts.delivery`).
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json
+from asl.expr.frame import Evaluate, Frame
+from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.templates import dynamic_fields
+from asl.states.base import Compiler, Node
+from asl.states.blocks.base import Block
+
+__all__ = ["EVENTS", "REAL_TIME", "Hook", "channels_of", "compile_hooks", "format_faults"]
+
+HOOKS: Final[Mapping[str, str]] = MappingProxyType(
+    {"OnEnter": "enter", "OnExit": "exit", "OnError": "error"}
+)
+"""The hooks of a state, and what each is about."""
+OF_WORKFLOW: Final = ("OnStateChange", "OnProgress", "OnComplete")
+FORMATS: Final = ("json", "text")
+"""The forms in which `stdout` is written."""
+
+
+class Hook(NamedTuple):
+    """An event that a state emits."""
+
+    type: str
+    on: str
+    include: tuple[tuple[str, Evaluate], ...]
+
+    def details(self, data: Json, frame: Frame) -> dict[str, Json]:
+        """Return the details of the event; what leads nowhere is left out."""
+        found: dict[str, Json] = {}
+        for key, evaluate in self.include:
+            try:
+                found[key] = evaluate(data, frame)
+            except StateError:
+                continue
+        return {"type": self.type, "on": self.on, "data": found}
+
+
+def compile_hooks(compiler: Compiler) -> Mapping[str, Hook] | None:
+    """Compile the events that a state emits, by what they are about; None for none."""
+    block: Mapping[str, Json] = compiler.state.get("Events", {})
+    found = {
+        on: Hook(block[name]["Type"], on, tuple(_included(block[name], compiler.name)))
+        for name, on in HOOKS.items()
+        if name in block
+    }
+    return found or None
+
+
+def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evaluate]]:
+    """Yield the values of an event: by their last name, where no two have the same."""
+    paths = [parse_path(text) for text in hook.get("Include", ())]
+    last = [path.segments[-1] if path.definite and path.segments else path.text for path in paths]
+    for path, name in zip(paths, last, strict=True):
+        whole = path.text.removeprefix("$.")
+        key = str(name) if path.definite and last.count(name) == 1 else whole
+        yield key, compile_path(path, Use("Events.Include", state))
+
+
+# --------------------------------------------------------------------------------------------
+# Channels
+
+
+def channels_of(document: Mapping[str, Json]) -> Mapping[str, Mapping[str, Json]]:
+    """Return the channels of a document by their names; that of RealTime is called so."""
+    channels: dict[str, Mapping[str, Json]] = dict(document.get("Events", {}).get("Channels", {}))
+    real_time = document.get("RealTime")
+    if real_time is not None and real_time.get("Enabled") is not False:
+        rest = {key: value for key, value in real_time.items() if key != "Enabled"}
+        channels["RealTime"] = {"Type": real_time["Transport"], **rest}
+    return channels
+
+
+def format_faults(channel: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield field and fault of what `stdout` cannot do."""
+    if channel.get("Type") != "stdout":
+        return
+    if channel.get("Format", "json") not in FORMATS:
+        yield "Format", f"stdout is written as {' or '.join(FORMATS)}"
+    for field in ("Endpoint", "Url"):
+        if field in channel:
+            yield field, f"{field!r} means nothing to stdout"
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    for name in HOOKS:
+        hook = node.value["Events"].get(name)
+        if type(hook) is not dict:
+            continue
+        if "Type" not in hook and "Type.$" not in hook:
+            message = "the event has no name: 'Type' is missing"
+            yield Finding("V-EVT-01", message, node.at("Events", name), at_key=True)
+        paths = hook.get("Include")
+        for index, text in enumerate(paths if type(paths) is list else ()):
+            if type(text) is str and not node.open(text):
+                yield from _check_path(text, node.at("Events", name, "Include", index))
+
+
+def _check_path(text: str, pointer: str) -> Iterator[Finding]:
+    try:
+        path = parse_path(text)
+    except ExpressionFault as fault:
+        yield Finding("V-EVT-01", fault.message, pointer, fault.hint)
+        return
+    if path.variable is not None:
+        message = f"an event holds data of the state and of the context object, not {text!r}"
+        yield Finding("V-EVT-01", message, pointer, "a path such as $.order.id")
+
+
+def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
+    channels = block.get("Channels", {})
+    known = list(channels) if type(channels) is dict else []
+    for name in OF_WORKFLOW:
+        hook = block.get(name)
+        if type(hook) is not dict or "Channel.$" in hook:
+            continue
+        channel = hook.get("Channel")
+        if channel is None:
+            message = "nothing says where to: 'Channel' is missing"
+            yield Finding("V-EVT-01", message, f"/Events/{name}", at_key=True)
+        elif type(channel) is str and channel not in known:
+            hint = did_you_mean(channel, known) or "add it to 'Channels'"
+            message = f"there is no channel {channel!r}"
+            yield Finding("V-EVT-01", message, f"/Events/{name}/Channel", hint)
+    for name in known:
+        if name == "RealTime":
+            message = "'RealTime' is the name of the channel that the block RealTime has"
+            yield Finding("V-EVT-01", message, "/Events/Channels/RealTime", at_key=True)
+        if type(channels[name]) is dict and {"Type", "Type.$"}.isdisjoint(channels[name]):
+            message = "nothing says what it is: 'Type' is missing"
+            yield Finding("V-EVT-01", message, f"/Events/Channels/{escape(name)}", at_key=True)
+
+
+def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    for pointer, field, _ in dynamic_fields(block):
+        yield pointer, f"{field!r} of 'Events' is not computed"
+    channels = block.get("Channels", {}) if node is None else {}
+    for name, channel in channels.items() if type(channels) is dict else ():
+        for field, why in format_faults(channel) if type(channel) is dict else ():
+            yield f"/Channels/{escape(name)}/{field}", why
+
+
+EVENTS = Block("Events", _check, _check_workflow, missing=_missing)
+
+
+def _check_real_time(block: Mapping[str, Json]) -> Iterator[Finding]:
+    if block and {"Transport", "Transport.$"}.isdisjoint(block):
+        message = "nothing says how updates travel: 'Transport' is missing"
+        yield Finding("V-RT-01", message, "/RealTime", at_key=True)
+
+
+def _missing_real_time(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    for pointer, field, _ in dynamic_fields(block):
+        yield pointer, f"{field!r} of 'RealTime' is not computed"
+
+
+REAL_TIME = Block("RealTime", check_workflow=_check_real_time, missing=_missing_real_time)
