@@ -33,7 +33,7 @@ from asl.documents import (
     plan,
     variable_references,
 )
-from asl.runs import aresume, arun, load_mocks, resume, run, test_state
+from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
     from asl.core.diagnostics import Diagnostic, Report, Severity
@@ -111,6 +111,7 @@ __all__ = [
     "convert",
     "detect",
     "diff",
+    "give_feedback",
     "graph",
     "load",
     "load_mocks",

@@ -103,6 +103,8 @@ class Step:
     catchers: tuple[Catcher, ...] = ()
     hooks: Mapping[str, Any] | None = None
     """The events that it emits (`asl.states.blocks.events.Hook`), by `enter`, `exit`, `error`."""
+    feedback: Callable[[Json, Any], dict[str, Json]] | None = None
+    """What people are asked about a Task that has succeeded, by its raw input."""
     redact: Callable[[Json], Json] | None = None
     """Hides in a copy of a Task's data what no event may show."""
     progress: Any = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from asl.hosts.trial import StateResult
     from asl.program import Program
 
-__all__ = ["aresume", "arun", "load_mocks", "resume", "run", "test_state"]
+__all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
 
 _NO_INPUT: dict[str, Any] = {}
 """Never changed: executions share data, they do not edit it."""
@@ -224,6 +224,53 @@ def _resumption(
         redriven=now,
         past=past,
     )
+
+
+def give_feedback(
+    result: Result,
+    feedback_id: str,
+    answer: Json,
+    *,
+    memory: Any,
+    by: str = "anonymous",
+    clock: str | Clock = "wall",
+) -> dict[str, Json]:
+    """Keep what somebody says about a result, and return it as it is kept.
+
+    `feedback_id` is one of `result.feedback`; `result` comes from a run or from a store. It is kept
+    in `memory` (what `run` takes by this name) under the namespace that the request calls `store`,
+    where Memory blocks find it; of each person the latest answer.
+
+    Raises AnswerRefused for an answer that does not fit, AslError for an unknown request.
+    """
+    from asl.core.errors import AslError
+    from asl.core.values import detached
+    from asl.engine.memory import Entry
+    from asl.expr.times import format_timestamp
+    from asl.memories import bound
+    from asl.states.blocks.feedback import judged
+
+    asked = {request["feedbackId"]: request for request in result.feedback}
+    if feedback_id not in asked:
+        from asl.core.diagnostics import did_you_mean
+
+        hint = did_you_mean(feedback_id, asked)
+        raise AslError(
+            f"nobody asked for the feedback {feedback_id!r}" + (f" ({hint})" if hint else "")
+        )
+    request, now = asked[feedback_id], clock_of(clock).now()
+    record: dict[str, Json] = {
+        "feedbackId": feedback_id,
+        "answer": judged(request, detached(answer)),
+        "by": by,
+        "answeredAt": format_timestamp(now),
+    }
+    if "question" in request:
+        record["question"] = request["question"]
+    entry = Entry(f"{feedback_id}/{by}", record, now, None)
+    place = f"memory:{request['store']}"
+    bound(memory)["memory"].change(place, entry.key, now, lambda known: entry)
+    return record
 
 
 def load_mocks(

@@ -39,6 +39,7 @@ COMMANDS = {
     "approve": "Decide on what an execution of a store asks.",
     "answer": "Answer a task token of an execution of a store.",
     "activity": "Take the next task of an activity, as a worker does.",
+    "feedback": "List what people are asked about results, or answer it.",
     "resume": "Go on with an execution of a store.",
     "redrive": "Go on with an execution from where it failed.",
     "checkpoints": "List what executions of a store have saved.",

@@ -42,7 +42,12 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for step in each.steps.values()
     )
     hooked = any(
-        step.hooks is not None or (step.type == "Include" and _mentions(workflow, "Events"))
+        step.hooks is not None
+        or step.feedback is not None
+        or (
+            step.type == "Include"
+            and (_mentions(workflow, "Events") or _mentions(workflow, "Feedback"))
+        )
         for each in machines.values()
         for step in each.steps.values()
     )

@@ -22,6 +22,7 @@ from asl.expr.times import format_timestamp
 from asl.program import Step
 from asl.states.blocks.audit import HIDDEN
 from asl.states.blocks.events import Hook
+from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
 from asl.states.host import ABSENT, Options, Raised, Record
 
@@ -168,6 +169,25 @@ class Expander:
         if hook is not None:
             data = event.details["input" if entered else "output"]
             yield self._by_hook(hook, frame, time, visit, emitting, data)
+        if emitting is not None and emitting.feedback is not None and not entered:
+            yield from self._asked(emitting.feedback, frame, time, visit, emitting, rest)
+
+    def _asked(
+        self, ask: Ask, frame: Frame, time: float, visit: int, step: Step, rest: list[Any]
+    ) -> Iterator[Event]:
+        """Yield what people are asked about a Task that has succeeded."""
+        answer, _, before, *_ = rest
+        entered = self.entered.get((id(frame), visit))
+        if answer is ABSENT or entered is None:
+            return
+        at = frame.replayed(visit, before, time, Usage())
+        at.step, at.entered, at.execution = step, entered.timestamp, self.life
+        event, details = "FeedbackRequested", {"feedbackId": f"{frame.execution_id}:{at.visit_key}"}
+        try:
+            details |= ask(entered.details["input"], at)
+        except StateError as error:
+            event, details = "FeedbackWarning", error_details(error)
+        yield self._of_state(frame, time, step, event, details)
 
     def _of_error(self, record: Record) -> Iterator[Event]:
         """Yield what a state emits that fails, whether its error is caught or not."""

@@ -165,6 +165,12 @@ class Result:
         """How far it is: `percentage` of the workflow, and the latest progress of `states`."""
         return status(self.events)
 
+    @property
+    def feedback(self) -> list[dict[str, Json]]:
+        """What people are asked about results; `asl.give_feedback` takes what they say."""
+        asked = (event for event in self.events if event.type == "FeedbackRequested")
+        return [event.details for event in asked]
+
     def to_json(self) -> dict[str, Json]:
         """Return the result as a JSON object, without events."""
         found = {

@@ -11,6 +11,7 @@ from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import details_of, inserts_of, reads_memory, wraps_of
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
+from asl.states.blocks.feedback import compile_feedback
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.limits import check_limits, compile_limits
 
@@ -53,6 +54,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     step.finish = compiler.finish(inserts=inserts_of(compiler))
     step.details = details_of(compiler)
     step.redact = compile_redaction(compiler)
+    step.feedback = compile_feedback(compiler)
 
 
 def _target(compiler: Compiler) -> Target:

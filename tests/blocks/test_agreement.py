@@ -19,6 +19,7 @@ SCHEMAS = {
     "Cache": ("Cache",),
     "Context": ("Context",),
     "Events": ("Events", "WorkflowEvents"),
+    "Feedback": ("Feedback",),
     "Generation": ("Generation",),
     "Guardrails": ("Guardrails", "GuardrailRule"),
     "Memory": ("Memory", "MemoryBackend", "MemoryRead", "MemoryWrite"),

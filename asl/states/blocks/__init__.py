@@ -13,6 +13,7 @@ from asl.states.blocks.budget import BUDGET
 from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
 from asl.states.blocks.context import CONTEXT, show_context
 from asl.states.blocks.events import EVENTS, REAL_TIME
+from asl.states.blocks.feedback import FEEDBACK
 from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
 from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
 from asl.states.blocks.memory import MEMORY, use_memory
@@ -46,6 +47,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
             AUDIT,
             EVENTS,
             REAL_TIME,
+            FEEDBACK,
             TOOLS,
             DEFAULT_TOOLS,
             TOOL_CATEGORIES,

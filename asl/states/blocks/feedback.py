@@ -1,0 +1,245 @@
+"""Feedback: what people are asked about a result, and which answers fit (Specification 8.10).
+
+It never blocks and never changes data. The request follows from the history, as an event that a
+state emits does; an answer may come at any time after it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.values import Json, is_integer, is_number, type_name
+from asl.expr.frame import Frame
+from asl.expr.templates import dynamic_fields
+from asl.states.base import Compiler, Node
+from asl.states.blocks.audit import compile_redaction
+from asl.states.blocks.base import Block
+from asl.states.decisions import AnswerRefused
+
+__all__ = ["FEEDBACK", "Ask", "compile_feedback", "judged"]
+
+SCALE: Final = [1, 5]
+LONGEST: Final = 10_000
+"""Characters of an answer in words."""
+STORE: Final = "feedback"
+"""Where answers go, if nothing else is said."""
+ALIASES: Final[Mapping[str, str]] = {"human_rating": "rating"}
+OF_TYPE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "rating": ("Scale", "Labels"),
+        "thumbs": (),
+        "choice": ("Labels",),
+        "text": (),
+        "structured": ("Fields",),
+    }
+)
+"""The fields that shape an answer, by its type."""
+OF_FIELD: Final = ("rating", "thumbs", "choice", "text", "number", "boolean")
+"""The types of the fields of a structured answer."""
+
+Ask = Callable[[Json, Frame], dict[str, Json]]
+"""Returns what is asked about a result: `(raw input, frame)`; raises StateError."""
+
+
+def compile_feedback(compiler: Compiler) -> Ask | None:
+    """Compile what people are asked once a Task has succeeded, None for nothing."""
+    written: Mapping[str, Json] = compiler.state.get("Feedback", {"Collect": False})
+    if written.get("Collect") is False or "Agent" not in compiler.state:
+        return None
+    block = compiler.within("Feedback")
+    effective, question = compiler.input(), block.text("Question")
+    redact = compile_redaction(compiler)
+    shape = _shape(written)
+
+    def ask(raw: Json, frame: Frame) -> dict[str, Json]:
+        data = effective(raw, frame)
+        if redact is not None:
+            data = redact(data)
+        asked = {} if question is None else {"question": question(data, frame)}
+        return {**shape, **asked}
+
+    return ask
+
+
+def _type(block: Mapping[str, Json]) -> str:
+    kind: str = _raw_type(block)
+    return ALIASES.get(kind, kind)
+
+
+def _shape(block: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the shape of the answer, as the request shows it."""
+    kind = _type(block)
+    shape: dict[str, Json] = {"type": kind, "store": block.get("Store", STORE)}
+    if kind == "rating":
+        shape["scale"] = block.get("Scale", SCALE)
+    for field in ("Labels", "Fields", "Optional"):
+        if field in block:
+            shape[field.lower()] = block[field]
+    return shape
+
+
+# --------------------------------------------------------------------------------------------
+# Answers
+
+
+def judged(request: Mapping[str, Json], answer: Json) -> Json:
+    """Return an answer as it is kept; raises AnswerRefused where it does not fit the request."""
+    optional = request.get("optional", False)
+    if answer is None and optional is True:
+        return None
+    if request["type"] != "structured":
+        return _JUDGES[request["type"]](request, answer, "the answer")
+    if type(answer) is not dict:
+        raise AnswerRefused(f"the answer is an object of fields, not {type_name(answer)}")
+    fields = {each["Name"]: each for each in request["fields"]}
+    for name in answer:
+        if name not in fields:
+            hint = did_you_mean(name, fields) or f"there are {', '.join(fields)}"
+            raise AnswerRefused(f"nobody asks for {name!r} ({hint})")
+    found: dict[str, Json] = {}
+    for name, field in fields.items():
+        if answer.get(name) is not None:
+            kind = ALIASES.get(field.get("Type", "text"), field.get("Type", "text"))
+            lower = {"scale": field.get("Scale", SCALE), "labels": field.get("Labels", [])}
+            found[name] = _JUDGES[kind](lower, answer[name], repr(name))
+        elif optional is not True and name not in (optional or ()):
+            raise AnswerRefused(f"{name!r} is missing")
+    return found
+
+
+def _rating(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    least, most = shape["scale"]
+    labels = shape.get("labels") or []
+    if type(answer) is str and answer in labels:
+        return least + labels.index(answer)
+    if not is_integer(answer) or not least <= answer <= most:
+        raise AnswerRefused(f"{what} is a whole number from {least} to {most}, not {answer!r}")
+    return int(answer)
+
+
+def _thumbs(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    if type(answer) is bool:
+        return "up" if answer else "down"
+    if answer not in ("up", "down"):
+        raise AnswerRefused(f"{what} is 'up' or 'down', not {answer!r}")
+    return answer
+
+
+def _choice(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    labels = shape.get("labels") or []
+    if type(answer) is not str or answer not in labels:
+        raise AnswerRefused(f"{what} is one of {', '.join(labels)}, not {answer!r}")
+    return answer
+
+
+def _text(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    if type(answer) is not str or len(answer) > LONGEST:
+        raise AnswerRefused(f"{what} is a text of at most {LONGEST} characters")
+    return answer
+
+
+def _number(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    if not is_number(answer):
+        raise AnswerRefused(f"{what} is a number, not {answer!r}")
+    return answer
+
+
+def _boolean(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
+    if type(answer) is not bool:
+        raise AnswerRefused(f"{what} is true or false, not {answer!r}")
+    return answer
+
+
+_JUDGES: Final[Mapping[str, Callable[[Mapping[str, Json], Json, str], Json]]] = MappingProxyType(
+    {
+        "rating": _rating,
+        "thumbs": _thumbs,
+        "choice": _choice,
+        "text": _text,
+        "number": _number,
+        "boolean": _boolean,
+    }
+)
+
+
+# --------------------------------------------------------------------------------------------
+# Checking
+
+
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    block = node.value["Feedback"]
+    if "Type" in block and "Source" in block:
+        message = "'Source' is another name of 'Type': write one of them"
+        yield Finding("V-FB-01", message, node.at("Feedback", "Source"), at_key=True)
+    kind = _type(block) if type(_raw_type(block)) is str else ""
+    if kind not in OF_TYPE:
+        return  # the schema says so
+    for field in ("Scale", "Labels", "Fields"):
+        if field in block and field not in OF_TYPE[kind]:
+            message = f"{field!r} says nothing about an answer of the type {kind}"
+            yield Finding("V-FB-01", message, node.at("Feedback", field), at_key=True)
+    for way, message in _shape_faults(kind, block):
+        yield Finding("V-FB-01", message, node.at("Feedback", *way))
+    if kind == "structured":
+        yield from _check_fields(block, node)
+    elif type(block.get("Optional")) is list:
+        message = f"an answer of the type {kind} has no fields: true or false"
+        yield Finding("V-FB-01", message, node.at("Feedback", "Optional"))
+
+
+def _raw_type(block: Mapping[str, Json]) -> Json:
+    return block.get("Type", block.get("Source", "rating"))
+
+
+def _shape_faults(kind: str, block: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield field and fault of a scale and its labels, or of a choice."""
+    scale, labels = block.get("Scale", SCALE), block.get("Labels")
+    if kind == "rating":
+        sound = type(scale) is list and len(scale) == 2 and all(map(is_integer, scale))
+        if sound and scale[0] >= scale[1]:
+            yield ("Scale",), f"a scale ascends: not from {scale[0]} to {scale[1]}"
+        elif sound and type(labels) is list and len(labels) != scale[1] - scale[0] + 1:
+            steps = scale[1] - scale[0] + 1
+            yield ("Labels",), f"{len(labels)} labels for {steps} steps of the scale"
+    if kind == "choice" and not labels:
+        yield (), "nothing says what to choose from: 'Labels' is missing"
+
+
+def _check_fields(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
+    fields = block.get("Fields")
+    if not fields:
+        message = "nothing says what the answer has: 'Fields' is missing"
+        yield Finding("V-FB-01", message, node.at("Feedback"), at_key=True)
+        return
+    names: list[Json] = []
+    for index, field in enumerate(fields if type(fields) is list else ()):
+        if type(field) is not dict:
+            continue
+        place = ("Feedback", "Fields", index)
+        name, kind = field.get("Name"), field.get("Type", "text")
+        if type(name) is not str or name in names:
+            message = "a field has a name of its own"
+            yield Finding("V-FB-01", message, node.at(*place), at_key=True)
+        names.append(name)
+        if type(kind) is not str or ALIASES.get(kind, kind) not in OF_FIELD:
+            message = f"{kind!r} is no type of a field"
+            hint = f"one of {', '.join(OF_FIELD)}"
+            yield Finding("V-FB-01", message, node.at(*place, "Type"), hint)
+            continue
+        for way, fault in _shape_faults(ALIASES.get(kind, kind), field):
+            yield Finding("V-FB-01", fault, node.at(*place, *way))
+    optional = block.get("Optional")
+    for index, name in enumerate(optional if type(optional) is list else ()):
+        if name not in names:
+            message = f"there is no field {name!r}"
+            yield Finding("V-FB-01", message, node.at("Feedback", "Optional", index))
+
+
+def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
+    for pointer, field, _ in dynamic_fields(block):
+        if pointer != "/Question.$":
+            yield pointer, f"{field!r} of 'Feedback' is not computed"
+
+
+FEEDBACK = Block("Feedback", _check, missing=_missing)
