@@ -18,7 +18,7 @@ PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
 ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}}}
 WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}
 DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
-WATCHED = {**PASS, "RealTime": {"Enabled": True}}
+WATCHED = {**PASS, "Progress": {"Enabled.$": "$.tracked"}}
 YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
 
 

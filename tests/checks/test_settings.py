@@ -105,8 +105,8 @@ def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) ->
 # Running --------------------------------------------------------------------------------------
 
 WATCHED = {
-    **machine(Type="Task", Agent="A", Streaming={"Enabled": True}),
-    "RealTime": {"Enabled": True},
+    **machine(Type="Task", Agent="A", Streaming={"Buffer.$": "$.buffer"}),
+    "Progress": {"Enabled.$": "$.tracked"},
 }
 
 
@@ -120,7 +120,10 @@ def test_what_is_not_executed_is_information_to_a_reader() -> None:
 def test_what_is_not_executed_is_an_error_to_a_runner() -> None:
     """A run must not start when it would leave out a limit."""
     report = check(read(WATCHED), for_run=True)
-    assert [each.pointer for each in report.errors] == [f"{S}/Streaming", "/RealTime"]
+    assert [each.pointer for each in report.errors] == [
+        f"{S}/Streaming/Buffer.$",
+        "/Progress/Enabled.$",
+    ]
 
 
 def test_blocks_can_be_ignored_knowingly() -> None:

@@ -224,7 +224,7 @@ def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
 
 def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None:
     """What this version cannot enforce is not silently left out."""
-    document = {**PASS, "RealTime": {"Enabled": True}}
+    document = {**PASS, "Progress": {"Enabled.$": "$.tracked"}}
     (folder / "watched.json").write_text(json.dumps(document))
     done = asl("run", "watched.json")
     assert done.exit_code == 3

@@ -52,7 +52,7 @@ def compile_hooks(compiler: Compiler) -> Mapping[str, Hook] | None:
     found = {
         on: Hook(block[name]["Type"], on, tuple(_included(block[name], compiler.name)))
         for name, on in HOOKS.items()
-        if name in block
+        if "Type" in block.get(name, {})
     }
     return found or None
 
@@ -73,9 +73,10 @@ def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evalu
 
 def channels_of(document: Mapping[str, Json]) -> Mapping[str, Mapping[str, Json]]:
     """Return the channels of a document by their names; that of RealTime is called so."""
-    channels: dict[str, Mapping[str, Json]] = dict(document.get("Events", {}).get("Channels", {}))
-    real_time = document.get("RealTime")
-    if real_time is not None and real_time.get("Enabled") is not False:
+    written: Mapping[str, Mapping[str, Json]] = document.get("Events", {}).get("Channels", {})
+    channels = {name: channel for name, channel in written.items() if "Type" in channel}
+    real_time = document.get("RealTime", {})
+    if "Transport" in real_time and real_time.get("Enabled") is not False:
         rest = {key: value for key, value in real_time.items() if key != "Enabled"}
         channels["RealTime"] = {"Type": real_time["Transport"], **rest}
     return channels
