@@ -460,8 +460,11 @@ class LocalHost:
             direct = agent.direct
             if direct is not None and options is None and self.in_event_loop:
                 answer = await direct(own)
-            else:
+            elif options is None or REPORTED.isdisjoint(options.blocks):
                 answer = await self._ask(agent, own, Call(at, target, options), options)
+            else:
+                call = Call(at, target, options)
+                answer = await self._followed(call, options)(agent, own, call, options)
             result = received(answer, self.limit, target.label)
         except (StateError, NotJson) as error:
             named = _named(error, target)
@@ -499,15 +502,16 @@ class LocalHost:
         if agent.holds:
             self._keep(agent)
         try:
-            if options is None or REPORTED.isdisjoint(options.blocks):
-                return await self._answered(agent, payload, call, options)
-            return await self._followed(call, options)(agent, payload, call, options)
+            if options is not None and options.limited:
+                return await self._in_time(agent, payload, call, options)
+            call.attach(sleep=self._sleep, tokens=self._desk)
+            return await self.reach(agent, payload, call)
         finally:
             call.end()
 
     def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
         """Return what gets an answer and passes on what is reported before it."""
-        answer: Callable[..., Awaitable[Json]] = self._answered
+        answer: Callable[..., Awaitable[Json]] = self._ask
         if "progress" in options.blocks:
             from asl.hosts.reporting import Reports
 
@@ -517,14 +521,6 @@ class LocalHost:
 
             answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
         return answer
-
-    async def _answered(
-        self, agent: Agent, payload: Json, call: Call, options: Options | None
-    ) -> Json:
-        if options is not None and options.limited:
-            return await self._in_time(agent, payload, call, options)
-        call.attach(sleep=self._sleep, tokens=self._desk)
-        return await self.reach(agent, payload, call)
 
     def _keep(self, agent: Agent) -> None:
         """Remember what has to be closed."""

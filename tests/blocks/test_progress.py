@@ -214,7 +214,8 @@ def test_a_parallel_in_a_map_counts_for_it() -> None:
                 "Progress": {},
                 "ItemProcessor": {
                     "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-                    **EACH,
+                    "StartAt": "P",
+                    "States": {"P": {"Type": "Pass", "End": True}},
                 },
             },
             "/Progress",
