@@ -192,8 +192,6 @@ class Running:
         )
         journal.put_result(result)
         await journal.commit(in_event_loop)
-        if result.status == "PAUSED":
-            result.tasks = self.kept.awaited(stored)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)
         return result

@@ -43,6 +43,7 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint, Names
     from asl.engine.execution import Spent, Used
     from asl.engine.frame import Frame as EngineFrame
@@ -142,6 +143,8 @@ class LocalHost:
         self.buckets = buckets
         self.pending: list[Asked] = []
         """What people were asked and have not decided."""
+        self.awaited: list[Awaited] = []
+        """The same of tasks that are answered by their token while nobody runs."""
         self.checkpoints: list[Checkpoint] = []
         """What the execution has saved."""
 
@@ -260,6 +263,7 @@ class LocalHost:
         """Ask nobody any more for the children of a fork that has failed."""
         within = f"{at.key}["
         self.pending = [each for each in self.pending if not each.key.startswith(within)]
+        self.awaited = [each for each in self.awaited if not each.key.startswith(within)]
 
     def is_over(self) -> bool:
         """Whether a failure, or the end of its time, ends a part of the execution."""
@@ -332,6 +336,7 @@ class LocalHost:
     def wait_for(self, execution: Result) -> NoReturn:
         """Pause, as an execution does whose answer is awaited."""
         self.pending += execution.asked
+        self.awaited += execution.tasks
         raise Suspended
 
     async def start(self, at: Frame, child: Child) -> Json:

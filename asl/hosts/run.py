@@ -156,7 +156,7 @@ async def execute(
         result.started = tuple(services.results())
     result.checkpoints = host.checkpoints
     if status == "PAUSED":
-        result.asked = host.pending
+        result.asked, result.tasks = host.pending, host.awaited
     if listener is not None and status != "PAUSED":
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:
