@@ -94,6 +94,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             approvals=lambda request: {"approval": request["options"][0]},
             tokens=tokens,
             clock="virtual",
+            name="run",
             ignore_blocks=True,
         )
     except Enough:
@@ -190,7 +191,7 @@ MAY_CHANGE: Mapping[str, frozenset[str]] = {
     "CX-DELAY": frozenset(("time",)),
     "CX-WAIT": frozenset(("time",)),
     "CX-PARAMS": frozenset(("given",)),
-    "CX-INPUTPATH": frozenset(("given", "output")),
+    "CX-INPUTPATH": frozenset(("asked", "given", "output", "status", "error")),
     "CX-RESULTPATH": frozenset(("given", "output")),
     "CX-SELECTOR": frozenset(("given", "output")),
     "CX-PASS": frozenset(("given", "output")),
@@ -200,7 +201,7 @@ MAY_CHANGE: Mapping[str, frozenset[str]] = {
 }
 """What a loss may change; one that is not listed may change everything."""
 DATA_FLOW = re.compile(
-    r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|.*Evaluation.*)"
+    r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|IntrinsicFailure|.*Evaluation.*)"
 )
 """Errors of data that leads nowhere: not a run that works."""
 

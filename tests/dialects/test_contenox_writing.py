@@ -209,9 +209,10 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
         ),
         "catch": (
             {"A": {**task, "Catch": [catch], "Next": "B"}, "B": {**task, "Parameters": {}}},
-            {"CX-CATCH"},
+            {"CX-CATCH", "CX-PARAMS"},
         ),
         "parameters": ({"A": {**task, "Parameters": {"a": 1}}}, {"CX-PARAMS"}),
+        "no parameters": ({"A": {**task, "Parameters": {}}}, {"CX-PARAMS"}),
         "selector": ({"A": {**task, "ResultSelector": {"a.$": "$.a[*]"}}}, {"CX-SELECTOR"}),
         "input path": ({"A": {**task, "InputPath": "$.x"}}, {"CX-INPUTPATH"}),
         "inexpressible input": ({"A": {**task, "InputPath": "$.x[*]"}}, {"CX-INPUTPATH"}),

@@ -47,6 +47,8 @@ __all__ = ["write"]
 
 ANYTHING: Final = "otherwise"
 """What a choice evaluates to when no rule holds and there is no default."""
+INTEGRATION: Final = "arn:aws:states:::"
+"""What the resources of integrations begin with."""
 ROUNDS: Final = 40
 """How often a state is looked at, until everything about its data is taken as unknown."""
 _NAMES: Final = frozenset((END, "input", "previous_output", "last_error", ANYTHING))
@@ -433,6 +435,9 @@ class _State:
             self.at("Agent" if "Agent" in self.state else "Resource"),
             "it is given its input under 'input' and what is written out under 'args'",
         )
+        if agent.startswith(INTEGRATION):
+            told = "nothing waits for a job or a token there"
+            self.lost("L-INTEGRATION", told, self.at("Resource"), "a tool of the same name")
         yield from self.calling(agent, *self.payload())
 
     def calling(self, tool: str, payload: Value, where: str) -> Iterator[Way]:
@@ -447,6 +452,9 @@ class _State:
         members = _members(payload)
         if members is not None:
             constant = {key: each for key, each in members.items() if isinstance(each, Constant)}
+            if not members:
+                told = "a tool is always given what moves along"
+                self.lost("CX-PARAMS", told, where, None, Severity.WARNING)
             args = {key: self.argument(each.value, where) for key, each in constant.items()}
             if args:
                 named["args"] = args
