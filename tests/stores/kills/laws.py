@@ -210,7 +210,10 @@ class Laws:
                     "status": result.status,
                     "output": result.output,
                     "error": result.error,
-                    "usage": result.usage,
+                    "usage": {
+                        **result.usage,
+                        "reserved": None,
+                    },  # what is at work at a time differs
                     "visited": sorted(result.visited),
                     "events": sum(event.type not in PAUSES for event in result.events),
                     "records": self._records(store, number),
