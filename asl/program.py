@@ -1,6 +1,6 @@
 """Layer 2: a compiled workflow. Built once by the compiler, never changed afterwards."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -31,11 +31,12 @@ Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
 Between: TypeAlias = Callable[[Any], Awaitable[None]]
 """What happens between two states: `(frame)`, which stands at the second one."""
 
-Told: TypeAlias = Callable[[str, str, bool, Json], "Iterator[tuple[str, dict[str, Json]]]"]
+Told: TypeAlias = Callable[
+    [str, str, Collection[str], Json], "Iterator[tuple[str, dict[str, Json]]]"
+]
 """What a dialect tells of a state that is entered: types of events with their details.
 
-It takes the name and the type of the state, whether a state with the name and `:pause` behind it is
-there, and the input.
+It takes the name and the type of the state, the names of the states beside it, and the input.
 """
 
 Finish: TypeAlias = Callable[[Json, Json, Any], Json]

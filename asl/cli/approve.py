@@ -58,12 +58,16 @@ def command(
     }
     if items and option is not None:
         raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
+    from asl.states.decisions import ANYTHING
+
     more = dict(map(_extra, extras))
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
         if option is None and not items:
             option = request["options"][0]
+            if option == ANYTHING:
+                raise click.UsageError("this asks for an answer in your own words: --option ANSWER")
         record = store.answer(
             request["requestId"],
             option,

@@ -267,8 +267,7 @@ class Expander:
         """Yield what the dialect of the document tells of a state that is entered."""
         told = self.execution.program.told
         if told is not None:
-            ruled = f"{step.name}:pause" in step.beside
-            for type, details in told(step.name, step.type, ruled, data):
+            for type, details in told(step.name, step.type, step.beside, data):
                 yield self._of_state(frame, time, step, type, details)
 
     def _exited(

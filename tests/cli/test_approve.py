@@ -261,3 +261,12 @@ def test_a_prompt_without_a_text_of_its_own_is_shown(asl: Any, tmp_path: Path) -
     assert 'asks: {"pay":5} (approve | reject)' in done.stderr
     for command in (("inbox",), ("show", "pay")):
         assert '{"pay":5}' in asl(*command, "--store", store).stdout
+
+
+def test_an_answer_in_ones_own_words(asl: Any) -> None:
+    """Where any answer is taken nobody consents by saying nothing."""
+    ask = {"Type": "Approval", "Prompt": "Why?", "Options": ["*"], "ResultPath": "$", "End": True}
+    paused(asl, {"StartAt": "Ask", "States": {"Ask": ask}}, {})
+    assert "in your own words" in asl("approve", "it", code=2).stderr
+    asl("approve", "it", "--option", "because")
+    assert json.loads(asl("resume", "it").stdout)["approval"] == "because"

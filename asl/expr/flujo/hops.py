@@ -5,7 +5,7 @@ from the rules (the blueprint in the document's `Metadata`) and from the data wi
 entered.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import resolved
@@ -14,6 +14,7 @@ from asl.core.values import Json
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.data import names_of
 from asl.expr.flujo.machines import pausing_names
+from asl.expr.tellers import Teller
 
 __all__ = ["Told", "teller"]
 
@@ -32,12 +33,8 @@ class _Machine(NamedTuple):
     cap: int
 
 
-def teller(metadata: Json) -> Callable[[str, str, bool, Json], Iterator[Told]] | None:
-    """Return what tells of the states of a blueprint, None where there is no state machine.
-
-    It takes the name and the type of a state that is entered, whether rules on a pause stand in
-    front of it, and its input.
-    """
+def teller(metadata: Json) -> Teller | None:
+    """Return what tells of the states of a blueprint, None where there is no state machine."""
     if not isinstance(metadata, dict) or not isinstance(metadata.get("machines"), dict):
         return None
     machines = {
@@ -76,7 +73,7 @@ class _Teller:
         self.mode: str = mode if mode in MODES else ""
         self.running = options.get("pause") == "runtime"
 
-    def told(self, name: str, kind: str, ruled: bool, data: Json) -> Iterator[Told]:
+    def told(self, name: str, kind: str, beside: Collection[str], data: Json) -> Iterator[Told]:
         """Yield what is to tell of a state that is entered."""
         about = data.get("machine") if isinstance(data, dict) else None
         if not isinstance(about, dict) or about.get("name") not in self.machines:
@@ -87,8 +84,9 @@ class _Teller:
             yield from self._entered(machine, machine.states[name], source, data)
         elif name == f"{about['name']}:stop" and not about.get("max_hops_reached"):
             yield from self._rules(machine, source, _event(data), data)
-        elif name.endswith(":pause") or (kind == "Approval" and not ruled and ">" not in name):
-            rules = [*self._rules(machine, source, "pause", data)]
+        elif name.endswith(":pause") or (kind == "Approval" and not _is_ruled(name, beside)):
+            forked = not any(each in beside for each in machine.states)  # no rule is tried there
+            rules = [] if forked else [*self._rules(machine, source, "pause", data)]
             told = _told(source, "pause", rules, source)
             yield "PauseDetected", {**told, "step": name.removesuffix(":pause")}
             yield from rules
@@ -131,6 +129,11 @@ class _Teller:
         if event == "pause":
             return pausing_names(data, self.running)
         return names_of(data, data["output"])
+
+
+def _is_ruled(name: str, beside: Collection[str]) -> bool:
+    """Whether rules of a pause stand in front of a question: they have told of it."""
+    return f"{name}:pause" in beside or f"{name.rpartition('>')[0]}:pause" in beside
 
 
 def _event(data: Mapping[str, Any]) -> Json:
