@@ -41,8 +41,8 @@ def measure(workload: Workload, quick: bool) -> dict[str, float | str | bool]:
     by_hand, ours, units = prepare()
     by_hand()
     ours()
-    if workload.in_bytes:
-        hand, own, unit = by_hand(), ours(), "B"
+    if workload.gives is not None:
+        hand, own, unit = by_hand(), ours(), workload.gives
     else:
         hand, own, unit = float("inf"), float("inf"), "us"
         for _ in range(3 if quick else 8):

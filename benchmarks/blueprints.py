@@ -5,6 +5,7 @@ direct `Next`), and one that tries a condition behind every state.
 """
 
 import time
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -46,25 +47,31 @@ def blueprint(length: int, when: str | None, number: int = 0, **more: Json) -> J
     return {"steps": [machine]}
 
 
-def busy(parameters: Json) -> Json:
-    """An agent that works for a millisecond."""
-    end = time.perf_counter() + 0.001
-    while time.perf_counter() < end:
-        pass
-    return 1
+AGENT = 1000.0
+"""Microseconds that an agent is at work."""
+
+
+def processor(action: Callable[[], None]) -> float:
+    """Return the microseconds of processor time that a hop takes, with its agent."""
+    shortest = float("inf")
+    for _ in range(60):
+        begun = time.process_time()
+        action()
+        shortest = min(shortest, time.process_time() - begun)
+    return AGENT + shortest / HOPS * 1e6
 
 
 def rules() -> Sides:
-    """Prepare the machine with and without conditions."""
+    """Prepare the machine with and without conditions; what its agents work is not waited for."""
     plain = program(asl.load(blueprint(HOPS, None)).value)
     ruled = program(asl.load(blueprint(HOPS, "output.last_output > 5")).value)
 
     def run(compiled: Any) -> None:
-        registry = Registry({"d:a": busy})
+        registry = Registry({"d:a": lambda parameters: 1})
         found = drive(execute(compiled, {"input": "x", "context": {}}, registry.find, CLOCK), CLOCK)
         assert found.ok
 
-    return lambda: run(plain), lambda: run(ruled), HOPS
+    return lambda: processor(lambda: run(plain)), lambda: processor(lambda: run(ruled)), HOPS
 
 
 def reading() -> Sides:
@@ -88,6 +95,12 @@ PROSE = "Read all that {{ context.project }} has, and keep to what it says.\n" *
 
 
 WORKLOADS = (
-    Workload("FL1", "100 hops by rules, agents of 1 ms; vs direct Next", 1.01, rules),
-    Workload("FL2", "read, check and compile a blueprint; vs its YAML alone", 3, reading),
+    Workload(
+        "FLH",
+        "a hop by rules of 100, agent of 1 ms; vs direct Next",
+        1.01,
+        rules,
+        gives="us",
+    ),
+    Workload("FL", "read, check and compile a blueprint; vs its YAML alone", 3, reading),
 )

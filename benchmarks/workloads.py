@@ -37,13 +37,14 @@ Sides = tuple[Callable[[], Any], Callable[[], Any], int]
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the table. With `in_bytes` the two sides return bytes, else they are timed."""
+    """One row of the table. The two sides are timed, or give figures of a unit."""
 
     name: str
     what: str
     target: float
     prepare: Callable[[], Sides]
-    in_bytes: bool = False
+    gives: str | None = None
+    """The unit of what the sides return, where they are not timed."""
     quick: Callable[[], Sides] | None = None
     """What `--quick` prepares instead, where the workload is long."""
 
@@ -647,7 +648,7 @@ WORKLOADS = (
         1.3,
         lambda: guarded(0.01, 0, blocks=False),
     ),
-    Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, in_bytes=True),
+    Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, gives="B"),
     Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 13, hello),
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
     Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),
@@ -665,7 +666,7 @@ WORKLOADS = (
         1,
         memory(1_000_000),
         quick=memory(200_000),
-        in_bytes=True,
+        gives="B",
     ),
     Workload("compile", "us a state", 5, compiling),
 )
