@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.expr.frame import Frame
@@ -13,6 +13,9 @@ from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
+
+if TYPE_CHECKING:
+    from asl.expr.jsonata.direct import Direct
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Undefined", "parse"]
 
@@ -36,9 +39,15 @@ class Query:
     _closure: Closure
     _levels: int
     _limits: Limits
+    _direct: "Direct | None" = None
+    """How to call the function that it is, if it is nothing else."""
 
     def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
         """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
+        if self._direct is not None:
+            found = self._direct(bindings.get("states"))
+            if found is not UNDEFINED:
+                return found
         scope = Scope(Run(bindings, frame, self._limits), None, {})
         try:
             return plain(self._closure(UNDEFINED, scope), scope.run, self._levels)
@@ -62,6 +71,7 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
     from asl.expr.jsonata.closures import bound_in, compile, levels
+    from asl.expr.jsonata.direct import direct
     from asl.expr.jsonata.functions.dialects import found_in
     from asl.expr.jsonata.functions.table import NATIVES
     from asl.expr.jsonata.syntax import parse
@@ -82,4 +92,5 @@ def _parsed(source: str, limits: Limits) -> Query:
         compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
         levels(tree, bound),
         limits,
+        direct(tree, foreign) if foreign else None,
     )

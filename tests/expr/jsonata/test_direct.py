@@ -1,0 +1,54 @@
+"""Queries that are one call of a dialect's function are evaluated without the machinery around."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from asl.core.errors import StateError
+from asl.expr.jsonata.query import UNDEFINED, QueryFault, parse
+from tests.expr.jsonata.frames import still
+
+DATA = {"previous_step": 1, "context": {"a": 1}, "steps": {}}
+CALLED = [
+    "$flujo_input($states.input)",
+    "$flujo_key($states.input, 'context.a == 1')",
+    "$flujo_text($states.input, '{{ context.a }}')",
+    "$flujo_items($states.input, 'nope')",
+    "$flujo_start($states.input, 'm', 's')",
+    "$flujo_set($states.input, 'one', 'b', {'k': true})",
+    "$flujo_loop($states.input, 'l')",
+]
+EVALUATED = [
+    "$flujo_input($states.input.context)",
+    "$flujo_key($states.input, $states.input.context.b)",
+    "$flujo_done($states.input, 'one', 1)",
+    "$flujo_input($states.input)[0]",
+    "$flujo_input()",
+    "$flujo_start($states.input, 'm')",
+    "$codemie_context($states.input)",
+    "$uppercase('a')",
+]
+
+
+def value(query: Any, data: Any) -> Any:
+    """What a query comes to, or how it fails."""
+    try:
+        return query({"states": {"input": data}}, still())
+    except (QueryFault, StateError) as failure:
+        return str(failure)
+
+
+@pytest.mark.parametrize("text", CALLED)
+@pytest.mark.parametrize("data", [DATA, {"x": 1}, "text", None, [1], UNDEFINED])
+def test_a_call_gives_the_same(text: str, data: Any) -> None:
+    """Called at once or evaluated, whatever the input."""
+    query = parse(text)
+    assert query._direct is not None
+    assert value(query, data) == value(replace(query, _direct=None), data)
+
+
+@pytest.mark.parametrize("text", EVALUATED)
+def test_anything_else_is_evaluated(text: str) -> None:
+    """Other arguments, other functions, and whatever does not fit a signature."""
+    assert parse(text)._direct is None
