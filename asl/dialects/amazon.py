@@ -170,9 +170,13 @@ class _Writer:
         self, name: str, state: dict[str, Json], at: str, language: str
     ) -> dict[str, dict[str, Json]]:
         for field in state:
-            if field not in _ASKED and field not in _COMMON:
+            if field in ("Assign", "OutputPath") or field not in _ASKED | _COMMON:
                 self.lost("L-APPROVAL", f"nothing does what {field!r} does", f"{at}/{field}")
         function = self.resources.of(name) or _function(name)
+        for index, rule in enumerate(state.get("Choices", ())):
+            if type(rule) is dict and rule.keys() & {"Assign", "Output", "Condition"}:
+                where = f"{at}/Choices/{index}"
+                self.lost("L-APPROVAL", "what a rule computes of an answer may not be there", where)
         self.lost(
             "L-RESOURCE",
             "people answer a task token there: with approval, approver, timestamp and comment",
