@@ -12,7 +12,7 @@ AREAS = {
     *("TOP", "ST", "VAR", "TXT", "INTR", "RETRY", "CATCH", "TASK", "CHOICE", "MAP", "PAR", "PASS"),
     *("WAIT", "SUC", "FAIL", "APR", "DEB", "CKPT", "INC", "WF", "DUR", "RSN", "GRD", "AUD"),
     *("CACHE", "GEN", "MEM", "CTX", "TOOLS", "FB", "BUD", "STR", "PRG", "IMP", "TPL", "MOD"),
-    *("OVR", "CKPG", "JSONATA"),
+    *("OVR", "CKPG", "JSONATA", "EVT", "RT"),
 }
 
 
