@@ -35,8 +35,6 @@ class Run:
     route: str
     output: Any
     profile: str = "default"
-    blocks: bool = False
-    """The document has agent blocks, which the run ignores."""
     prices: Mapping[str, Decimal] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What a template is given that runs by itself."""
@@ -115,10 +113,9 @@ def decided(
     people: Mapping[str, Any],
     route: str,
     output: Any,
-    blocks: bool = False,
 ) -> list[Run]:
     """A run in which people decide; paths that lead nowhere are null."""
-    return [Run(input, agents, route, output, "lenient", blocks=blocks, people=people)]
+    return [Run(input, agents, route, output, "lenient", people=people)]
 
 
 CONTENT = {
@@ -346,7 +343,6 @@ TABLE: dict[str, Refused | list[Run]] = {
         {"HumanReview": {"approval": "edit", "edited_content": {"content": "D"}}},
         "GenerateContent ModerateContent CheckModeration HumanReview PublishEdited",
         {"published": True},
-        blocks=True,
     ),
     "spec-07-cost-budget.b17": [
         Run(
@@ -734,7 +730,6 @@ def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
         profile=run.profile,
         clock="virtual",
         prices=run.prices,
-        ignore_blocks=run.blocks,
         memory={"redis": ProcessMemory()},
         approvals=lambda request: run.people.get(request["state"]),
     )
@@ -832,21 +827,6 @@ def test_a_document_is_refused_without_its_templates(name: str) -> None:
     imports = json.loads(path_of(name).read_text())["Imports"]
     found = {(each.code, each.pointer) for each in refusal.value.report.errors}
     assert found == {("V-IMP-01", f"/Imports/{each}") for each in imports}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, entry in TABLE.items()
-        if isinstance(entry, list) and entry[0].blocks and not entry[0].people
-    ],
-)
-def test_a_document_with_blocks_does_not_run_as_if_it_had_none(name: str) -> None:
-    """Unless it is asked for, blocks that are not executed are errors."""
-    with pytest.raises(asl.InvalidDocument) as refusal:
-        asl.compile(path_of(name))
-    assert {each.code for each in refusal.value.report.errors} == {"EXEC-02"}
 
 
 @dataclass(frozen=True, slots=True)
