@@ -78,7 +78,8 @@ def _takes_call(function: Callable[..., Any]) -> bool:
             second and second[0].default is not inspect.Parameter.empty and second[0].name != "call"
         )
     raise AslError(
-        f"an agent takes (parameters) or (parameters, call), not {signature} ({function!r})"
+        f"an agent or a tool takes (parameters) or (parameters, call), "
+        f"not {signature} ({function!r})"
     )
 
 

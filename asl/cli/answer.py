@@ -45,7 +45,7 @@ def command(
             elif failed:
                 store.tokens.send_task_failure(token, error, cause)
             else:
-                value = read_input(output or "")
+                value = read_input(output or "", "--output")
                 store.tokens.send_task_success(token, streams.as_text(value))
         except TokenError as refusal:
             streams.say(f"asl: {type(refusal).__name__}: {refusal}", style="red")

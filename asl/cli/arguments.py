@@ -314,8 +314,8 @@ def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocumen
     return load_each(Path(name), **origin)
 
 
-def read_input(text: str) -> Json:
-    """Read the input that `--input` says: JSON, `@FILE`, or `-` for standard input."""
+def read_input(text: str, option: str = "--input") -> Json:
+    """Read the value that an option gives: JSON, `@FILE`, or `-` for standard input."""
     from asl.core.document import read_value
 
     with _faults_are_usage():
@@ -323,7 +323,7 @@ def read_input(text: str) -> Json:
             return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value
         if text.startswith("@"):
             return read_value(Path(text[1:])).value
-        return read_value(text.encode(), name="--input", format="json").value
+        return read_value(text.encode(), name=option, format="json").value
 
 
 def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":

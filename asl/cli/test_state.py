@@ -69,7 +69,10 @@ def command(
     """
     import asl
 
-    mocks = {"result": mock_result, "errorOutput": mock_error}
+    mocks = {
+        "result": (mock_result, "--mock-result"),
+        "errorOutput": (mock_error, "--mock-error"),
+    }
     given = _object("--configuration", configuration) or {}
     if retries is not None:
         given["retrierRetryCount"] = retries
@@ -78,7 +81,12 @@ def command(
         read_document(document, origin),
         {} if input_ is None else read_input(input_),
         state=state,
-        mock={key: read_input(text) for key, text in mocks.items() if text is not None} or None,
+        mock={
+            key: read_input(text, option)
+            for key, (text, option) in mocks.items()
+            if text is not None
+        }
+        or None,
         context=_object("--context", context),
         variables=_object("--variables", variables),
         level=level,
@@ -94,7 +102,7 @@ def command(
 def _object(option: str, text: str | None) -> dict[str, Json] | None:
     if text is None:
         return None
-    value = read_input(text)
+    value = read_input(text, option)
     if type(value) is not dict:
         raise click.BadParameter("an object is wanted", param_hint=option)
     return value

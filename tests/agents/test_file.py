@@ -138,7 +138,7 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
         ("def f(:", "SyntaxError"),
         ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
         ("f = 3", "is no function but int"),
-        ("def f(): pass", "an agent takes (parameters)"),
+        ("def f(): pass", "an agent or a tool takes (parameters)"),
         ("def g(p): pass", "has no 'f'"),
     ],
 )

@@ -55,6 +55,13 @@ def test_tokens_are_listed_and_answered(asl: Asl) -> None:
     assert (done.exit_code, "it FAILED Ink: none left" in done.stderr) == (1, True)
 
 
+def test_an_output_that_is_no_json_is_shown(asl: Asl) -> None:
+    """The fault is shown where it was written."""
+    asl("run", "ask.asl.json", "--agents", "sqs.yaml", "--store", "mine.db")
+    done = asl("answer", "t", "--store", "mine.db", "--output", "{1}")
+    assert (done.exit_code, "--output:1:2: error READ-01" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     "words", [(), ("--output", "1", "--heartbeat"), ("--error", "E", "--output", "1")]
 )
