@@ -1,0 +1,47 @@
+"""Built-in skills that ask nobody: what they do is said in JSONata."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from asl.dialects.flujo.blueprint import Step
+from asl.dialects.flujo.machine.states import States
+from asl.dialects.queries import literal
+
+__all__ = ["BUILTINS", "CONFIRMATION"]
+
+Builtin: TypeAlias = Callable[[States, Step, str], str | None]
+
+
+def _written(function: str) -> Builtin:
+    def build(states: States, step: Step, name: str) -> str | None:
+        held = step.params or step.value.get("input")
+        if not isinstance(held, dict) or not isinstance(held.get("path"), str):
+            return None
+        value = literal(held.get("value"))
+        return states.call(function, literal(step.name), literal(held["path"]), value)
+
+    return build
+
+
+def _got(states: States, step: Step, name: str) -> str | None:
+    held = step.params or step.value.get("input")
+    if not isinstance(held, dict) or not isinstance(held.get("path"), str):
+        return None
+    default = literal(held["default"]) if held.get("default") is not None else None
+    return states.done(step, states.call("get", literal(held["path"]), default))
+
+
+CONFIRMATION: Final = "flujo.builtins.check_user_confirmation"
+BUILTINS: Final[Mapping[str, Builtin]] = {
+    "flujo.builtins.context_set": _written("set"),
+    "flujo.builtins.context_merge": _written("merge"),
+    "flujo.builtins.context_get": _got,
+    "flujo.builtins.passthrough": lambda states, step, name: states.done(
+        step, states.given(step, name)
+    ),
+    "flujo.builtins.stringify": lambda states, step, name: states.done(
+        step, f"$flujo_stringify({states.given(step, name)})"
+    ),
+    CONFIRMATION: lambda states, step, name: states.done(step, states.call("confirmed")),
+}
+"""What built-in skills do that ask nobody, None where the step does not say enough."""

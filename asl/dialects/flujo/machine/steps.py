@@ -1,0 +1,51 @@
+"""Steps of the usual kind, and those whose result is kept."""
+
+from asl.core.values import Json
+from asl.dialects.flujo.blueprint import Step
+from asl.dialects.flujo.machine.agents import asking, handed
+from asl.dialects.flujo.machine.builtins import BUILTINS
+from asl.dialects.flujo.machine.states import States
+from asl.dialects.flujo.machine.terms import Failing, Then
+from asl.dialects.queries import query
+
+__all__ = ["cached", "kept_at", "passing", "work"]
+
+
+def work(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+    """Build a step of the usual kind."""
+    name = states.name(step)
+    agent = step.agent
+    if agent is None:
+        passing(states, step, states.given(step, name), then)
+        return
+    build = BUILTINS.get(agent.replace(":", "."))
+    made = build(states, step, name) if build is not None else None
+    if made is not None:
+        made = states.closing(made, then)
+        states.put(name, {"Type": "Pass", "Output": query(made)} | states.going(then), step.pointer)
+        return
+    arguments: dict[str, Json] = {
+        "input": query(states.given(step, name)),
+        "context": query(states.context(name)),
+    }
+    if step.params:
+        arguments["params"] = handed(dict(step.params))
+    asking(states, step, name, agent, arguments, then, failing)
+
+
+def passing(states: States, step: Step, value: str, then: Then) -> None:
+    """Build a step that asks nobody."""
+    name = states.name(step)
+    output = states.closing(states.done(step, value), then)
+    states.put(name, {"Type": "Pass", "Output": query(output)} | states.going(then), step.pointer)
+
+
+def cached(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+    """Build a step whose result is kept: the step that it wraps."""
+    closes = Then(then.next, (step.name, *then.closes))
+    states.built(step.wrapped, closes, failing)
+
+
+def kept_at(states: States, step: Step) -> str:
+    """Return the state that a step begins with whose result is kept."""
+    return states.entry(step.wrapped)
