@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.dialects.contenox.values import (
+from asl.dialects.contenox.writing.knowledge import Env
+from asl.dialects.contenox.writing.values import (
     Constant,
-    Env,
     Members,
     Part,
     Text,

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
-from asl.dialects.contenox.meanings import Reader
-from asl.dialects.contenox.values import Constant, Unknown, Value, operand
+from asl.dialects.contenox.writing.meanings import Reader
+from asl.dialects.contenox.writing.templates import operand
+from asl.dialects.contenox.writing.values import Constant, Unknown, Value
 from asl.expr.jsonata.syntax import parse
 from asl.expr.jsonata.text import expression
 
-__all__ = ["condition"]
+__all__ = ["NEVER", "condition"]
 
 Lost = Callable[[str, str, str], None]
 NEVER: Final = "false"

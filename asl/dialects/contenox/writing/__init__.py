@@ -1,0 +1,58 @@
+"""From a document of the state language to a chain of tasks, and what that cannot say.
+
+A chain has no data that all tasks share, no states side by side and one way out of a failure. What
+it has no words for becomes the nearest that it has, or nothing, and is reported either way.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from asl.checks import check
+from asl.core.document import Document
+from asl.core.profile import LENIENT
+from asl.core.values import Json
+from asl.dialects.base import Written
+from asl.dialects.contenox.restoring import restored
+from asl.dialects.contenox.writing import approvals, choices, ends, passes, tasks
+from asl.dialects.contenox.writing.chain import Chain
+from asl.dialects.contenox.writing.machine import Kind, Machine
+
+__all__ = ["write"]
+
+_TASK: Final = ("Agent", "Resource", "TimeoutSeconds", "Retry", "Catch")
+KINDS: Final[Mapping[str, Kind]] = {
+    "Task": Kind(tasks.task, frozenset(_TASK)),
+    "Choice": Kind(choices.choice, frozenset(("Choices", "Default"))),
+    "Pass": Kind(passes.pass_, frozenset(("Result",))),
+    "Wait": Kind(passes.skipped),
+    "Checkpoint": Kind(passes.skipped),
+    "Succeed": Kind(ends.succeed, frozenset()),
+    "Fail": Kind(ends.fail, frozenset(("Error", "Cause"))),
+    "Approval": Kind(approvals.approval),
+    "Parallel": Kind(tasks.stand_in),
+    "Map": Kind(tasks.stand_in),
+    "Debate": Kind(tasks.stand_in),
+    "Include": Kind(tasks.stand_in),
+    "Workflow": Kind(tasks.stand_in),
+}
+"""How each state type is written."""
+
+
+def write(document: Document, *, profile: str = "union") -> Written:
+    """Write a document as a chain; one that was read from a chain becomes that again.
+
+    With the profile `seed` tools are called hooks, as documented; with any other as engines do.
+    Raises InvalidDocument for a document with errors.
+    """
+    found = restored(document.whole)
+    if found is not None:
+        return Written(found, _text(found))
+    check(document, LENIENT).raise_for_errors()
+    chain = Chain(document.whole, profile)
+    written = Machine(chain, KINDS).written()
+    return Written(written, _text(written), tuple(dict.fromkeys(chain.losses)))
+
+
+def _text(chain: Mapping[str, Json]) -> str:
+    return json.dumps(chain, ensure_ascii=False, indent=2) + "\n"
