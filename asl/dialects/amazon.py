@@ -112,7 +112,14 @@ class _Writer:
             states |= more
             for each in more:
                 self.origins[f"{place}/States/{escape(each)}"] = at
-        return {"StartAt": machine["StartAt"], "States": states}
+        start = str(machine["StartAt"])
+        reached = _reached(start, states)
+        for name in states:
+            if name not in reached:
+                at = self.origins[f"{place}/States/{escape(name)}"]
+                self.lost("L-DROPPED", "nothing leads there any more", at, "it is left out")
+        kept = {name: state for name, state in states.items() if name in reached}
+        return {"StartAt": start, "States": kept}
 
     def plain(
         self, state: Mapping[str, Any], at: str, written: str, language: str
@@ -184,7 +191,8 @@ class _Writer:
             f"the function {function!r} tells them",
         )
         jsonata = language == "JSONata"
-        if not jsonata and "ResultPath" not in state:
+        unplaced = "ResultPath" not in state or (state["ResultPath"] is None and "Choices" in state)
+        if not jsonata and unplaced:
             self.lost("L-RECORD", f"the record also stays at {RECORD}", at)
         payload: dict[str, Json] = {
             ("token" if jsonata else "token.$"): (
@@ -199,12 +207,12 @@ class _Writer:
         given: dict[str, Json] = {"FunctionName": function, "Payload": payload}
         ask["Arguments" if jsonata else "Parameters"] = given
         record = str(state.get("ResultPath", RECORD))
+        if state.get("ResultPath", "") is None:
+            record = RECORD
         if jsonata:
             ask["Output"] = state.get("Output", "{% $merge([$states.input, $states.result]) %}")
-        elif state.get("ResultPath", "") is None:
-            record = RECORD
-        if not jsonata:
-            ask["ResultPath"] = record
+        else:
+            ask["ResultPath"] = record if unplaced else state["ResultPath"]
         if "Timeout" in state:
             self.limited(state, ask, at)
         return self.routed(name, state, ask, record, jsonata)
@@ -238,10 +246,10 @@ class _Writer:
         if not jsonata and "ResultPath" not in state:
             merge = self.name(f"{name} merge")
             last["Next"] = merge
-            merged = f"States.JsonMerge($, {record}, false)"
+            both = f"States.JsonMerge($, {record}, false)"
             last = made[merge] = {
                 "Type": "Pass",
-                "Parameters": {"merged.$": merged},
+                "Parameters": {"merged.$": both},
                 "OutputPath": "$.merged",
             }
         going = {key: state[key] for key in ("Next", "End") if key in state}
@@ -250,7 +258,8 @@ class _Writer:
             return made
         choose = self.name(f"{name} choose")
         last["Next"] = choose
-        prefix = "$" if jsonata or "ResultPath" not in state else record
+        merged = jsonata or "ResultPath" not in state or record == "$.approval"
+        prefix = "$" if merged else record  # what lies at `$.approval` itself goes first
         default = state.get("Default", going.get("Next"))
         made[choose] = {
             "Type": "Choice",
@@ -273,10 +282,15 @@ class _Writer:
         self, name: str, state: dict[str, Json], at: str, language: str
     ) -> dict[str, dict[str, Json]]:
         self.lost("L-CHECKPOINT", "AWS keeps executions by itself", at, "a state without effect")
-        kept: dict[str, Json] = {
-            key: state[key] for key in ("Comment", "Next", "End") if key in state
-        }
-        return {name: {"Type": "Pass", **kept}}
+        kept: dict[str, Json] = {"Type": "Pass"}
+        for field, value in state.items():
+            if field in ("Comment", "Next", "End", "OutputPath"):
+                kept[field] = value
+            elif field in ("Retry", "Catch"):
+                self.lost("L-CATCH", "this state never fails there", f"{at}/{field}")
+            elif field in ("ResultPath", "ResultSelector", "Output", "Assign"):
+                self.lost("L-TRANSFORM", "there is no record of what was saved", f"{at}/{field}")
+        return {name: kept}
 
     def stand_in(
         self, name: str, state: dict[str, Json], at: str, language: str
@@ -295,6 +309,22 @@ def _names(machine: Mapping[str, Any]) -> list[str]:
         for _, inner in machines_of(state):
             found += _names(inner)
     return found
+
+
+def _reached(start: str, states: Mapping[str, Any]) -> set[str]:
+    """Return the states to which any way leads."""
+    reached: set[str] = set()
+    todo: list[Any] = [start]
+    while todo:
+        name = todo.pop()
+        if name in states and name not in reached:
+            reached.add(name)
+            state = states[name]
+            todo += [state.get("Next"), state.get("Default")]
+            todo += [
+                each.get("Next") for key in ("Choices", "Catch") for each in state.get(key, ())
+            ]
+    return reached
 
 
 def _function(name: str) -> str:

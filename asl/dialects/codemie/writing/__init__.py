@@ -20,6 +20,8 @@ __all__ = ["write"]
 _TASK: Final = ("Agent", "Resource", "Parameters", "Arguments", "ResultPath", "Retry")
 _MAP: Final = ("ItemProcessor", "Iterator", "ItemsPath", "Items", "MaxConcurrency", "ResultPath")
 _APPROVAL: Final = ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath")
+_WAIT: Final = frozenset(("Seconds", "SecondsPath", "Timestamp", "TimestampPath"))
+_CHECKPOINT: Final = frozenset(("Name", "Name.$", "Storage", "Storage.$", "TTL", "TTL.$"))
 KINDS: Final[Mapping[str, Kind]] = {
     "Task": Kind(tasks.task, frozenset(_TASK)),
     "Choice": Kind(
@@ -30,8 +32,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         branches.fork, frozenset(("Branches", "ResultPath")), branches.forks, branches.forked
     ),
     "Pass": Kind(transforms.pass_, frozenset(("Result", "Parameters", "Output", "ResultPath"))),
-    "Wait": Kind(transforms.skipped),
-    "Checkpoint": Kind(transforms.skipped),
+    "Wait": Kind(transforms.skipped, _WAIT),
+    "Checkpoint": Kind(transforms.skipped, _CHECKPOINT),
     "Approval": Kind(gates.approval, frozenset(_APPROVAL)),
     "Succeed": Kind(transforms.succeed, frozenset()),
     "Fail": Kind(transforms.fail, frozenset(("Error", "Cause"))),

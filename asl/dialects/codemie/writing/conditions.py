@@ -111,7 +111,8 @@ class Output:
 
 
 def _index(step: str) -> str:
-    return step if step.isdecimal() else repr(step)
+    plain = step.isascii() and step.isdecimal() and step in ("0", step.lstrip("0"))
+    return step if plain else repr(step)
 
 
 def variables(rule: Any) -> Iterator[tuple[Json, bool]]:

@@ -12,6 +12,7 @@ _SHAPING: Final = {
     "InputPath": "$",
     "OutputPath": "$",
     "ResultSelector": None,
+    "ResultPath": None,
     "Output": None,
     "Assign": None,
 }
