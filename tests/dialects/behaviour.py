@@ -39,13 +39,15 @@ class Enough(BaseException):
 
 
 PEOPLE = "arn:aws:states:::lambda:invoke.waitForTaskToken"
+BEGIN = "2024-01-01T00:00:00.000Z"
 MOST = 12
 """How often agents are asked until a run is stopped."""
 
 
 def plain(name: str) -> str:
     """An agent's name as all languages can spell it."""
-    return re.sub(r"[^a-z0-9]+", "", re.split(r"[:/]|_function_", name)[-1].lower())
+    own = re.sub(r"^(agents\.)?arn[:_].*([:_](function|activity)[:_]|:::|___)", "", name)
+    return re.sub(r"[^a-z0-9]+", "", own.rpartition("/")[2].lower())
 
 
 def names(machine: Mapping[str, Json], field: str) -> Iterator[str]:
@@ -79,8 +81,8 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
 
     def people(parameters: Json) -> None:
         payload = parameters["Payload"]
-        record = {"approval": payload["options"][0], "approver": None, "comment": None}
-        tokens.send_task_success(payload["token"], {**record, "timestamp": "2024-01-01T00:00:00Z"})
+        record = {"approval": payload["options"][0], "approver": "handler", "comment": None}
+        tokens.send_task_success(payload["token"], {**record, "timestamp": BEGIN})
 
     tokens = asl.TaskTokens()
     machine = document.whole

@@ -1,0 +1,100 @@
+"""The documents of the conformance cases, in every other language: nothing changes unreported."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import pytest
+
+import asl
+from asl.conformance import Case, load_suite
+from asl.conformance.case import CHECK_FACTS, find_suites
+from asl.core.resources import folder
+from asl.dialects import load
+from tests.dialects.behaviour import observe, scripted, unreported
+from tests.dialects.test_behaviour import ANSWERS
+
+FILES, DOCUMENTS = 7, 3
+"""One file of so many, and one document of so many in them, are in the quick run."""
+SEEDS = 2
+
+EXEMPT = {
+    "execution/endless-aws": "it goes round until the history is full",
+    "jsonata-errors/endless": "it goes round for a second",
+    "checkpointing/storage": "its storage is there in its case only",
+    "distributed-map/endless-child": "it goes round for a second",
+}
+"""Cases whose documents are not compared -> why."""
+
+
+@cache
+def documents(files: int = 1) -> list[tuple[Case, asl.Document]]:
+    """Documents that run without anybody's help, each once, of one file of so many."""
+    found = {}
+    suites = find_suites(folder("conformance"))[::files]
+    for case in chain.from_iterable(map(load_suite, suites)):
+        if CHECK_FACTS.issuperset(case.observe) or case.id in EXEMPT:
+            continue
+        what = case.document if case.document is not None else str(case.document_text).encode()
+        written = f"{case.dialect} {json.dumps(case.reading)} {case.input} {what!r}"
+        # A token that nobody answers takes the time of those outside.
+        if "waitForTaskToken" not in written:
+            found.setdefault(written, (case, what))
+    return [*loaded(found.values())]
+
+
+def loaded(found: Any) -> Iterator[tuple[Case, asl.Document]]:
+    for case, what in found:
+        try:
+            document = load(what, dialect=case.dialect, reading=case.reading)
+        except asl.InvalidDocument:
+            continue  # refused, as its case says
+        template = "Parameters" in document.value or "Imports" in document.value
+        if not template and asl.check(document).ok and "States" in document.whole:
+            yield case, document
+
+
+@pytest.mark.parametrize("target", ["amazon", "codemie", "contenox", "flujo"])
+def test_a_sample_changes_nothing_unreported(target: str) -> None:
+    """Some documents of some files, the same ones at all times."""
+    chosen = documents(FILES)[::DOCUMENTS]
+    assert len(chosen) > 50
+    assert {case.id: found for case, found in changes(chosen, target)} == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("target", ["amazon", "codemie", "contenox", "flujo"])
+def test_no_document_changes_unreported(target: str) -> None:
+    """All documents."""
+    assert {case.id: found for case, found in changes(documents(), target)} == {}
+
+
+def changes(chosen: list[tuple[Case, asl.Document]], target: str) -> Iterator[tuple[Case, Any]]:
+    """Yield the cases whose documents do something else there, with what."""
+    for case, document in chosen:
+        if case.dialect == target:
+            continue
+        message = target == "codemie" and not isinstance(case.input, dict)
+        input = {"text": case.input} if message else case.input
+        conversion = asl.convert(document, target)
+        try:
+            there = asl.load(conversion.text, dialect=target)
+            report = asl.check(there)
+        except asl.InvalidDocument as refused:
+            yield case, str(refused)
+            continue
+        if not report.ok:
+            yield case, str(report.errors)
+            continue
+        for seed in range(SEEDS):
+            script = scripted(seed, ANSWERS)
+            try:
+                before = observe(document, input, script)
+            except asl.AslError:
+                break  # it needs what only its case has
+            changed = unreported(before, observe(there, input, script), conversion, target)
+            if changed:
+                yield case, changed
+                break
