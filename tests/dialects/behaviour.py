@@ -42,6 +42,8 @@ PEOPLE = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 BEGIN = "2024-01-01T00:00:00.000Z"
 MOST = 12
 """How often agents are asked until a run is stopped."""
+LONGEST = 1000
+"""How many events a run has until it is stopped."""
 
 
 def plain(name: str) -> str:
@@ -84,6 +86,10 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         record = {"approval": payload["options"][0], "approver": "handler", "comment": None}
         tokens.send_task_success(payload["token"], {**record, "timestamp": BEGIN})
 
+    def listener(event: asl.Event) -> None:
+        if event.id > LONGEST:
+            raise Enough
+
     tokens = asl.TaskTokens()
     machine = document.whole
     resources = {name: agent(name) for name in names(machine, "Resource")}
@@ -95,6 +101,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             resources={**resources, PEOPLE: people},
             approvals=lambda request: {"approval": request["options"][0]},
             tokens=tokens,
+            listener=listener,
             clock="virtual",
             name="run",
             ignore_blocks=True,

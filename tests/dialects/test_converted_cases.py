@@ -21,8 +21,6 @@ FILES, DOCUMENTS = 7, 3
 SEEDS = 2
 
 EXEMPT = {
-    "execution/endless-aws": "it goes round until the history is full",
-    "jsonata-errors/endless": "it goes round for a second",
     "checkpointing/storage": "its storage is there in its case only",
     "distributed-map/endless-child": "it goes round for a second",
 }
