@@ -364,7 +364,7 @@ class Broker:
             if error.usage is not None:
                 self._count(tool, dict(error.usage), told)
             raise named from error
-        except BaseException as stop:
+        except BaseException as stop:  # cancelled: the record says so, and it flies on
             told["error"] = "States.Timeout"
             told["cause"] = f"state '{state}': the call was given up ({type(stop).__name__})"
             raise

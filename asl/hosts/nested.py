@@ -84,7 +84,7 @@ class Start(Service):
         host.advance(call.at, "Submitted", {"output": started})
         try:
             result = await execution
-        except BaseException:
+        except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
             over = call.deadline is not None and host.now() >= call.deadline
             if begun.journal is not None and (over or host.is_over()):
                 begun.journal.put_end("ABORTED", host.now(), None, None, None)

@@ -303,7 +303,7 @@ class Wait:
         def hear() -> None:
             try:
                 what(*arguments)
-            except BaseException as error:
+            except BaseException as error:  # flies on in the thread that asked
                 done.set_exception(error)
             else:
                 done.set_result(None)
