@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asl.agents.kind import Kind
+from asl.agents.typed import typed
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -57,6 +58,7 @@ def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | Non
 def function_agent(function: Callable[..., Any]) -> FunctionAgent:
     """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
     takes_call = _takes_call(function)
+    function = typed(function)
     called = type(function).__call__
     plain = not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called))
     return FunctionAgent(function, takes_call=takes_call, plain=plain)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from asl.agents.registry import as_agent
+from asl.agents.typed import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call, Held, opened
@@ -28,15 +29,16 @@ class Tool:
     """One tool: its name, what a model is told of it, and who answers.
 
     `agent` is whatever can be bound to a name: a function, `"module:function"`, a script or an
-    agent object. `input` is the JSON Schema of its arguments, which are an object. Raises AslError
-    for what cannot answer.
+    agent object. `input` is the JSON Schema of its arguments, which are an object; a function whose
+    parameter is a pydantic model has the schema of it. Raises AslError for what cannot answer.
     """
 
     def __init__(self, name: str, description: str, agent: Any, *, input: Json = None) -> None:
         self.name = name
         self.description = description
         self.agent = as_agent(agent, name)
-        self.input = ANYTHING if input is None else input
+        schema = input_schema(agent) if input is None else input
+        self.input = ANYTHING if schema is None else schema
 
     def offers(self, held: Held) -> Offers:
         """Return what tells of this tool in one run."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from asl.agents.typed import typed
+
 __all__ = ["main"]
 
 
@@ -47,7 +49,7 @@ def _named(name: str) -> Any:
     found: Any = import_module(module)
     for part in path.split("."):
         found = getattr(found, part)
-    return found
+    return typed(found)
 
 
 if __name__ == "__main__":
