@@ -11,7 +11,7 @@ from asl.cli.exits import Exit
 from asl.core.errors import AslError
 
 if TYPE_CHECKING:
-    from asl.conformance import Case, SuiteReport, Verdict
+    from asl.conformance import Case, Covered, SuiteReport, Verdict
 
 __all__ = ["command"]
 
@@ -38,6 +38,9 @@ __all__ = ["command"]
     "--jobs", metavar="N", type=click.IntRange(1), default=1, help="Processes that share the cases."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show the cases that passed, too.")
+@click.option(
+    "--coverage", "covers", is_flag=True, help="Say which states and transitions no case takes."
+)
 def command(
     paths: tuple[str, ...],
     format_: str,
@@ -47,6 +50,7 @@ def command(
     tags: tuple[str, ...],
     jobs: int,
     verbose: bool,
+    covers: bool,
 ) -> Exit:
     """Run conformance cases, or cases of your own.
 
@@ -55,13 +59,20 @@ def command(
     """
     from asl.conformance import run_suite
 
+    if covers and format_ == "junit":
+        raise click.UsageError("--coverage is told as text or as JSON: JUnit has no place for it")
     cases = _selected(_load(paths), substring, tags)
+    if covers:
+        from asl.conformance.coverage import watched
+
+        cases = [watched(case) for case in cases]
     counter = _Counter(len(cases))
     try:
         report = run_suite(cases, _words(implementation), jobs=jobs, on_verdict=counter.count)
     finally:
         counter.clear()
-    _write(_rendered(report, format_, verbose, plain=output is not None), output)
+    covered = _covered(report) if covers else None
+    _write(_rendered(report, covered, format_, verbose, plain=output is not None), output)
     if output is not None:
         from asl.conformance.report import summary
 
@@ -131,15 +142,28 @@ class _Counter:
             sys.stderr.write("\r\x1b[K")
 
 
-def _rendered(report: "SuiteReport", format_: str, verbose: bool, *, plain: bool) -> str:
+def _covered(report: "SuiteReport") -> "list[Covered]":
+    from asl.conformance.coverage import coverage_of
+
+    return coverage_of(report.verdicts)
+
+
+def _rendered(
+    report: "SuiteReport",
+    covered: "list[Covered] | None",
+    format_: str,
+    verbose: bool,
+    *,
+    plain: bool,
+) -> str:
     from asl.conformance.report import as_json, as_junit, as_text
 
     if format_ == "json":
-        return streams.as_text(as_json(report))
+        return streams.as_text(as_json(report, covered))
     if format_ == "junit":
         return as_junit(report)
     coloured = not plain and streams.colour(sys.stdout)
-    return as_text(report, colour=coloured, verbose=verbose)
+    return as_text(report, covered, colour=coloured, verbose=verbose)
 
 
 def _write(text: str, file: str | None) -> None:

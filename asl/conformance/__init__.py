@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asl.conformance.case import Case, InvalidSuite, load_suite
+    from asl.conformance.coverage import Covered, coverage_of, watched
     from asl.conformance.recorder import Recording
     from asl.conformance.runner import (
         Implementation,
@@ -24,18 +25,29 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Case",
+    "Covered",
     "Implementation",
     "InvalidSuite",
     "Recording",
     "SuiteReport",
     "Verdict",
+    "coverage_of",
     "judge",
     "load_suite",
     "run_case",
     "run_suite",
+    "watched",
 ]
 
-_MODULES = {"Case": "case", "InvalidSuite": "case", "load_suite": "case", "Recording": "recorder"}
+_MODULES = {
+    "Case": "case",
+    "Covered": "coverage",
+    "InvalidSuite": "case",
+    "Recording": "recorder",
+    "coverage_of": "coverage",
+    "load_suite": "case",
+    "watched": "coverage",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -83,6 +83,10 @@ class Case:
     tags: tuple[str, ...] = ()
     file: str = ""
     line: int = 0
+    document_name: str = ""
+    """The file of the document, where it has one of its own."""
+    also: tuple[str, ...] = ()
+    """Facts that an interpreter has to report although nothing is expected of them."""
 
     @property
     def where(self) -> str:
@@ -94,7 +98,7 @@ class Case:
         """The names of the facts that an interpreter has to report, sorted."""
         wanted = {_REPORTED_AS.get(name, name) for name in self.expect}
         if not wanted <= CHECK_FACTS:
-            wanted.add("status")
+            wanted |= {"status", *self.also}
         return sorted(wanted)
 
     def request(self) -> dict[str, Json]:
@@ -212,6 +216,7 @@ def _case(
         values["document"] = _taken(values, origin, file.parent, f"{file}:{line}")
     elif "document_file" in values:
         path = file.parent / values.pop("document_file")
+        values["document_name"] = str(path)
         values["document_text"] = _text(path, f"{file}:{line}")
         values.setdefault("files", _imported(path, values["document_text"]))
     for several in ("tags", "resume"):

@@ -8,15 +8,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from asl.conformance.case import Case
+    from asl.conformance.runner import Verdict
     from asl.engine.result import Result
 
 SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
+COVERAGE: Final = "--asl-coverage"
+VERDICTS: Final[pytest.StashKey[list[Verdict]]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--asl-coverage`."""
+    text = "say which states and transitions of documents no case takes"
+    parser.getgroup("asl").addoption(COVERAGE, action="store_true", help=text)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what the cases have taken."""
+    verdicts = config.stash.get(VERDICTS, [])
+    if verdicts:
+        from asl.conformance.coverage import coverage_of
+        from asl.conformance.report import coverage_text
+
+        terminalreporter.section("coverage of documents")
+        for covered in coverage_of(verdicts):
+            terminalreporter.write_line(coverage_text(covered))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
@@ -66,7 +87,14 @@ class CaseItem(pytest.Item):
         from asl.conformance.report import verdict_text
         from asl.conformance.runner import run_case
 
-        verdict = run_case(self.case, Local())
+        case, covers = self.case, self.config.getoption(COVERAGE)
+        if covers:
+            from asl.conformance.coverage import watched
+
+            case = watched(case)
+        verdict = run_case(case, Local())
+        if covers:
+            self.config.stash.setdefault(VERDICTS, []).append(verdict)
         if verdict.outcome == "skipped":
             pytest.skip(verdict.reasons[0])
         if verdict.outcome == "failed":

@@ -1,22 +1,46 @@
 """Reports on a suite: text for people, JSON for programs, JUnit XML for build servers."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from asl.conformance.runner import SuiteReport, Verdict
 from asl.core.values import Json
 
-__all__ = ["as_json", "as_junit", "as_text", "summary", "verdict_text"]
+if TYPE_CHECKING:
+    from asl.conformance.coverage import Covered
+
+__all__ = ["as_json", "as_junit", "as_text", "coverage_text", "summary", "verdict_text"]
 
 _COLOURS = {"passed": "32", "failed": "31", "skipped": "33"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_text(report: SuiteReport, *, colour: bool = False, verbose: bool = False) -> str:
-    """Return what failed, with the differences, and the summary; `verbose` for every case."""
+def as_text(
+    report: SuiteReport,
+    covered: Sequence[Covered] | None = None,
+    *,
+    colour: bool = False,
+    verbose: bool = False,
+) -> str:
+    """Return what failed, with the differences, and the summary; `verbose` for every case.
+
+    With *covered* also what the cases have taken of each document, and what they have not.
+    """
     shown = report.verdicts if verbose else report.failed
     lines = [verdict_text(verdict, colour=colour) for verdict in shown]
+    lines += [coverage_text(each) for each in covered or ()]
     return "\n".join([*lines, summary(report, colour=colour)])
+
+
+def coverage_text(covered: Covered) -> str:
+    """Return what was taken of one document, and a line for each part that was not."""
+    states, ways = (f"{taken} of {every}" for taken, every in (covered.states, covered.transitions))
+    lines = [f"{covered.name}: {states} states and {ways} transitions are taken"]
+    lines += [f"    {missed.place}: {missed.what}" for missed in covered.missed]
+    return "\n".join(lines)
 
 
 def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
@@ -45,13 +69,16 @@ def _painted(text: str, outcome: str, colour: bool) -> str:
     return f"\x1b[{_COLOURS[outcome]}m{text}\x1b[0m" if colour else text
 
 
-def as_json(report: SuiteReport) -> dict[str, Json]:
+def as_json(report: SuiteReport, covered: Sequence[Covered] | None = None) -> dict[str, Json]:
     """Return the report as a JSON object; seconds are real ones."""
-    return {
+    written: dict[str, Json] = {
         **{outcome: len(report.of(outcome)) for outcome in _COLOURS},
         "seconds": round(report.seconds, 3),
         "cases": [_case(verdict) for verdict in report.verdicts],
     }
+    if covered is not None:
+        written["coverage"] = [each.to_json() for each in covered]
+    return written
 
 
 def _case(verdict: Verdict) -> dict[str, Json]:

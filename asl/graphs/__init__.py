@@ -5,10 +5,10 @@ from types import MappingProxyType
 
 from asl.graphs.dot import dot
 from asl.graphs.mermaid import mermaid
-from asl.graphs.model import Machine, State, Transition, graph_of
+from asl.graphs.model import MISSING, Machine, State, Transition, graph_of
 from asl.graphs.svg import svg
 
-__all__ = ["FORMATS", "Machine", "State", "Transition", "graph_of"]
+__all__ = ["FORMATS", "MISSING", "Machine", "State", "Transition", "graph_of"]
 
 FORMATS: Mapping[str, Callable[[Machine], str]] = MappingProxyType(
     {"mermaid": mermaid, "dot": dot, "svg": svg}

@@ -114,3 +114,11 @@ def test_the_plugin_is_light() -> None:
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_coverage_is_told_at_the_end(pytester: pytest.Pytester) -> None:
+    """`--asl-coverage` names what no case takes; without it nothing is said."""
+    pytester.makefile(".asl-test.yaml", greeting=SUITE)
+    assert "coverage of documents" not in run(pytester).stdout.str()
+    told = run(pytester, "--asl-coverage").stdout
+    told.fnmatch_lines(["*coverage of documents*", "* of * states and * transitions are taken"])

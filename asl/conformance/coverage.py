@@ -1,0 +1,209 @@
+"""Coverage: which states and transitions of documents the cases have taken.
+
+It is read from the events of the cases, so any interpreter that tells them can be looked at.
+Rules of a Choice that lead to the same state are one transition; the beginning and the end of a
+machine are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from asl.conformance.case import Case
+from asl.conformance.runner import Verdict
+from asl.core.errors import InvalidDocument
+from asl.core.values import Json, compact
+from asl.graphs import MISSING, Machine, State, Transition, graph_of
+
+if TYPE_CHECKING:
+    from asl.core.document import Document
+
+__all__ = ["Covered", "Missed", "coverage_of", "watched"]
+
+EVENTS = "events"
+
+
+class Missed(NamedTuple):
+    """What no case has taken: where it is written, and in words what it is."""
+
+    place: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How much of one document was taken; states and transitions are taken and all of them."""
+
+    name: str
+    states: tuple[int, int]
+    transitions: tuple[int, int]
+    missed: tuple[Missed, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as a JSON object."""
+        return {
+            "document": self.name,
+            "states": dict(zip(("taken", "all"), self.states, strict=True)),
+            "transitions": dict(zip(("taken", "all"), self.transitions, strict=True)),
+            "missed": [each._asdict() for each in self.missed],
+        }
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was taken of one document; places are pointers of states and machines."""
+
+    name: str
+    document: Document
+    machine: Machine
+    states: set[str] = field(default_factory=set)
+    ways: set[tuple[str, str, str, bool | None]] = field(default_factory=set)
+    """Pointer of a machine, source, target, and whether an error was caught, if that was told."""
+
+
+def watched(case: Case) -> Case:
+    """Return a case whose events are asked for, whatever it expects."""
+    return replace(case, also=(EVENTS,))
+
+
+def coverage_of(verdicts: Iterable[Verdict]) -> list[Covered]:
+    """Return what the cases have taken of each document, in the order of their first cases.
+
+    Cases of the same document count together, whether they passed or not. A document that is
+    refused has no part in it.
+    """
+    known: dict[str, _Taken | None] = {}
+    for verdict in verdicts:
+        case, events = verdict.case, verdict.observation.get(EVENTS)
+        if not events:
+            continue
+        key = compact([case.document, case.document_text, case.dialect, case.parameters])
+        if key not in known:
+            known[key] = _begun(case)
+        taken = known[key]
+        if taken is not None:
+            _Walk(taken, tells_catchers=case.profile != "aws").follow(events)
+    return [_covered(taken) for taken in known.values() if taken is not None]
+
+
+def _begun(case: Case) -> _Taken | None:
+    from asl.dialects import load
+
+    text = case.document_text
+    try:
+        document = load(
+            dict(case.document or {}) if text is None else text.encode(),
+            dialect=case.dialect,
+            reading=case.reading or None,
+            files=case.files,
+            parameters=case.parameters or None,
+            name=case.document_name or None,
+        )
+    except InvalidDocument:
+        return None
+    return _Taken(case.document_name or case.where, document, graph_of(document.whole))
+
+
+class _Walk:
+    """Follows the events of one execution through the graph of its document."""
+
+    def __init__(self, taken: _Taken, *, tells_catchers: bool) -> None:
+        self.taken = taken
+        self.tells_catchers = tells_catchers
+        """Whether a catch is an event: with AWS it is none."""
+        self.left: dict[tuple[str | int, ...], tuple[str, bool | None]] = {}
+        """The state that each machine has left last, and whether an error was caught there."""
+        self.caught: set[tuple[str | int, ...]] = set()
+        """The states in which an error was caught, until they are left."""
+
+    def follow(self, events: Sequence[Mapping[str, Json]]) -> None:
+        for event in events:
+            place = tuple(event["path"])
+            if event["type"] == "ErrorCaught":
+                self.caught.add(place)
+            elif event["type"].endswith("StateEntered"):
+                self._entered(place[:-1], place[-1])
+            elif event["type"].endswith("StateExited"):
+                caught = place in self.caught if self.tells_catchers else None
+                self.left[place[:-1]] = place[-1], caught
+                self.caught.discard(place)
+
+    def _entered(self, within: tuple[str | int, ...], name: str) -> None:
+        machine = _machine(self.taken.machine, within)
+        if machine is None:  # of another document, which a state includes
+            return
+        state = next((each for each in machine.states if each.name == name), None)
+        if state is not None:
+            self.taken.states.add(state.pointer)
+        if within in self.left:
+            source, caught = self.left.pop(within)
+            self.taken.ways.add((machine.pointer, source, name, caught))
+
+
+def _machine(machine: Machine, within: Sequence[str | int]) -> Machine | None:
+    """Return the machine at a path of states and indices of branches or items."""
+    for name, index in zip(within[::2], within[1::2], strict=False):
+        inner = next((each.machines for each in machine.states if each.name == name), ())
+        if len(inner) > 1:  # branches, one after the other; all items have the same machine
+            inner = inner[int(index) :]
+        if not inner:
+            return None
+        machine = inner[0]
+    return machine
+
+
+def _covered(taken: _Taken) -> Covered:
+    """Judge a document state by state; the ways out of one that was never entered go without."""
+    states, ways, missed = [0, 0], [0, 0], []
+    for machine in _machines(taken.machine):
+        for state in machine.states:
+            out = _ways_out(machine, state)
+            walked = [way for way in out if _is_walked(taken, machine, way)]
+            entered = state.pointer in taken.states
+            states[0] += entered
+            states[1] += state.type != MISSING
+            ways[0] += len(walked)
+            ways[1] += len(out)
+            if not entered:
+                missed.append((state, f"{state.name!r} is never entered"))
+            else:
+                missed += [(state, _words(way)) for way in out if way not in walked]
+    told = tuple(Missed(_place(taken, state), what) for state, what in missed)
+    return Covered(taken.name, (states[0], states[1]), (ways[0], ways[1]), told)
+
+
+def _machines(machine: Machine) -> Iterator[Machine]:
+    yield machine
+    for state in machine.states:
+        for inner in state.machines:
+            yield from _machines(inner)
+
+
+def _ways_out(machine: Machine, state: State) -> list[Transition]:
+    """Return the transitions to other states, one for all rules that lead to the same state."""
+    found: dict[tuple[object, bool], Transition] = {}
+    for each in machine.transitions:
+        if each.source == state.name and each.kind != "end":
+            found.setdefault((each.target, each.kind == "catch"), each)
+    return list(found.values())
+
+
+def _is_walked(taken: _Taken, machine: Machine, way: Transition) -> bool:
+    return any(
+        (machine.pointer, way.source, way.target, told) in taken.ways
+        for told in (way.kind == "catch", None)
+    )
+
+
+def _words(way: Transition) -> str:
+    when = f" ({way.label})" if way.label else ""
+    return f"{way.source!r} never goes to {way.target!r}{when}"
+
+
+def _place(taken: _Taken, state: State) -> str:
+    document, pointer = taken.document.origin(state.pointer)
+    line = document.locate(pointer, at_key=True).line
+    name = document.source.name or taken.name
+    return name if line is None else f"{name}:{line}"
