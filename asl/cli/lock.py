@@ -43,7 +43,8 @@ def command(document: str, check: bool, root: str | None) -> Exit:
         return Exit.INVALID
     else:
         streams.write_file(document, _with_member(read, LOCK, wanted))
-        streams.say(f"asl: {len(wanted)} imports are locked in {document}", style="green")
+        count = f"{len(wanted)} import{'s are' if len(wanted) != 1 else ' is'} locked"
+        streams.say(f"asl: {count} in {document}", style="green")
     return Exit.OK
 
 
@@ -52,7 +53,7 @@ def _with_member(document: Document, key: str, value: Json) -> str:
     text = document.source.text or ""
     if document.source.format == "yaml":
         return _in_yaml(text, key, value)
-    if key in document.whole:
+    if key in document.value:
         start = document.offset(f"/{key}")
         return text[:start] + _shown(value, _margin(text, start)) + text[_end(text, start) :]
     start = document.offset("/Imports", at_key=True)

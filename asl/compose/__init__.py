@@ -121,11 +121,17 @@ def composed(document: Document) -> Document:
 
 def runnable(document: Document) -> Document:
     """Return a document to be run: a template is filled in with its defaults."""
-    if not document.value.get("Parameters"):
+    if not document.value.get("Parameters") or _is_refused(document):
         return composed(document)
     from asl.compose.expansion import expanded
 
     return expanded(document, {})
+
+
+def _is_refused(document: Document) -> bool:
+    """Whether a template was given values that it does not take, and says so already."""
+    findings = () if document.composition is None else document.composition.findings
+    return any(each.code == "V-TPL-03" and each.severity is None for each in findings)
 
 
 def _has_parts(value: Json) -> bool:

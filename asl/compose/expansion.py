@@ -155,7 +155,7 @@ class _Expander:
                 misfit = parameter.misfit(value)
             if misfit is not None:
                 severity = Severity.INFO if given is None else None
-                hint = "give it in the Include, or run the template with a value for it"
+                hint = "give it in the Include; a run takes --param NAME=TEXT, NAME:=JSON"
                 place = f"/Parameters/{escape(name)}"
                 message = f"the parameter {name!r} {misfit}"
                 self.findings.append(Finding("V-TPL-03", message, place, hint, severity=severity))
@@ -303,7 +303,7 @@ class _Expander:
             return machine
         place = f"{pointer}/Override"
         self.findings += overrides.check(machine.get("States"), patch, place)
-        own = {key: part for key, part in patch.items() if key != "Parameters"}
+        own = overrides.admitted(machine.get("States"), patch)
         patched, changed = overrides.patched(machine, escaped(own) if _open(arguments) else own)
         for each in changed:
             self.origins[f"{pointer}/Template{each}"] = self._origin(place + each)

@@ -233,7 +233,7 @@ def _unused(
         if name not in included:
             message = f"no Include names the import {name!r}"
             place = f"{pointer}/Imports/{escape(name)}"
-            hint = did_you_mean(name, included)
+            hint = did_you_mean(name, included - imports.keys())
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
     for name in pins:
         if name not in imports:

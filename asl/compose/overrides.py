@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.values import Json
 
-__all__ = ["check", "patched"]
+__all__ = ["admitted", "check", "patched"]
 
 
 def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
@@ -21,6 +21,14 @@ def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str
             merged[key], inner = patched(merged.get(key), part, f"{pointer}/{escape(key)}")
             changed += inner
     return merged, changed
+
+
+def admitted(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what a patch may change: no parameters, and no states that are not there."""
+    own = {key: part for key, part in patch.items() if key != "Parameters"}
+    if type(states) is dict and type(own.get("States")) is dict:
+        own["States"] = {name: part for name, part in own["States"].items() if name in states}
+    return own
 
 
 def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Finding]:

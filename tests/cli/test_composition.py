@@ -1,0 +1,111 @@
+"""The commands for documents that are put together from several files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Asl
+
+PART = {
+    "Parameters": {
+        "who": {"Type": "string", "Required": True},
+        "times": {"Type": "integer", "Default": 1, "Max": 5},
+    },
+    "StartAt": "P",
+    "States": {
+        "P": {"Type": "Pass", "Parameters": {"to": "{{who}}", "n": "{{times}}"}, "End": True}
+    },
+}
+YAML = """# mine
+Imports: {part: part.asl.json}
+StartAt: A
+States:
+  A: {Type: Include, Template: part, Parameters: {who: Ann}, End: true}
+"""
+INDENTED = json.dumps(
+    {
+        "Imports": {"part": "part.asl.json"},
+        "StartAt": "A",
+        "States": {
+            "A": {
+                "Type": "Include",
+                "Template": "part",
+                "Parameters": {"who": "Ann"},
+                "End": True,
+            }
+        },
+    },
+    indent=2,
+)
+ONE_LINE = json.dumps(json.loads(INDENTED))
+
+
+@pytest.fixture
+def part(folder: Path) -> Path:
+    path = folder / "part.asl.json"
+    path.write_text(json.dumps(PART))
+    return path
+
+
+@pytest.mark.parametrize("text", [YAML, INDENTED, ONE_LINE])
+def test_a_lock_is_written_again_and_again(text: str, asl: Asl, folder: Path, part: Path) -> None:
+    """There is one lock, and everything around it stays as it was."""
+    document = folder / ("main.yaml" if text is YAML else "main.asl.json")
+    document.write_text(text)
+    for _ in range(3):
+        assert asl("lock", "--check", document).exit_code == 3
+        assert "1 import is locked" in asl("lock", document).stderr
+        assert "is current" in asl("lock", "--check", document).stderr
+        assert asl("run", document).stdout == '{"to":"Ann","n":1}\n'
+        part.write_text(part.read_text() + " ")
+        assert "has changed since it was locked" in asl("check", document).stdout
+    written = document.read_text()
+    assert written.count("_lock") == written.count("sha256=") == 1
+    if text is YAML:
+        assert written.startswith(text)
+    else:
+        assert {key: each for key, each in json.loads(written).items() if key != "_lock"} == (
+            json.loads(text)
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "the parameter 'who' has no value"),
+        (("--param", "who=Ann", "--param", "times:=7"), "'times' must be at most 5, not 7"),
+        (("--param", "who=Ann", "--param", "times=2"), "'times' must be of type integer"),
+        (("--param", "who:=3"), "'who' must be of type string"),
+    ],
+)
+def test_a_template_that_runs_by_itself_names_the_wrong_value(
+    words: Any, says: str, asl: Asl, part: Path
+) -> None:
+    """And no other; the hint says how to give one."""
+    done = asl("run", part, *words)
+    assert done.exit_code == 3
+    assert says in done.stderr
+    assert done.stderr.count("V-TPL-03") == 1
+    assert "--param NAME=TEXT, NAME:=JSON" in done.stderr
+
+
+def test_an_override_that_adds_a_state_is_one_fault(asl: Asl, folder: Path, part: Path) -> None:
+    """Nothing is said of the state that is not taken."""
+    document = json.loads(INDENTED)
+    document["States"]["A"]["Override"] = {"States": {"New": {"Type": "Pass"}}}
+    (folder / "main.asl.json").write_text(json.dumps(document))
+    said = asl("check", "main.asl.json").stdout
+    assert "V-OVR-01: the template has no state 'New'" in said
+    assert "1 error" in said
+
+
+def test_an_unused_import_gets_no_hint_of_one_in_use(asl: Asl, folder: Path, part: Path) -> None:
+    """Only a name that stands for no import can be a mistyped one."""
+    document = json.loads(INDENTED)
+    document["Imports"]["pert"] = "part.asl.json"
+    (folder / "main.asl.json").write_text(json.dumps(document))
+    said = asl("check", "main.asl.json").stdout
+    assert "no Include names the import 'pert'" in said
+    assert "did you mean" not in said
