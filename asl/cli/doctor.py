@@ -13,11 +13,21 @@ __all__ = ["command"]
 @STORE
 def command(store_file: str | None) -> Exit:
     """Check a store: the file, the chain of every history, and that all refer to what is there."""
-    with opened(store_file) as store:
-        faults = store.faults()
-        count = 0
-        for fault in faults:
+    from asl.stores.doctor import of_file
+    from asl.stores.sqlite import StoreDamaged
+
+    count = 0
+    try:
+        with opened(store_file) as store:
+            for fault in store.faults():
+                count += 1
+                streams.result(fault)
+    except StoreDamaged as damage:  # it cannot even be opened
+        for fault in [*of_file(damage.path), f"the file: {damage.what}"]:
             count += 1
             streams.result(fault)
-    streams.say("asl: the store is whole" if not count else f"asl: {count} faults", style="red")
-    return Exit.OK if not count else Exit.FAILED
+    if count:
+        streams.say(f"asl: {count} fault{'s' if count > 1 else ''}", style="red")
+        return Exit.FAILED
+    streams.say("asl: the store is whole", style="green")
+    return Exit.OK

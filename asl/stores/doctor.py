@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 from asl.stores.journal import linked
 from asl.stores.schema import GUARDED
 from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
 
-__all__ = ["faults"]
+__all__ = ["faults", "of_file"]
 
+HEADER = 100
+MAGIC = b"SQLite format 3\0"
 ORPHANS = {
     "record": "records of the history",
     "answer": "answers",
@@ -36,8 +39,25 @@ def faults(store: SqliteStore) -> Iterator[str]:
     """
     try:
         yield from _faults(store)
-    except StoreError as fault:  # the file cannot be read any further
+    except StoreDamaged as damage:  # the file cannot be read any further
+        yield from of_file(store.path)
+        yield f"the file: {damage.what}"
+    except StoreError as fault:
         yield str(fault)
+
+
+def of_file(path: Path) -> Iterator[str]:
+    """Yield what the beginning and the size of a file say that is damaged (SQLite, file format)."""
+    with path.open("rb") as file:
+        head = file.read(HEADER)
+        size = file.seek(0, 2)
+    if not head.startswith(MAGIC):
+        yield "the file: it is no SQLite database, or its beginning was overwritten"
+        return
+    page, pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+    whole = pages * (0x10000 if page == 1 else page)
+    if size < whole:
+        yield f"the file: it was truncated, {size:,} bytes of {whole:,} are there"
 
 
 def _faults(store: SqliteStore) -> Iterator[str]:
@@ -57,7 +77,7 @@ def _faults(store: SqliteStore) -> Iterator[str]:
             store.execution(name)
             store.document(document)
         except StoreDamaged as fault:
-            yield f"{name}: {fault}"
+            yield f"{name}: {fault.what}"
     for table, columns in GUARDED.items():
         name = "name" if table == "execution" else "id"
         changed = f"SELECT {name} FROM {table} WHERE guard({columns}) IS NOT guard"
@@ -92,7 +112,7 @@ def _values(store: SqliteStore) -> Iterator[str]:
                 try:
                     store.unpacked(body, name)
                 except StoreDamaged as fault:
-                    yield f"{_name(store, number)}: {column} of {table}: {fault}"
+                    yield f"{_name(store, number)}: {column} of {table}: {fault.what}"
     for key, body in store.rows("SELECT hash, body FROM blob"):
         if sha256(body).digest() != key:
             yield f"the large value {key.hex()[:12]} was changed"

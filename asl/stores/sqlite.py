@@ -47,7 +47,11 @@ class StoreError(AslError):
 
 
 class StoreDamaged(StoreError):
-    """The file is not what was written."""
+    """The file is not what was written; `what` says in which way."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path} is damaged: {what}; 'asl doctor --store {path}' says more")
+        self.path, self.what = path, what
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +165,7 @@ class SqliteStore:
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise StoreDamaged(
-                f"{self.path} is damaged ({error}): 'asl doctor --store {self.path}' says more"
-            ) from error
+            raise StoreDamaged(self.path, str(error)) from error
 
     def close(self) -> None:
         """Write what is gathered and close the file."""
@@ -306,17 +308,17 @@ class SqliteStore:
         if body[:1] == b"#":
             found = self._one("SELECT body FROM blob WHERE hash = ?", body[1:])
             if found is None or sha256(found[0]).digest() != body[1:]:
-                raise StoreDamaged(f"{self.path}: a large value is missing or was changed")
+                raise StoreDamaged(self.path, "a large value is missing or was changed")
             body = found[0]
         elif body[:1] in (b"=", b"~"):
             begin = crc32(of.encode()) if body[:1] == b"~" else 0
             written, body = body[1:9], body[9:]
             if written != b"%08x" % crc32(body, begin):
-                raise StoreDamaged(f"{self.path}: a stored value was changed")
+                raise StoreDamaged(self.path, "a stored value was changed")
         try:
             return json.loads(body)
         except ValueError as error:
-            raise StoreDamaged(f"{self.path}: a stored value is no JSON ({error})") from error
+            raise StoreDamaged(self.path, f"a stored value is no JSON ({error})") from error
 
     # Reading
 
@@ -431,10 +433,7 @@ class SqliteStore:
     def check(self, whole: bool, what: str) -> None:
         """Raise StoreDamaged for something that is not what was written."""
         if not whole:
-            raise StoreDamaged(
-                f"{self.path} is damaged: {what} was changed; 'asl doctor --store {self.path}' "
-                "says more"
-            )
+            raise StoreDamaged(self.path, f"{what} was changed")
 
     def put_document(self, key: str, document: Json) -> None:
         """Keep a document under its hash."""
@@ -445,7 +444,7 @@ class SqliteStore:
         """Return a document by its hash."""
         found = self._one("SELECT body FROM document WHERE hash = ?", key)
         if found is None or sha256(found[0]).hexdigest() != key:
-            raise StoreDamaged(f"{self.path}: the document {key[:12]} is missing or was changed")
+            raise StoreDamaged(self.path, f"the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
 
 
