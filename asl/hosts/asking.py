@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking"]
 
+ESCALATED = "ApprovalEscalated"
 PATIENCE = 30.0
 """Seconds that sending one notification may take."""
 
@@ -47,7 +48,7 @@ class Asking:
         await self.begin()
         over = await self.catch_up(self.host.now())
         if over is not None:
-            return self.ended(over)
+            return await self.ended(over)
         services = self.host.services
         handler = None if services is None else services.approvals
         if handler is not None:
@@ -130,13 +131,15 @@ class Asking:
         finally:
             host.clock.real_work -= 1
 
-    def ended(self, notice: Notice) -> Json:
+    async def ended(self, notice: Notice) -> Json:
         """Let the notice that ends the waiting decide; raises StateError where it fails."""
         self.at.now = self.asked.created + notice.after
         if notice.expires:
             self.asked.status = "closed"
             raise Expired
         self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
+        if notice.event == ESCALATED:  # a level that approves by itself tells people, too
+            await self._tell("escalation", notice.details)
         self.asked.status = "timeout"
         if notice.fails:
             state, seconds = self.asked.body["state"], notice.after
@@ -159,7 +162,7 @@ class Asking:
         while True:
             answer = await self._answer(handler)
             if isinstance(answer, Notice):
-                return self.ended(answer)
+                return await self.ended(answer)
             if answer is None:
                 return None
             now = self.host.now()

@@ -576,7 +576,7 @@ class DurableHost(LocalHost):
         await asking.begin()
         over = await asking.catch_up(answer[1])
         if over is not None:
-            return asking.ended(over)
+            return await asking.ended(over)
         self.journal.take_up(asked.id)
         decision = self._given(asked.kind, asked.key, answer, at)
         asking.decided(decision, at.now)

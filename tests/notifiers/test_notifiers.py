@@ -210,6 +210,22 @@ def test_escalations_and_reminders_are_told() -> None:
     ]  # fmt: skip
 
 
+def test_a_level_that_approves_by_itself_tells_people(tmp_path: Path) -> None:
+    """Once, also where the process dies before the next state."""
+    ear, clock = Ear(), asl.VirtualClock()
+    levels = [{"After": "1h", "Notify": "a"}, {"After": "2h", "Notify": "b", "AutoApprove": True}]
+    document = asking(Escalation={"Levels": levels})
+    with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
+        store.start(document, {"t": "x"}, name="a")
+    clock.elapsed += 3 * 3600
+    for _ in range(2):
+        with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
+            assert store.resume("a").output["approver"] == "system:escalation"
+    assert [(kind, details.get("notify")) for kind, details in ear.heard] == [
+        ("request", None), ("escalation", "a"), ("escalation", "b"),
+    ]  # fmt: skip
+
+
 def test_nobody_is_told_twice_by_a_store(tmp_path: Path) -> None:
     """Whoever resumes, however often; failures are told of in the history once, too."""
     ear, clock = Ear(), asl.VirtualClock()
