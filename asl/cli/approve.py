@@ -78,8 +78,10 @@ def command(
             **items,
             **more,
         )
+        policy = store.request(request["requestId"]).get("policy", {})
     if record is None:
-        streams.say(f"asl: {name} waits for more approvals", style="yellow")
+        count, needed = len(policy["received"]), policy["requiredApprovals"]
+        streams.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
         return Exit.PAUSED
     streams.result(streams.as_text(record))
     streams.say(f"asl: decided; {command_for('resume', name)} goes on with it")
@@ -89,28 +91,36 @@ def command(
 def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
     """Return the request that is meant, which must be clear."""
     open_ones = store.pending(name)
+    decided = store.decided(name)  # the same answer twice is one
     if request_id is not None:
-        return _named(store, name, request_id, open_ones)
-    if len(open_ones) == 1:
-        return open_ones[0]
+        return _named(store, name, request_id, [*open_ones, *decided])
+    asked = open_ones or decided
+    if len(asked) == 1:
+        return asked[0]
     if not open_ones:
-        raise click.UsageError(f"{name} asks nothing that is open: see 'asl inbox'")
+        raise click.UsageError(f"{name} asks nothing that is open: see {command_for('inbox')}")
     listed = "\n".join(f"  {each['requestId']}  {prompt_of(each)}" for each in open_ones)
-    raise click.UsageError(f"{name} has several open requests; name one by --request:\n{listed}")
+    raise click.UsageError(
+        f"{name} has several open requests; name one by --request (the end of it is enough):\n"
+        f"{listed}"
+    )
 
 
 def _named(
-    store: "Store", name: str, request_id: str, open_ones: list[dict[str, Json]]
+    store: "Store", name: str, request_id: str, known_ones: list[dict[str, Json]]
 ) -> dict[str, Json]:
-    """Return a request by its id; one that was answered may be answered so again."""
+    """Return a request by its id or the end of it; one that was answered may be so again."""
     from asl.executions import RequestNotFound
 
+    meant = [each for each in known_ones if each["requestId"].endswith(request_id)]
+    if len(meant) == 1:
+        return meant[0]
     try:
         known = store.asking(request_id) == store.top(name)
     except RequestNotFound:
         known = False
     if not known:
-        hint = did_you_mean(request_id, [each["requestId"] for each in open_ones])
+        hint = did_you_mean(request_id, [each["requestId"] for each in known_ones])
         raise click.UsageError(
             f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else "")
         )

@@ -44,13 +44,38 @@ def _task(name: str, task: dict[str, Json]) -> str:
 
 
 def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
-    """Yield who asks what and until when, the items of a batch, the options and the id."""
+    """Yield who asks what and until when, what may be decided on and by whom, and the id."""
     until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
     yield f"{name}  {prompt_of(request)}{until}"
     for index, item in enumerate(request.get("items", ())):
         yield f"  {index:>3}  {excerpt(item, SHOWN)}"
+    fields = request.get("editable", {}).get("fields", {})
+    if fields:
+        listed = ", ".join(f"{key} = {excerpt(value, SHOWN)}" for key, value in fields.items())
+        yield f"  editable: {listed}"
+    if rules := _rules(request.get("policy", {})):
+        yield f"  {rules}"
     if "escalatedTo" in request:
         yield f"  escalated to {compact(request['escalatedTo'])}"
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
     if due:
         yield f"  something is due: {command_for('resume', name)}"
+
+
+def _rules(policy: dict[str, Json]) -> str:
+    """Say who may decide, how many have to, who has, and what they must say."""
+    approvers = policy.get("approvers", {})
+    roles = [f"the role {role}" for role in approvers.get("roles", ())]
+    rules = []
+    if who := [*approvers.get("users", ()), *roles]:
+        rules.append(f"by {' or '.join(who)}")
+    if "excludes" in policy:
+        rules.append(f"not by {policy['excludes']}")
+    if (needed := policy.get("requiredApprovals", 1)) > 1:
+        given = [each["approver"] for each in policy["received"]]
+        rules.append(
+            f"{len(given)} of {needed} approvals" + (f": {', '.join(given)}" * bool(given))
+        )
+    if policy.get("requireReason"):
+        rules.append("a reason is required (--comment)")
+    return "; ".join(rules)

@@ -8,8 +8,7 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
-from asl.cli.stores import STORE, command_for, found, opened
-from asl.core.values import excerpt
+from asl.cli.stores import STORE, clipped, command_for, found, opened
 from asl.engine.history import Event
 from asl.expr.times import format_timestamp
 
@@ -60,6 +59,6 @@ def _pause(store: "Store", name: str) -> None:
 
 def _line(event: Event) -> str:
     details = {key: value for key, value in event.details.items() if key != "name"}
-    shown = excerpt(details, SHOWN) if details else ""
+    shown = clipped(details, SHOWN) if details else ""
     place = f"  {name_of(event.path)}" if event.path else ""
     return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()

@@ -24,6 +24,8 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
     """List the executions of a store, the newest first."""
     with opened(store_file) as store:
         rows = store.executions(status=status and status.upper(), limit=limit)
+    if not rows:
+        streams.say("asl: there are no executions" + (f" that are {status}" if status else ""))
     coloured = streams.colour(sys.stdout)
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:

@@ -65,8 +65,10 @@ def command(
 
 def _all_due(store_file: str | None, given: Given) -> Exit:
     """Go on with whatever has something to go on with; print what each came to."""
+    from asl.core.errors import AslError
     from asl.executions import ExecutionBusy
 
+    code = Exit.OK
     with opened(store_file) as store:
         for name in [*store.due(), *store.all_left_behind()]:
             try:
@@ -74,6 +76,9 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
                     result = store.resume(name, **given.bindings(store.program(name)))
             except ExecutionBusy as busy:
                 streams.say(f"asl: {busy}", style="yellow")
+            except AslError as error:  # one that cannot go on does not hold up the others
+                streams.say(f"asl: {name}: {error}", style="red")
+                code = Exit.USAGE
             else:
                 streams.result(f"{name}  {result.status}")
-    return Exit.OK
+    return code

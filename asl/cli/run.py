@@ -25,7 +25,7 @@ from asl.cli.arguments import (
     workflows,
 )
 from asl.cli.exits import Exit, of_status
-from asl.cli.stores import opened, say_paused
+from asl.cli.stores import opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
@@ -72,6 +72,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
     help="What the store holds against: a loss of power (FULL), the death of the process (NORMAL).",
 )
 @click.option("--name", help="Name of the execution; random if absent.")
+@click.option("--requestor", metavar="USER", help="Who starts it; a Policy may exclude them.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option(
     "--ignore-blocks", is_flag=True, help="Run without the agent blocks that are not executed."
@@ -103,6 +104,7 @@ def command(
     store_file: str | None,
     synchronous: str | None,
     name: str | None,
+    requestor: str | None,
     strict: bool,
     ignore_blocks: bool,
     as_json: bool,
@@ -158,6 +160,7 @@ def command(
             pools=filled_pools(given.pool_pairs),
             workflows=startable or None,
             name=name,
+            requestor=requestor,
             notify=given.channels or None,
             sinks=named_sinks(given.sink_pairs),
             memory=memories(given.memory_places, bound) or None,
@@ -179,6 +182,8 @@ def command(
         from asl.cli.failure import explained
 
         streams.say(explained(result, loaded), style="red")
+        if store_file is not None:
+            say_redrivable(result)
     if not quiet:
         _say_undelivered(result)
     return of_status(result.status)

@@ -8,8 +8,8 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import STORE, found, opened, prompt_of
-from asl.core.values import Json, excerpt
+from asl.cli.stores import STORE, clipped, command_for, found, opened, prompt_of
+from asl.core.values import Json
 from asl.engine.history import Event
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
@@ -43,11 +43,12 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
         elif as_json:
             streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
         else:
-            streams.result(_summary(result, store.started_by(stored.name)))
+            decided = store.decided(stored.name) if stored.status == "PAUSED" else []
+            streams.result(_summary(result, store.started_by(stored.name), decided))
     return Exit.OK
 
 
-def _summary(result: Result, below: "list[Stored]") -> str:
+def _summary(result: Result, below: "list[Stored]", decided: list[dict[str, Json]]) -> str:
     started = format_timestamp(result.execution.started)
     lines = [
         f"{result.name}  {result.status}",
@@ -59,7 +60,7 @@ def _summary(result: Result, below: "list[Stored]") -> str:
         count = result.execution.redrives
         lines.append(f"redriven  {count} times, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
-        lines.append(f"output    {_clipped(result.output)}")
+        lines.append(f"output    {clipped(result.output, SHOWN)}")
     elif result.error or result.cause:
         why = ": ".join(each for each in (result.error, result.cause) if each)
         lines.append(f"error     {why}")
@@ -72,6 +73,8 @@ def _summary(result: Result, below: "list[Stored]") -> str:
         ]
     lines += [f"waits for {_request(each)}" for each in result.pending]
     lines += [f"waits for {_task(each)}" for each in result.awaited]
+    go_on = command_for("resume", result.name)
+    lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided]
     for saved in result.checkpoints[-SAVED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage
@@ -139,8 +142,3 @@ def _history(events: list[Event]) -> list[str]:
             took = f"  ({event.timestamp - entered.pop(event.path):.3f} s)"
         lines.append(f"{when}  {event.type:<{width}}  {name_of(event.path)}{took}".rstrip())
     return lines
-
-
-def _clipped(value: object) -> str:
-    text = excerpt(value, 1_000_000)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

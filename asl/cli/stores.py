@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 __all__ = [
     "STORE",
     "came_to",
+    "clipped",
     "command_for",
     "default_store",
     "found",
     "opened",
     "prompt_of",
     "say_paused",
+    "say_redrivable",
 ]
 
 STORE = click.option(
@@ -63,7 +65,9 @@ def found(store: "Store", name: str) -> "Stored":
         return store.get(name)
     except ExecutionNotFound as error:
         hint = did_you_mean(name, [each.name for each in store.executions(limit=1000)])
-        raise AslError(f"{error} ({hint})" if hint else f"{error} ('asl ls' lists them)") from None
+        raise AslError(
+            f"{error} ({hint})" if hint else f"{error} ({command_for('ls')} lists them)"
+        ) from None
 
 
 def came_to(result: "Result") -> Exit:
@@ -77,7 +81,15 @@ def came_to(result: "Result") -> Exit:
     else:
         why = ": ".join(each for each in (result.error, result.cause) if each)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+        say_redrivable(result)
     return of_status(result.status)
+
+
+def say_redrivable(result: "Result") -> None:
+    """Say how an execution that has not succeeded goes on."""
+    from asl.cli import streams
+
+    streams.say(f"  hint: {command_for('redrive', result.name)} goes on from there")
 
 
 def say_paused(result: "Result", stored: bool = True) -> None:
@@ -97,17 +109,23 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
 
 
+def clipped(value: Json, limit: int) -> str:
+    """Return a value as JSON, cut off behind *limit* characters."""
+    text = excerpt(value, 1_000_000)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
 def prompt_of(request: dict[str, Json]) -> str:
     """Return what is asked, in one line: a structured prompt may have no text of its own."""
     return request["promptText"] or excerpt(request["prompt"], 400)
 
 
-def command_for(command: str, name: str) -> str:
+def command_for(command: str, *names: str) -> str:
     """Return a command to be told to the user, for the store that the present one was given."""
     from shlex import quote
 
     context = click.get_current_context()
-    words = ["asl", command, name]
+    words = ["asl", command, *names]
     given = context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE
     if given and context.params["store_file"]:
         words += ["--store", context.params["store_file"]]

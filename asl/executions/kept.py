@@ -27,7 +27,9 @@ __all__ = ["FINAL", "UNSUCCESSFUL", "Kept"]
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
 
-_OPEN = f"status = 'open' AND (execution = ? OR execution IN ({BELOW} SELECT number FROM below))"
+_BELOW = f"(execution = ? OR execution IN ({BELOW} SELECT number FROM below))"
+_OPEN = f"status = 'open' AND {_BELOW}"
+_DECIDED = f"status = 'answered' AND wake IS NOT NULL AND {_BELOW}"
 
 
 class Kept:
@@ -94,6 +96,10 @@ class Kept:
     def open(self, stored: Stored) -> list[Asked]:
         """Return what an execution, and all that it has started, ask and nobody has decided."""
         return self.file.requests(_OPEN, stored.number, stored.number)
+
+    def decided(self, stored: Stored) -> list[Asked]:
+        """Return what people have decided of it, and nobody has gone on with."""
+        return self.file.requests(_DECIDED, stored.number, stored.number)
 
     def awaited(self, stored: Stored) -> list[Awaited]:
         """Return the tasks of the same executions that wait for the answer to their token."""

@@ -56,9 +56,18 @@ def _repeated(file: SqliteStore, asked: Asked, text: str) -> Json:
 
     ((kept,),) = file.rows("SELECT answer FROM request WHERE id = ?", asked.id)
     if kept is None or compact(file.unpacked(kept)[0]) != text:
-        became = {"answered": "answered", "timeout": "decided by its timeout"}
-        raise AnswerRefused(f"the request was {became.get(asked.status, 'closed')} already")
+        raise AnswerRefused(f"the request was {_became(file, asked, kept)}")
     return file.unpacked(kept)[1]
+
+
+def _became(file: SqliteStore, asked: Asked, kept: bytes | None) -> str:
+    """Say what became of a request that is not open any more, and by whom."""
+    if asked.status == "timeout":
+        return "decided by its timeout already"
+    if kept is None:
+        return "closed already"
+    record = file.unpacked(kept)[1]
+    return f"answered already: {record['approval']!r} by {record['approver']!r}"
 
 
 def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, now: float) -> None:

@@ -242,7 +242,7 @@ class Running:
             parent, journal.may_have_started = journal.number, True
         document = self.kept.put_program(program)
         stored, own = self._create(
-            child.name, program, document, child.data, child.express, None, parent
+            child.name, program, document, child.data, child.express, child.requestor, parent
         )
         journal.put_answer(key + STARTED, [child.name, stored.started])
         return Begun(program, child.data, stored.started, own, working=working)

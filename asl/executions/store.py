@@ -236,6 +236,13 @@ class Store:
             found = self._kept.open(self.get(name))
         return [asked.shown for asked in found]
 
+    def decided(self, name: str) -> list[dict[str, Json]]:
+        """Return the requests of an execution that are decided: `resume` goes on with them.
+
+        Those of all that it has started are among them, the oldest first.
+        """
+        return [asked.shown for asked in self._kept.decided(self.get(name))]
+
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request as people see it, also one that is not open any more.
 

@@ -69,7 +69,7 @@ class Start(Service):
         begun = host.begin_started(
             call.at,
             replace(child.program, name=workflow),
-            Started(child.name, child.data, self.express, awaited),
+            Started(child.name, child.data, self.express, awaited, call.at.requestor),
         )
         if begun is None:
             raise self._taken(child, call)
@@ -122,6 +122,7 @@ class Start(Service):
             services=self.services,
             parent=host,
             workflow_id=child.workflow_id,
+            requestor=at.requestor,
             started=begun.started,
             redrives=begun.redrives,
             redriven=begun.redriven,

@@ -66,6 +66,8 @@ class Started(NamedTuple):
     express: bool
     awaited: bool
     """Whether the state waits for its end; otherwise it is an execution of its own."""
+    requestor: str | None
+    """Who has started the whole."""
 
 
 _OWN = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")

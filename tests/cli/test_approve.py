@@ -129,14 +129,53 @@ def test_other_keys_stay_in_the_record(asl: Any) -> None:
 
 
 def test_the_same_answer_twice_is_one(asl: Any) -> None:
-    """Another one to the same request is refused; without a request nothing is open."""
+    """By the id of the request, its end or without; another one is refused."""
     paused(asl, ASK, {"title": "News"})
     (line,) = asl("inbox", "--json").stdout.splitlines()
-    words = ("approve", "it", "--request", json.loads(line)["requestId"], "--as", "ann")
+    words = ("approve", "it", "--as", "ann")
     first = asl(*words).stdout
+    for id in ("/Ask@0.0", json.loads(line)["requestId"]):
+        assert asl(*words, "--request", id).stdout == first
     assert asl(*words).stdout == first
-    assert "answered already" in asl(*words, "--option", "drop", code=2).stderr
+    refusal = asl(*words, "--option", "drop", code=2).stderr
+    assert "answered already: 'publish' by 'ann'" in refusal
+    asl("resume", "it")
     assert "nothing that is open" in refused(asl)
+
+
+def test_what_is_decided_is_shown(asl: Any) -> None:
+    """Until somebody goes on with it."""
+    paused(asl, ASK, {"title": "News"})
+    assert "waits for Publish News?" in asl("show", "it").stdout
+    asl("approve", "it")
+    assert "decided   Publish News?: 'asl resume it' goes on" in asl("show", "it").stdout
+    asl("resume", "it")
+    assert "decided" not in asl("show", "it").stdout
+
+
+def test_the_end_of_an_id_is_enough(asl: Any) -> None:
+    """Where it is that of one request alone."""
+    paused(asl, TWO, {"l": [1, 2]})
+    assert "has no request '/A@0.0'" in refused(asl, "--request", "/A@0.0")
+    asl("approve", "it", "--request", "[1]/A@0.0")
+    assert "2?" not in asl("inbox").stdout
+
+
+def test_who_may_decide_on_what_is_listed(asl: Any) -> None:
+    """Who asks is named at the start, and may be excluded."""
+    policy = {"Approvers": {"Users": ["ann", "cy"], "Roles": ["lead"]}, "RequiredApprovals": 2,
+              "ExcludeRequestor": True, "RequireReason": True}  # fmt: skip
+    ask = {**ASK["States"]["Ask"], "Policy": policy}
+    asl.document.write_text(json.dumps({**ASK, "States": {"Ask": ask}}))
+    words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title": "x"}')
+    asl(*words, "--requestor", "ann", code=4)
+    assert "'ann' asked for the decision" in refused(asl, "--as", "ann", "--comment", "x")
+    asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
+    assert asl("inbox").stdout.splitlines()[1:3] == [
+        '  editable: title = "x"',
+        "  by ann or cy or the role lead; not by ann; 1 of 2 approvals: cy; "
+        "a reason is required (--comment)",
+    ]
 
 
 def test_a_request_that_is_not_there(asl: Any) -> None:
@@ -155,7 +194,7 @@ def test_approvals_of_several_people(asl: Any) -> None:
     assert "reason" in refused(asl, "--as", "ann")
     assert "may not decide" in refused(asl, "--as", "bo", "--comment", "x")
     first = asl("approve", "it", "--as", "ann", "--comment", "x", code=4)
-    assert "more approvals" in first.stderr
+    assert "1 of 2 approvals: it waits for more" in first.stderr
     words = ("approve", "it", "--as", "bo", "--role", "lead", "--comment", "y")
     assert len(json.loads(asl(*words).stdout)["approvals"]) == 2
 
@@ -221,6 +260,20 @@ def test_all_that_is_due_goes_on(asl: Any) -> None:
     assert asl("resume", "--due").stdout == ""
     assert "--due" in asl("resume", code=2).stderr
     assert "--due" in asl("resume", "waiting", "--due", code=2).stderr
+
+
+def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
+    """It is told, and the exit code says that not everything went well."""
+    with Store(asl.store) as store:
+        for name in ("a", "b", "c"):
+            (request,) = store.start(ASK, {"title": name}, name=name).pending
+            store.answer(request["requestId"], "drop")
+        store.file.write("UPDATE answer SET body = CAST('=00000000{}' AS BLOB) WHERE execution = "
+                         "(SELECT number FROM execution WHERE name = 'b')")  # fmt: skip
+    done = asl("resume", "--due", code=2)
+    assert done.stdout.splitlines() == ["a  SUCCEEDED", "c  SUCCEEDED"]
+    assert "asl: b: " in done.stderr
+    assert "a stored value was changed" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["it", "a:b", "x/y:/z"])

@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import asl as front_door
 
@@ -67,6 +70,53 @@ def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
     assert "good: record 1 of the history was changed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "the file: it was truncated"),
+        (lambda whole: b"hello", "it is no SQLite database"),
+        (lambda whole: whole[:100] + b"?" + whole[101:], "image is malformed"),
+    ],
+)
+def test_the_doctor_looks_at_what_cannot_be_opened(
+    content: Any, says: str, asl: Asl, folder: Path
+) -> None:
+    """The other commands send to it, so it has more to say."""
+    made(folder)
+    whole = (folder / "runs.db").read_bytes()
+    (folder / "runs.db").write_bytes(content(whole))
+    assert "'asl doctor --store runs.db' says more" in asl("ls", "--store", "runs.db").stderr
+    done = asl("doctor", "--store", "runs.db")
+    assert done.exit_code == 1
+    assert says in done.stdout
+    assert "says more" not in done.output
+
+
+def test_a_store_without_executions_says_so(asl: Asl, folder: Path) -> None:
+    """On standard error: a program reads nothing."""
+    made(folder)
+    done = asl("ls", "--store", "runs.db", "--status", "paused")
+    assert (done.stdout, done.stderr) == ("", "asl: there are no executions that are PAUSED\n")
+
+
+def test_details_of_the_history_are_cut_off(asl: Asl, folder: Path) -> None:
+    """Behind some hundred characters; --json has all of them."""
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        store.start(PASS, {"n": "x" * 400}, name="long")
+    lines = asl("logs", "long", "--store", "runs.db").stdout.splitlines()
+    assert lines[0].endswith("xxx… (418 characters)")
+    first = asl("logs", "long", "--store", "runs.db", "--json").stdout.splitlines()[0]
+    assert json.loads(first)["details"]["input"] == {"n": "x" * 400}
+
+
+def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
+    """Where it is kept; also for one without a name of its own."""
+    done = asl("run", "fail.asl.json", "--store", "runs.db", "--name", "it")
+    assert "hint: 'asl redrive it --store runs.db' goes on from there" in done.stderr
+    assert "redrive" in asl("resume", "it", "--store", "runs.db").stderr
+    assert "redrive" not in asl("run", "fail.asl.json").stderr
 
 
 def test_costs_are_reported(asl: Asl, folder: Path) -> None:

@@ -191,3 +191,63 @@ def test_a_cut_branch_gives_up_what_it_has_started(world: World) -> None:
         assert store.start(document, {}, name="top").status == "PAUSED"
         assert [each.status for each in store.started_by("top")] == ["ABORTED"] * 2
         assert [each["state"] for each in store.pending()] == ["Last"]
+
+
+@pytest.mark.parametrize("resource", [SYNC, LEAVE])
+def test_the_requestor_is_that_of_the_whole(world: World, resource: str) -> None:
+    """Also of an execution that goes on by itself."""
+    policy = {"ExcludeRequestor": True}
+    child = {
+        **ASKS,
+        "States": {**ASKS["States"], "Ask": {**ASKS["States"]["Ask"], "Policy": policy}},
+    }
+    with world.store() as store:
+        store.start(
+            starting(resource, "kid"), {}, name="top", requestor="ann", workflows={"Child": child}
+        )
+        (request,) = store.pending()
+        with pytest.raises(asl.AnswerRefused, match="'ann' asked"):
+            store.answer(request["requestId"], "approve", by="ann")
+        assert store.get("kid").requestor == "ann"
+
+
+FAILS = {
+    "StartAt": "Work",
+    "States": {
+        "Work": {"Type": "Task", "Agent": "Work", "ResultPath": "$.work", "Next": "Flaky"},
+        "Flaky": {"Type": "Task", "Agent": "Flaky", "ResultPath": "$.flaky", "End": True},
+    },
+}
+
+
+@pytest.mark.parametrize("name", [None, "kid"])
+def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None:
+    """So another execution is started (AWS: "schedules and starts the Task state again").
+
+    The one that has failed stays as it is; its name, where the task gives one, is taken.
+    """
+    broken = ["yes"]
+
+    def flaky(data: Any) -> int:
+        if broken:
+            raise asl.StateError("Closed", "no")
+        return 1
+
+    agents = {"Work": world.work, "Flaky": flaky}
+    with world.store() as store:
+        document, workflows = starting(SYNC, name), {"Child": FAILS}
+        result = store.start(document, {}, name="top", workflows=workflows, agents=agents)
+        assert result.error == "States.TaskFailed"
+        (first,) = store.started_by("top")
+        broken.clear()
+        world.clock.elapsed += 60
+        result = store.redrive("top", workflows=workflows, agents=agents)
+        if name is not None:
+            assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
+            return
+        assert result.ok
+        assert world.calls == ["Work", "Work", "Last"]
+        old, new = store.started_by("top")
+        assert (old.name, old.status, old.redrives) == (first.name, "FAILED", 0)
+        assert (new.status, result.output["child"]["Name"]) == ("SUCCEEDED", new.name)
+        assert list(store.faults()) == []
