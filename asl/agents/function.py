@@ -11,7 +11,7 @@ from asl.agents.typed import typed
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.agent import Call
+from asl.engine.agent import Agent, Call
 from asl.states.host import Raised
 
 __all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_function"]
@@ -20,17 +20,17 @@ __all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_fun
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-class FunctionAgent:
+class FunctionAgent(Agent):
     """A function; a plain one may block, so it runs off the event loop."""
 
     __slots__ = ("answer", "blocking", "direct", "name", "needs_loop", "real", "takes_call")
 
-    holds = False
     keeps_hosts = watched = True
     """It is watched while it runs: what it may not reach, it does not reach."""
 
     def __init__(self, function: Callable[..., Any], *, takes_call: bool, plain: bool) -> None:
-        self.answer = function if takes_call else _without_call(function)
+        answer: Any = function if takes_call else _without_call(function)
+        self.answer = answer  # type: ignore[method-assign]  # without another step
         self.takes_call = takes_call
         self.blocking = self.real = plain
         self.needs_loop = not plain
@@ -38,7 +38,7 @@ class FunctionAgent:
         self.name: str | None = None
         """`module:function`, where it was named so."""
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Any:
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the function in a sandbox: in a process that knows it by its name."""
         if self.name is None:
             text = f"tool {tool!r}: in a sandbox a function is bound by its name, 'module:function'"
@@ -46,9 +46,6 @@ class FunctionAgent:
         from asl.agents.sandbox import confined_function
 
         return await confined_function(self.name, settings, tool)
-
-    async def close(self) -> None:
-        """A function holds nothing."""
 
 
 def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | None], Any]:

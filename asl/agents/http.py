@@ -14,7 +14,7 @@ from asl.agents.kind import Kind
 from asl.core.extras import needed
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Held
+from asl.engine.agent import Call, Held, Outsider
 from asl.engine.tools import Bounds
 from asl.states.host import Raised
 
@@ -72,15 +72,9 @@ class HttpAgent:
         return _Endpoint(self)
 
 
-class _Endpoint:
+class _Endpoint(Outsider):
     """The connections of one run."""
 
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
     keeps_hosts = reaches_network = True
 
     def __init__(self, agent: HttpAgent) -> None:

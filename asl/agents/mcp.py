@@ -18,7 +18,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call, Held, opened
+from asl.engine.agent import Agent, Call, Held, Outsider, opened
 from asl.engine.tools import Bounds, Offer, Offers
 from asl.states.host import Raised
 
@@ -138,19 +138,12 @@ def fingerprint(name: str, description: str | None, input: Json, output: Json) -
     return f"sha256:{sha256(said).hexdigest()}"
 
 
-class _Session:
+class _Session(Outsider):
     """A server in one run.
 
     Its connection lives in a task of its own, since it must be closed by the task that has opened
     it. The task ends when it is told to, and whoever closes the session waits for that.
     """
-
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
 
     def __init__(self, server: McpServer) -> None:
         self.server = server
@@ -344,20 +337,12 @@ class _Session:
         self.bounds[bounds.hosts] = bounds
 
 
-class _Used:
+class _Used(Outsider):
     """A tool of a server, in one run."""
-
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
 
     def __init__(self, session: _Session, name: str) -> None:
         self.session = session
         self.name = name
-        self.close = session.close
         self.keeps_hosts = self.reaches_network = session.server.url is not None
         self.folder = session.server.folder
 
@@ -365,6 +350,10 @@ class _Used:
         """Use the tool."""
         assert call is not None
         return await self.session.use(self.name, payload, call)
+
+    async def close(self) -> None:
+        """End the session."""
+        await self.session.close()
 
 
 def _seen(future: Future[Any]) -> None:

@@ -19,7 +19,7 @@ from asl.core.diagnostics import did_you_mean, escape
 from asl.core.document import Document, read_value
 from asl.core.errors import AslError
 from asl.core.values import Json, excerpt, type_name
-from asl.engine.agent import Call
+from asl.engine.agent import Agent, Call
 from asl.states.host import Raised
 
 __all__ = ["InvalidMocks", "MockedState", "load_mocks"]
@@ -41,15 +41,8 @@ class _Response:
     give: Callable[[], Json]
 
 
-class MockedState:
+class MockedState(Agent):
     """A Task state whose answers a mock file gives, by the number of the attempt."""
-
-    blocking = False
-    needs_loop = False
-    real = False
-    holds = False
-    direct = None
-    takes_call = False
 
     def __init__(self, name: str, where: str, responses: list[_Response]) -> None:
         self.name = name
@@ -68,9 +61,6 @@ class MockedState:
             f"{self.where}: the mocked response {self.name!r} has nothing for attempt {attempt} of "
             f"state '{call.state_name}'",
         )
-
-    async def close(self) -> None:
-        """A mock holds nothing."""
 
 
 def load_mocks(

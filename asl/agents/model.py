@@ -17,7 +17,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Held
+from asl.engine.agent import Call, Held, Outsider
 from asl.engine.tools import Offer
 from asl.states.host import Raised
 
@@ -88,15 +88,8 @@ class ModelAgent:
         return _Model(self, held)
 
 
-class _Model:
+class _Model(Outsider):
     """The model in one run."""
-
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
 
     def __init__(self, agent: ModelAgent, held: Held) -> None:
         self.agent = agent

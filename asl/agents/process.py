@@ -24,7 +24,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Held
+from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -69,15 +69,8 @@ class ProcessAgent:
         return {program for run in self.runs for program in run.alive}
 
 
-class _Programs:
+class _Programs(Outsider):
     """The processes of one run."""
-
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
 
     def __init__(self, agent: ProcessAgent) -> None:
         self.agent = agent
@@ -112,7 +105,7 @@ class _Programs:
         self.idle.append(program)
         return result
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Any:
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the program in a sandbox of its own for each call."""
         from asl.agents.sandbox import confined_program
 

@@ -130,7 +130,7 @@ def as_agent(value: Any, name: str) -> Agent | Openable:
         return named_function(value)
     if isinstance(value, Mapping):
         return ScriptedAgent(value)
-    if hasattr(value, "opened") or (hasattr(value, "answer") and hasattr(value, "blocking")):
+    if isinstance(value, Agent) or hasattr(value, "opened"):
         agent: Agent | Openable = value
         return agent
     if callable(value):

@@ -19,7 +19,7 @@ from typing import Any, Final
 from asl.agents.process import Program
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.engine.agent import Call
+from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
 from asl.states.host import Raised
@@ -126,15 +126,8 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
     )
 
 
-class _Sandboxed:
+class _Sandboxed(Outsider):
     """One call of a program in a sandbox."""
-
-    blocking = False
-    needs_loop = True
-    real = True
-    direct = None
-    takes_call = False
-    holds = True
 
     def __init__(self, confined: _Confined, settings: _Settings) -> None:
         self.started = confined

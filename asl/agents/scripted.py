@@ -28,7 +28,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.core.patterns import matches
 from asl.core.values import Json, is_number
-from asl.engine.agent import Call
+from asl.engine.agent import Agent, Call
 from asl.states.host import Raised
 
 __all__ = ["SCRIPT", "SCRIPTS", "ScriptedAgent", "check_script"]
@@ -37,17 +37,11 @@ FOREVER = 99_999_999.0
 """Seconds after which a call that never answers times out, as a task without a timeout does."""
 
 
-class ScriptedAgent:
+class ScriptedAgent(Agent):
     """Answers from a script; one object serves one execution."""
 
     __slots__ = ("answers",)
 
-    blocking = False
-    needs_loop = False
-    real = False
-    direct = None
-    takes_call = False
-    holds = False
     keeps_hosts = True
 
     def __init__(self, script: Mapping[str, Json]) -> None:
@@ -62,9 +56,6 @@ class ScriptedAgent:
     async def confined(self, settings: Json, tool: str) -> "ScriptedAgent":
         """Return the same in a sandbox: a script runs nothing."""
         return self
-
-    async def close(self) -> None:
-        """A script holds nothing."""
 
 
 _Answer = Callable[[Json, Call], Awaitable[Json]]

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from asl.core.diagnostics import escape
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call, Held, Openable, opened
+from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.states.host import Raised
 
 __all__ = ["PLACEHOLDER", "Discreet", "found", "hiding", "looked_up"]
@@ -144,31 +143,17 @@ class Discreet:
         return _Discreet(opened(self.agent, held), self.hide, self.longest)
 
 
-class _Discreet:
+class _Discreet(Deputy):
     """The same for one run."""
 
-    direct = None
-
     def __init__(self, agent: Agent, hide: Hide, longest: int) -> None:
-        self.agent = agent
+        super().__init__(agent)
         self.hide = hide
         self.longest = longest
-        self.blocking = agent.blocking
-        self.needs_loop = agent.needs_loop
-        self.real = agent.real
-        self.holds = agent.holds
-        self.takes_call = agent.takes_call
-        self.close = agent.close
-        for name in ("folder", "keeps_hosts", "reaches_network", "watched"):
-            if hasattr(agent, name):
-                setattr(self, name, getattr(agent, name))
-        if hasattr(agent, "confined"):
-            self.confined = self._confined
 
-    async def _confined(self, settings: Json, tool: str) -> Agent:
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox, which lets no secret out either."""
-        confined: Any = self.agent
-        agent = await confined.confined(settings, tool)
+        agent = await self.agent.confined(settings, tool)
         return _Discreet(agent, self.hide, self.longest)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:

@@ -17,7 +17,7 @@ from asl.agents.registry import as_agent
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, detached
-from asl.engine.agent import Agent, Call, Held, Openable, opened
+from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.states.host import Target
@@ -94,19 +94,12 @@ class _Around:
         return _Recorded(opened(self.agent, held), self.recording)
 
 
-class _Recorded:
+class _Recorded(Deputy):
     """An agent that writes down what passes through it."""
 
-    direct = None
-
     def __init__(self, agent: Agent, recording: Recording) -> None:
-        self.agent = agent
+        super().__init__(agent)
         self.recording = recording
-        self.holds = agent.holds
-        self.blocking = agent.blocking
-        self.needs_loop = agent.needs_loop
-        self.real = agent.real
-        self.takes_call = agent.takes_call
 
     def answer(self, payload: Json, call: Call | None) -> Json:
         """Let the agent answer."""
@@ -125,10 +118,6 @@ class _Recorded:
             result = await self.agent.answer(payload, call)
             exchange.answered(result, call)
         return result
-
-    async def close(self) -> None:
-        """Release what the agent holds."""
-        await self.agent.close()
 
 
 @contextmanager

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from asl.core.values import Json, detached
 from asl.engine.memory import MemoryView
-from asl.states.host import Frame, Options, Part, Target
+from asl.states.host import Frame, Options, Part, Raised, Target
 
 if TYPE_CHECKING:
     from asl.engine.tools import Bounds
 
-__all__ = ["Agent", "Call", "Find", "Held", "Messenger", "Openable", "Tokens", "opened"]
+__all__ = [
+    "Agent",
+    "Call",
+    "Deputy",
+    "Find",
+    "Held",
+    "Messenger",
+    "Openable",
+    "Outsider",
+    "Tokens",
+    "opened",
+]
 
 
 class Tokens(Protocol):
@@ -279,34 +290,82 @@ class Call:
         self._beat = beat
 
 
-class Agent(Protocol):
-    """Something that answers calls; how it is reached is its own business.
+class Agent:
+    """Something that answers calls; how it is reached is its own business, and its fields say it.
 
-    A host calls `answer` of a `blocking` agent off the event loop, and awaits that of any other,
-    on an event loop if it `needs_loop`. `real` says that the answer comes from outside (a thread,
-    a process, the network), so that a virtual clock must not run ahead of it. One that `holds`
-    something is closed. `takes_call` says that the call is shown to foreign code. One that is just
-    awaited, and does not look at the call, says so by `direct`: the same answer without the detour.
+    Unless they say otherwise it is awaited, needs nothing for it and holds nothing.
     """
 
-    blocking: bool
-    needs_loop: bool
-    real: bool
-    holds: bool
-    takes_call: bool
+    __slots__ = ()
 
-    @property
-    def direct(self) -> Callable[[Json], Awaitable[Json]] | None:
-        """The function itself, where nothing but its parameters is needed."""
-        ...
+    blocking: bool = False
+    """Whether it is called off the event loop, and answers when it returns."""
+    needs_loop: bool = False
+    """Whether it is awaited on an event loop only."""
+    real: bool = False
+    """Whether the answer comes from outside (a thread, a process, the network), so that a virtual
+    clock must not run ahead of it."""
+    holds: bool = False
+    """Whether it holds something, and is closed at the end."""
+    takes_call: bool = False
+    """Whether the call is shown to foreign code."""
+    direct: Callable[[Json], Awaitable[Json]] | None = None
+    """The same answer without the detour, of one that needs nothing but its parameters."""
+    keeps_hosts: bool = False
+    """Whether it connects to no other hosts than the bounds of a call allow."""
+    reaches_network: bool = False
+    """Whether each of its calls reaches the network."""
+    watched: bool = False
+    """Whether it is Python code, which can be watched while it runs."""
+    folder: str | None = None
+    """Where relative paths begin, None for the folder of this process."""
 
     def answer(self, payload: Json, call: Call | None) -> Any:
         """Return the raw result (or an awaitable of it), or raise StateError with a name."""
-        ...
+        raise NotImplementedError
+
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+        """Return the same in a sandbox (8.9), for the tool of this name.
+
+        Raises Raised("States.Permissions") for what cannot be run in one.
+        """
+        raise Raised("States.Permissions", f"tool {tool!r}: it cannot be run in a sandbox")
 
     async def close(self) -> None:
         """Release what the agent holds; called once at the end of the execution."""
-        ...
+
+
+class Outsider(Agent):
+    """An agent outside of this process: it answers over a connection or a pipe, which it holds."""
+
+    needs_loop = real = holds = True
+
+
+class Deputy(Agent):
+    """An agent in front of another one: it is called as that is."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        for name in _CALLED:
+            setattr(self, name, getattr(agent, name))
+
+    async def close(self) -> None:
+        """Release what the agent holds."""
+        await self.agent.close()
+
+
+_CALLED: Final = (
+    "blocking",
+    "needs_loop",
+    "real",
+    "holds",
+    "takes_call",
+    "keeps_hosts",
+    "reaches_network",
+    "watched",
+    "folder",
+)
+"""How an agent is called: what somebody in front of it has to say, too."""
 
 
 Held: TypeAlias = "dict[object, Agent]"
@@ -330,22 +389,16 @@ def opened(agent: Agent | Openable, held: Held) -> Agent:
     return held[agent]
 
 
-class Messenger:
+class Messenger(Deputy):
     """A handler that only passes a request on: the answer comes by the task token of the call.
 
     It is the handler in every way; a host that knows the difference drops what it answers.
     """
 
     def __init__(self, handler: Agent) -> None:
-        self.handler = handler
-        self.blocking = handler.blocking
-        self.needs_loop = handler.needs_loop
-        self.real = handler.real
-        self.holds = handler.holds
-        self.takes_call = handler.takes_call
+        super().__init__(handler)
         self.direct = handler.direct
-        self.answer = handler.answer
-        self.close = handler.close
+        self.answer = handler.answer  # type: ignore[method-assign]  # without another step
 
 
 Find = Callable[[Target], Agent]

@@ -246,7 +246,7 @@ class Broker:
             arguments = self._prepared(offer, arguments)
             agent, bounds = await self._bounded(offer, arguments)
             counted = [offer.names]
-            if bounds.named or getattr(agent, "reaches_network", False):
+            if bounds.named or agent.reaches_network:
                 counted.append(REQUESTS)
             workflows = {level.workflow for level in self.levels} or {self.outer.at.workflow}
             keys = [(workflow, each) for workflow in workflows for each in counted]
@@ -301,7 +301,7 @@ class Broker:
         tool, agent = offer.names[0], offer.agent
         hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
         files = [level.policy.files for level in self.levels if level.policy.files is not None]
-        bounds = CallBounds(tool, hosts, files, getattr(agent, "folder", None))
+        bounds = CallBounds(tool, hosts, files, agent.folder)
         if bounds:
             bounds.check(arguments)
         sandboxes = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
@@ -309,13 +309,9 @@ class Broker:
             if len(sandboxes) > 1 and any(each != settings for each in sandboxes):
                 text = f"tool {tool!r}: it would need several sandboxes at once"
                 raise Raised("States.Permissions", text)
-            confined = getattr(agent, "confined", None)
-            if confined is None:
-                text = f"tool {tool!r}: it cannot be run in a sandbox"
-                raise Raised("States.Permissions", text)
             await self.host.event_loop()
-            agent = await confined(settings, tool)
-        if hosts and not getattr(agent, "keeps_hosts", False):
+            agent = await agent.confined(settings, tool)
+        if hosts and not agent.keeps_hosts:
             text = (
                 f"tool {tool!r}: nobody could see which hosts it connects to: run it in a sandbox "
                 "without network"
@@ -383,7 +379,7 @@ class Broker:
         seconds = min((each for each in limits if each is not None), default=None)
         if agent.holds:
             host._keep(agent)
-        watched = watching(bounds) if bounds and getattr(agent, "watched", False) else nullcontext()
+        watched = watching(bounds) if bounds and agent.watched else nullcontext()
         try:
             if seconds is None:
                 with watched:

@@ -20,15 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Callback", "Polled", "shown"]
 
 
-class Callback:
+class Callback(Agent):
     """A handler that passes a request on, then the wait for the answer to its token."""
 
-    blocking = False
     needs_loop = True
-    real = False
-    holds = False
-    direct = None
-    takes_call = False
 
     def __init__(self, host: LocalHost, handler: Agent) -> None:
         self.host = host
@@ -49,9 +44,6 @@ class Callback:
         """Whether there is anybody who could answer, or a limit to the waiting."""
         limited = call.limited or self.host.deadline is not None
         return limited or self.handler.takes_call or self.host.serving().answerable()
-
-    async def close(self) -> None:
-        """The host closes the handler."""
 
 
 class Polled(Service):

@@ -167,5 +167,5 @@ def kept_agent(
 ) -> KeptCallback | KeptPolled:
     """Return who brings a kept task to its answer."""
     if isinstance(agent, Messenger):
-        return KeptCallback(host, task, options, agent.handler)
+        return KeptCallback(host, task, options, agent.agent)
     return KeptPolled(host, task, options, agent.activity)

@@ -397,8 +397,8 @@ class LocalHost:
         if isinstance(agent, Messenger):
             from asl.hosts.callbacks import Callback
 
-            self._keep(agent.handler)
-            agent = Callback(self, agent.handler)
+            self._keep(agent.agent)
+            agent = Callback(self, agent.agent)
         elif not isinstance(agent, Service):
             self.advance(at, "Started" if target.is_activity else "Submitted", {})
         return await self.invoke(at, target, request.payload, request.options, agent)

@@ -75,9 +75,6 @@ class Remembering(Service):
             )
         return self.memories[backend]
 
-    async def close(self) -> None:
-        """Leave the memory to whoever gave it."""
-
 
 class _SharedMemory(ProcessMemory):
     """The memory of one run, which its agents may use from threads of their own."""

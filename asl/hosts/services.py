@@ -241,21 +241,13 @@ class Services:
                 await wait(left)
 
 
-class Service:
+class Service(Agent):
     """Something that the run itself offers, reached as an agent.
 
     It says by itself when it has taken a request, and an exception in it is no failure of a task.
     """
 
-    blocking = False
     needs_loop = True
-    real = False
-    holds = False
-    direct = None
-    takes_call = False
-
-    async def close(self) -> None:
-        """It holds nothing."""
 
 
 def host_of(call: Call) -> LocalHost:

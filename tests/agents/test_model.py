@@ -25,6 +25,7 @@ import asl
 from asl.agents.file import InvalidAgents, load_bindings
 from asl.agents.model import ModelAgent
 from asl.agents.tool import Tool
+from asl.engine.agent import Deputy
 
 from .servers import Exchange, HttpServer, serving
 from .workflows import for_each, retried, task
@@ -247,23 +248,16 @@ def test_the_document_may_say_how_to_answer() -> None:
     assert settings["stop_sequences"] == ["."]
 
 
-class Listening:
+class Listening(Deputy):
     """An agent in front of another one, which listens to its answer."""
 
-    blocking = takes_call = False
-    needs_loop = real = holds = True
-    direct = None
-
     def __init__(self, agent: Any) -> None:
-        self.agent = agent
+        super().__init__(agent)
         self.heard: list[str] = []
 
     async def answer(self, payload: Any, call: Any) -> Any:
         call.listener = self.heard.append
         return await self.agent.answer(payload, call)
-
-    async def close(self) -> None:
-        await self.agent.close()
 
 
 def test_an_answer_is_told_piece_by_piece() -> None:

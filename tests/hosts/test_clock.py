@@ -4,20 +4,16 @@ import asyncio
 from typing import Any
 
 import asl
+from asl.engine.agent import Agent
 
 
-class Threaded:
+class Threaded(Agent):
     """An agent whose library works in the event loop's own threads."""
 
-    blocking = takes_call = holds = False
     needs_loop = real = True
-    direct = None
 
     async def answer(self, payload: Any, call: Any) -> Any:
         return await asyncio.to_thread(sum, payload)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def test_the_threads_of_a_library_end_on_the_virtual_clock() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import asl
+from asl.engine.agent import Agent
 
 LAMBDA = "arn:aws:states:::lambda:invoke"
 READER = {
@@ -291,10 +292,8 @@ def test_faults_of_a_state_have_their_place_in_it() -> None:
 def test_an_agent_that_holds_something_is_closed() -> None:
     """Programs and connections do not outlive the test."""
 
-    class Held:
-        blocking = needs_loop = real = False
+    class Held(Agent):
         holds = True
-        direct = None
         closed = False
 
         async def answer(self, payload: Any, call: Any) -> Any:
