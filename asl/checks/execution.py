@@ -8,24 +8,12 @@ from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.states.base import Node
-from asl.states.blocks import BLOCKS
-from asl.states.task import AGENT_BLOCKS
+from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check"]
 
 STATE_BLOCKS = (*AGENT_BLOCKS, "Events")
 """The agent blocks of a state."""
-
-DOCUMENT_BLOCKS = (
-    "Budget",
-    "DefaultTools",
-    "Events",
-    "Memory",
-    "Progress",
-    "RealTime",
-    "ToolCategories",
-)
-"""The agent blocks of a document. `Metadata` and `Observability` have no effect anyway."""
 
 
 def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from asl.expr.paths import Path, parse_path, parse_reference_path
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states.base import Node
+from asl.states.blocks import AGENT_BLOCKS
 
 __all__ = ["Expression", "Kind", "check", "expressions_of", "parts", "read"]
 
@@ -73,21 +74,8 @@ TEMPLATES = (
     "ItemSelector",
     "Assign",
     "Credentials",
-    "Metadata",
     "Input",
-    "Memory",
-    "Context",
-    "Tools",
-    "Budget",
-    "Guardrails",
-    "Reasoning",
-    "Model",
-    "Generation",
-    "Audit",
-    "Cache",
-    "Feedback",
-    "Streaming",
-    "Progress",
+    *AGENT_BLOCKS,
     "Events",
     "ItemReader",
     "ItemBatcher",

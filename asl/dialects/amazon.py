@@ -21,7 +21,7 @@ from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.expr.times import parse_duration
 from asl.states.base import machines_of
-from asl.states.task import AGENT_BLOCKS
+from asl.states.blocks import AGENT_BLOCKS
 
 __all__ = ["DIALECT"]
 

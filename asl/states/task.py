@@ -8,34 +8,12 @@ from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks import details_of, inserts_of, reads_memory, wraps_of
+from asl.states.blocks import AGENT_BLOCKS, details_of, inserts_of, reads_memory, wraps_of
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
 from asl.states.host import Frame, Options, Request, Target
 from asl.states.limits import check_limits, compile_limits
-
-AGENT_BLOCKS = (
-    "Memory",
-    "Context",
-    "Tools",
-    "Budget",
-    "Guardrails",
-    "Reasoning",
-    "Model",
-    "Generation",
-    "Audit",
-    "Metadata",
-    "Cache",
-    "Idempotent",
-    "IdempotencyKey",
-    "CacheResult",
-    "CacheTTL",
-    "Feedback",
-    "Streaming",
-    "Progress",
-)
-"""The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
 
 
 def compile_task(compiler: Compiler, step: Step) -> None:

@@ -24,7 +24,15 @@ from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reaso
 from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
 from asl.states.blocks.tools import DEFAULT_TOOLS, TOOL_CATEGORIES, TOOLS, use_tools
 
-__all__ = ["BLOCKS", "details_of", "inserts_of", "reads_memory", "wraps_of"]
+__all__ = [
+    "AGENT_BLOCKS",
+    "BLOCKS",
+    "DOCUMENT_BLOCKS",
+    "details_of",
+    "inserts_of",
+    "reads_memory",
+    "wraps_of",
+]
 
 BLOCKS: Mapping[str, Block] = MappingProxyType(
     {
@@ -56,6 +64,10 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
     }
 )
 """The blocks that this version executes."""
+AGENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_agents)
+"""The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
+DOCUMENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_documents)
+"""The blocks of a document. `Metadata` and `Observability` have no effect there anyway."""
 
 _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Streaming",), tell_stream),

@@ -108,6 +108,10 @@ class Block:
     the pointer within the block, and why."""
     lacks: tuple[str, ...] = ()
     """The ways to fields that are checked but not executed: `Input/Rules.$`."""
+    of_agents: bool = True
+    """Whether it shapes the call of an agent, and means nothing to a resource (6.1)."""
+    of_documents: bool = False
+    """Whether a document has such a block, too."""
 
 
 def given(block: Compiler, fields: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:

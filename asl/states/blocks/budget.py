@@ -417,4 +417,4 @@ def _signs(
             yield Finding("V-BUD-02", message, f"{pointer}/{field}", "add Currency")
 
 
-BUDGET = Block("Budget", _check, _check_workflow)
+BUDGET = Block("Budget", _check, _check_workflow, of_documents=True)

@@ -155,7 +155,9 @@ def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str
             yield f"/Channels/{escape(name)}/{field}", why
 
 
-EVENTS = Block("Events", _check, _check_workflow, missing=_missing)
+EVENTS = Block(
+    "Events", _check, _check_workflow, missing=_missing, of_agents=False, of_documents=True
+)
 
 
 def _check_real_time(block: Mapping[str, Json]) -> Iterator[Finding]:
@@ -169,4 +171,10 @@ def _missing_real_time(block: Mapping[str, Json], node: Node | None) -> Iterator
         yield pointer, f"{field!r} of 'RealTime' is not computed"
 
 
-REAL_TIME = Block("RealTime", check_workflow=_check_real_time, missing=_missing_real_time)
+REAL_TIME = Block(
+    "RealTime",
+    check_workflow=_check_real_time,
+    missing=_missing_real_time,
+    of_agents=False,
+    of_documents=True,
+)

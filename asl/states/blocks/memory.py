@@ -307,6 +307,7 @@ def _check_read(read: Mapping[str, Json], kind: Json, node: Node) -> Iterator[Fi
 MEMORY = Block(
     "Memory",
     _check,
+    of_documents=True,
     lacks=(
         "Connection",
         "Backend.$",

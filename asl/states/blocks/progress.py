@@ -404,4 +404,4 @@ def _distributed(state: Mapping[str, Json]) -> bool:
     return type(state.get(processor)) is dict and is_distributed(state, processor)
 
 
-PROGRESS = Block("Progress", _check, _check_workflow, missing=_missing)
+PROGRESS = Block("Progress", _check, _check_workflow, missing=_missing, of_documents=True)

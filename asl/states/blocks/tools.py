@@ -89,5 +89,5 @@ def _is_constant(block: Compiler) -> bool:
 
 
 TOOLS = Block("Tools")
-DEFAULT_TOOLS = Block("DefaultTools")
-TOOL_CATEGORIES = Block("ToolCategories")
+DEFAULT_TOOLS = Block("DefaultTools", of_agents=False, of_documents=True)
+TOOL_CATEGORIES = Block("ToolCategories", of_agents=False, of_documents=True)
