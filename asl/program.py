@@ -17,6 +17,7 @@ __all__ = [
     "Machine",
     "Program",
     "Retrier",
+    "Scope",
     "Step",
     "Told",
     "Work",
@@ -115,12 +116,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What an included document says of the tools of its own states (8.9, 9)."""
+
+    document: Mapping[str, Json]
+    tools: Callable[[Json, Any], Any] | None
+    """Its `DefaultTools` (`asl.states.blocks.policy.Rules`), by the execution input."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Machine:
     """One `StartAt` with its `States`: the workflow itself, a branch or an iteration."""
 
     start: Step
     steps: Mapping[str, Step]
     pointer: str
+    scope: Scope | None = None
+    """What binds the tools of an included document beside what binds those around it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,7 +41,9 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:
         if scope.included:
             for field in DOCUMENT_BLOCKS:
-                if field in scope.value:
+                if field in tools.SCOPED and field in scope.value:
+                    yield from _of_block(field, scope.value[field], f"{scope.pointer}/{field}")
+                elif field in scope.value:
                     message = f"{field!r} of an included document is not executed yet"
                     yield Finding("EXEC-02", message, f"{scope.pointer}/{field}", at_key=True)
     yield from _untold(workflow)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from asl.checks.languages import is_jsonata
-from asl.checks.workflow import Workflow, below
+from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
@@ -20,6 +20,8 @@ RUNS_CODE: Final = re.compile(
     re.IGNORECASE,
 )
 """The names of tools that carry out whatever they are given."""
+SCOPED: Final = ("DefaultTools", "ToolCategories")
+"""The blocks of an included document that hold for its own states."""
 DEFAULT: Final = "process"
 """The environment of a sandbox that names none."""
 
@@ -101,15 +103,27 @@ def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
 
 
 def _policies(workflow: Workflow) -> Iterator[_Policy]:
-    categories = categories_of(workflow.value)
-    default = below(workflow.value, "DefaultTools")
-    if default:
-        yield _Policy(default, "/DefaultTools", default, categories)
-    for node in workflow.nodes():
-        block = node.value.get("Tools")
-        if type(block) is dict and "Agent" in node.value:
-            effective = _overlaid(default, block)
-            yield _Policy(block, node.at("Tools"), effective, categories)
+    for scope in workflow.scopes:
+        document, pointer = _home(workflow, scope)
+        categories = categories_of(document)
+        default = below(document, "DefaultTools")
+        if default and scope.pointer == pointer:
+            yield _Policy(default, f"{pointer}/DefaultTools", default, categories)
+        for node in scope.nodes:
+            block = node.value.get("Tools")
+            if type(block) is dict and "Agent" in node.value:
+                effective = _overlaid(default, block)
+                yield _Policy(block, node.at("Tools"), effective, categories)
+
+
+def _home(workflow: Workflow, scope: Scope) -> tuple[Mapping[str, Json], str]:
+    """Return what sets the tools of a machine, and its place: an included document or the whole."""
+    around: Scope | None = scope
+    while around is not None:
+        if around.included and not around.value.keys().isdisjoint(SCOPED):
+            return around.value, around.pointer
+        around = around.outer
+    return workflow.value, ""
 
 
 def _overlaid(default: Mapping[str, Json], block: Mapping[str, Json]) -> Mapping[str, Json]:

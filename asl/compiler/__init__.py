@@ -6,6 +6,7 @@ what they need and hardly notice which of them answers (Specification 3.1, 3.6).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from asl.compiler.handlers import compile_retrier
@@ -15,7 +16,7 @@ from asl.core.diagnostics import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.tellers import teller
-from asl.program import Machine, Program, Step
+from asl.program import Machine, Program, Scope, Step
 from asl.states import STATE_TYPES
 from asl.states.blocks import budget, tools
 from asl.states.blocks.events import compile_hooks
@@ -52,9 +53,6 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for step in each.steps.values()
     )
     told = None if profile.aws else teller(workflow.get("Metadata"))
-    rules = None
-    if "DefaultTools" in workflow:
-        rules = tools.compile_rules(_whole(workflow, profile), "DefaultTools")
     return Program(
         machine,
         profile,
@@ -67,13 +65,19 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         told=told,
         tracked=tracked,
         hooked=hooked,
-        tools=rules,
+        tools=_default_tools(workflow, profile),
         between=between,
     )
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
     return budget.compile_workflow(_whole(workflow, profile)) if "Budget" in workflow else None
+
+
+def _default_tools(document: Mapping[str, Json], profile: Profile) -> tools.CompileRules | None:
+    if "DefaultTools" not in document:
+        return None
+    return tools.compile_rules(_whole(document, profile), "DefaultTools")
 
 
 def _whole(workflow: Mapping[str, Json], profile: Profile) -> StateCompiler:
@@ -134,6 +138,17 @@ def _machine(
     return machine
 
 
+def _included(
+    profile: Profile, machines: dict[str, Machine], definition: Mapping[str, Json], pointer: str
+) -> Machine:
+    """Compile the machine of an included document."""
+    machine = _machine(profile, machines, "JSONPath", definition, pointer)
+    if not definition.keys().isdisjoint(("DefaultTools", "ToolCategories")):
+        rules = _default_tools(definition, profile)
+        machine = machines[pointer] = replace(machine, scope=Scope(definition, rules))
+    return machine
+
+
 def _steps(states: Mapping[str, Json], pointer: str) -> dict[str, Step]:
     steps: dict[str, Step] = {}
     for name, state in states.items():
@@ -153,7 +168,7 @@ def _opened(
     inner = partial(_machine, profile, machines, language)
     if step.type == "Include":  # what it holds is a document of its own
         machines = {} if state["Template"].get("Parameters") else machines
-        inner = partial(_machine, profile, machines, "JSONPath")
+        inner = partial(_included, profile, machines)
     own_language = _compiler_of(state.get("QueryLanguage", language))
     return own_language(state, step, steps, profile, inner, machines)
 

@@ -38,14 +38,13 @@ _SETTINGS: Final = (
     "TimeoutSeconds",
     "Budget",
     "Checkpointing",
-    "DefaultTools",
-    "ToolCategories",
     "Memory",
     "Progress",
     "Events",
     "RealTime",
 )
-"""What a document sets for executions of its own."""
+"""What a document sets for executions of its own, unlike `DefaultTools` and `ToolCategories`, which
+hold for its states wherever they run."""
 
 
 def expanded(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:

@@ -11,7 +11,7 @@ from asl.engine.execution import ROLE, Execution, Usage, Used, reported
 from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
-from asl.program import Machine, Step
+from asl.program import Machine, Scope, Step
 from asl.states.host import ABSENT, Entry, Host, Record, Run
 
 __all__ = ["Frame"]
@@ -49,6 +49,8 @@ class Frame:
     of that kind."""
     progress: Any = None
     """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
+    scope: Scope | None = None
+    """What an included document says of its tools, in the frame of its machine."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
@@ -163,6 +165,12 @@ class Frame:
         if self.parent is None:
             return ()
         return (*self.parent.place, self.origin[0].name, self.index)
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """What the documents say of their tools that are included around, the outermost first."""
+        around = [] if self.parent is None else self.parent.scopes
+        return around if self.scope is None else [*around, self.scope]
 
     @property
     def requestor(self) -> str | None:

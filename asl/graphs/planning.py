@@ -7,7 +7,7 @@ estimate: where nothing limits a state there is none.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
 from asl.graphs.model import START, Machine, State, Transition, graph_of
@@ -21,6 +21,13 @@ STOPS: Final = ("Fail", "PauseAndNotify")
 ATTEMPTS: Final = 3
 """The retries of a retrier that does not say how many."""
 ZERO: Final = Decimal(0)
+TOOLS: Final = ("DefaultTools", "ToolCategories")
+"""What an included document says of the tools of its states."""
+_Scopes: TypeAlias = tuple[Mapping[str, Json], ...]
+"""The documents around a state that say what tools it may use, the whole one first."""
+_Found: TypeAlias = tuple[str, Mapping[str, Json], _Scopes]
+"""A state by its name, with those."""
+_Names: TypeAlias = Callable[[Mapping[str, Json], _Scopes], Iterable[str]]
 _ASKED: Final = ("Agent", "Arbiter", "Check", "Using", "Validator")
 """The fields of blocks that name an agent."""
 
@@ -85,31 +92,32 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
     *prices* tell what a token of a model costs (`asl.hosts.prices.Prices`).
     """
     machine = graph_of(document)
-    found = list(_states(document))
+    found = list(_states(document, (document,)))
     ways = _ways(machine)
     listed = tuple(way for _, way in zip(range(limit), ways, strict=False))
     budget = document.get("Budget", {})
     return Plan(
         listed,
         next(ways, None) is None,
-        _by_name(found, document, _agents),
-        _by_name(found, document, _resources),
-        _by_name(found, document, _tools),
-        _by_name(found, document, _models),
-        _by_name(found, document, lambda state, whole: _text(state.get("WorkflowId"))),
-        tuple(name for name, state in found if state.get("Type") == "Approval"),
+        _by_name(found, _agents),
+        _by_name(found, _resources),
+        _by_name(found, _tools),
+        _by_name(found, _models),
+        _by_name(found, lambda state, scopes: _text(state.get("WorkflowId"))),
+        tuple(name for name, state, _ in found if state.get("Type") == "Approval"),
         budget.get("Currency", "USD"),
         _Measure("MaxCost", document, prices).bound(),
         _Measure("MaxTokens", document, prices).bound(),
     )
 
 
-def _states(machine: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield all states of a machine and of those within, by name."""
+def _states(machine: Mapping[str, Json], scopes: _Scopes) -> Iterator[_Found]:
+    """Yield all states of a machine and of those within."""
     for name, state in machine["States"].items():
-        yield name, state
-        for _, inner in machines_of(state):
-            yield from _states(inner)
+        yield name, state, scopes
+        for steps, inner in machines_of(state):
+            own = steps == ("Template",) and not inner.keys().isdisjoint(TOOLS)
+            yield from _states(inner, (*scopes, inner) if own else scopes)
 
 
 def _ways(machine: Machine) -> Iterator[tuple[str, ...]]:
@@ -132,18 +140,14 @@ def _ways(machine: Machine) -> Iterator[tuple[str, ...]]:
 
 # Who is asked
 
-_Names = Callable[[Mapping[str, Json], Mapping[str, Json]], Iterable[str]]
 
-
-def _by_name(
-    states: list[tuple[str, Mapping[str, Json]]], document: Mapping[str, Json], names: _Names
-) -> dict[str, list[str]]:
+def _by_name(found: list[_Found], names: _Names) -> dict[str, list[str]]:
     """Return what the states name, each with the states that do."""
-    found: dict[str, list[str]] = {}
-    for name, state in states:
-        for each in dict.fromkeys(names(state, document)):
-            found.setdefault(each, []).append(name)
-    return dict(sorted(found.items()))
+    table: dict[str, list[str]] = {}
+    for name, state, scopes in found:
+        for each in dict.fromkeys(names(state, scopes)):
+            table.setdefault(each, []).append(name)
+    return dict(sorted(table.items()))
 
 
 def _text(value: Json) -> Iterator[str]:
@@ -151,10 +155,10 @@ def _text(value: Json) -> Iterator[str]:
         yield value
 
 
-def _agents(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+def _agents(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
     if "Agent" in state:
         yield from _text(state["Agent"])
-        fallback = document.get("Budget", {}).get("Fallback", {})
+        fallback = scopes[0].get("Budget", {}).get("Fallback", {})
         if type(fallback) is dict and state.get("Budget", {}).get("Priority") != "critical":
             for entry in (fallback, *fallback.get("Cascade", ())):
                 yield from _text(entry.get("Agent"))
@@ -182,39 +186,50 @@ def _asked(block: Json) -> Iterator[str]:
             yield from _asked(each)
 
 
-def _resources(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+def _resources(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
     yield from _text(state.get("Resource"))
 
 
-def _tools(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what the agent of a Task may use: its own list, else that of the workflow, else all."""
+def _tools(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
+    """Yield what the agent of a Task may use: what all policies around it let it."""
     if "Agent" not in state:
         return
-    levels = (document.get("DefaultTools", {}), state.get("Tools", {}))
-    policy = {**levels[0], **levels[1]}
-    categories = document.get("ToolCategories", {})
-    listed = [*policy.get("Allowed", ()), *policy.get("AllowedCategories", ())]
-    if not policy.keys() & {"Allowed", "AllowedCategories"}:
-        listed = ["*"]
-    denied = {
+    found: list[str] | None = None
+    for document in scopes:
+        listed, denied = _policy(document, state.get("Tools", {}) if document is scopes[-1] else {})
+        if listed is not None:
+            found = [each for each in listed if found is None or each in found]
+        if found is not None:
+            found = [each for each in found if each not in denied]
+    yield from ["*"] if found is None else found
+
+
+def _policy(
+    document: Mapping[str, Json], own: Mapping[str, Json]
+) -> tuple[list[str] | None, set[str]]:
+    """Return which tools a document and a state let be used (None for all), and which not."""
+    default, categories = document.get("DefaultTools", {}), document.get("ToolCategories", {})
+    names = {
         name
-        for each in levels
+        for each in (default, own)
         for key in ("Denied", "DeniedCategories")
         for name in each.get(key, ())
     }
-    for name in listed:
-        for each in categories.get(name, [name]):
-            if each not in denied and name not in denied:
-                yield each
+    denied = names | {each for name in names for each in categories.get(name, ())}
+    policy = {**default, **own}
+    if not policy.keys() & {"Allowed", "AllowedCategories"}:
+        return None, denied
+    listed = [*policy.get("Allowed", ()), *policy.get("AllowedCategories", ())]
+    return [each for name in listed for each in categories.get(name, [name])], denied
 
 
-def _models(state: Mapping[str, Json], document: Mapping[str, Json]) -> Iterator[str]:
+def _models(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
     model = state.get("Model", {})
     yield from _text(model.get("Preferred"))
     others = model.get("Fallback", [])
     for each in others if type(others) is list else [others]:
         yield from _text(each)
-    fallback = document.get("Budget", {}).get("Fallback", {})
+    fallback = scopes[0].get("Budget", {}).get("Fallback", {})
     if "Agent" in state and type(fallback) is dict:
         for entry in (fallback, *fallback.get("Cascade", ())):
             yield from _text(entry.get("UseModel"))
@@ -300,7 +315,7 @@ class _Measure:
         made = generation.get("MaxTokens") if made is None else made
         if not (is_integer(given) and is_integer(made)):
             return None
-        models = [each for name in _models(state, self.document) for each in [self._price(name)]]
+        models = [each for name in _models(state, (self.document,)) for each in [self._price(name)]]
         if self.field == "MaxTokens":
             return Decimal(given + made * attempts)
         if not models or None in models:

@@ -8,10 +8,10 @@ where the tool was not reached.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
@@ -20,21 +20,15 @@ from asl.engine.agent import Agent, Call
 from asl.engine.execution import reported
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching
-from asl.hosts.rates import REQUESTS, Demand, Key, Rates, requests
-from asl.states.blocks.policy import (
-    Hook,
-    Policy,
-    Rules,
-    categories_of,
-    overlaid,
-    parse_size,
-)
+from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
+from asl.hosts.rights import Level, rights_of, topmost
+from asl.states.blocks.policy import Hook, parse_size
 from asl.states.host import Options, Part, Raised, Target
 
 if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
 
-__all__ = ["Broker", "Level", "Toolroom", "read_rights", "rights_of", "written_rights"]
+__all__ = ["Broker"]
 
 FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that keep their names; all others are `Agent.ToolError`."""
@@ -43,90 +37,6 @@ MAX_NESTED: Final = 16
 MAX_TOLD: Final = 200
 """Calls of one agent call whose arguments and answers the history tells; of more only the names."""
 USAGE: Final = frozenset({"_tokens", "_usage", "_cost"})
-
-
-class Level(NamedTuple):
-    """One policy with what it is about."""
-
-    policy: Policy
-    hooks: Mapping[str, tuple[Hook, Json]]
-    """By `Before` and `After`: the hook, and what it sees."""
-    workflow: str
-    """Whose calls count together."""
-
-
-class Toolroom:
-    """The tools of one run, and how often they were used."""
-
-    def __init__(self, boxes: Mapping[str, Offers]) -> None:
-        self.boxes = boxes
-        """What tells of the tools, by the names of the bindings."""
-        self.rates = Rates()
-        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
-        """Policies of blocks that are constant, with those blocks, by their identities."""
-
-    def policy(
-        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
-    ) -> Policy:
-        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
-        blocks = [None if each is None else each.block for each in (below, own)]
-        key = id(blocks[0]), id(blocks[1]), id(document)
-        if key in self.policies:
-            return self.policies[key][0]
-        block = overlaid(*blocks)
-        assert block is not None
-        policy = Policy(block, categories_of(document))
-        if all(each is None or each.constant for each in (below, own)):
-            self.policies[key] = policy, (*blocks, document)
-        return policy
-
-
-def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
-    """Return all policies that bind a state of a machine, the outermost first.
-
-    Raises StateError for computed fields that do not fit.
-    """
-    execution = at.execution
-    while hasattr(execution, "parent"):  # the child executions of a distributed Map
-        execution = execution.parent
-    program = execution.program
-    outer: tuple[Level, ...] = execution.rights
-    if program.tools is None and own is None:
-        return outer
-    below: Rules | None = None
-    if program.tools is not None:
-        if execution.default_tools is None:
-            execution.default_tools = program.tools(execution.input, at)
-        below = execution.default_tools
-    try:
-        policy = host.serving().tools.policy(below, own, program.document)
-    except ValueError as fault:
-        cause = f"state '{at.step.name}': Tools: {fault}"
-        raise StateError("States.Runtime", cause) from None
-    hooks = {
-        name: (hook, rules.data)
-        for rules in (below, own)
-        if rules is not None
-        for name, hook in rules.hooks.items()
-    }
-    return (*outer, Level(policy, hooks, execution.workflow))
-
-
-def written_rights(levels: tuple[Level, ...]) -> Json:
-    """Return the rights of an execution as JSON, for when it goes on without who has started it."""
-    return [
-        [level.policy.block, level.policy.categories, level.workflow, bool(level.hooks)]
-        for level in levels
-    ]
-
-
-def read_rights(written: Json) -> tuple[Level, ...]:
-    """Return the rights again. Hooks cannot be asked any more: where there were any, nothing may
-    be used."""
-    return tuple(
-        Level(Policy({**block, "Allowed": []} if hooked else block, categories), {}, workflow)
-        for block, categories, workflow, hooked in written
-    )
 
 
 class Broker:
@@ -248,20 +158,18 @@ class Broker:
             counted = [offer.names]
             if bounds.named or agent.reaches_network:
                 counted.append(REQUESTS)
-            workflows = {level.workflow for level in self.levels} or {self.outer.at.workflow}
-            keys = [(workflow, each) for workflow in workflows for each in counted]
             demands = list(self._demands(counted))
-            if demands and not self.host.recalled_tools:
-                self._recall(workflows)
-            await rates.begin(self.host, tool, keys, demands)
+            counts = await rates.begin(
+                self.host, self.outer.at, tool, counted, self._counting, demands
+            )
         except Raised as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause))
             raise
         try:
             await self._ask_before(tool, arguments)
-            return await self._performed(offer, agent, bounds, arguments, keys)
+            return await self._performed(offer, agent, bounds, arguments, counts)
         finally:
-            rates.end(keys)
+            rates.end(counts)
 
     def _prepared(self, offer: Offer, arguments: Json) -> Json:
         """Return the arguments with the defaults; raises Raised for those that are wrong."""
@@ -319,17 +227,13 @@ class Broker:
             raise Raised("States.Permissions", text)
         return agent, bounds
 
-    def _recall(self, workflows: set[str]) -> None:
-        """Count the calls that the execution has made before this process."""
-        self.host.recalled_tools = True
-        for time, told in self.host.tool_calls():
-            tool = told["tool"]
-            _, slash, own = tool.rpartition("/")
-            counted = [(tool, own) if slash else (tool,)]
-            if "network" in told:
-                counted.append(REQUESTS)
-            for key in ((workflow, each) for workflow in workflows for each in counted):
-                self.room.rates.recall(key, time - told["seconds"])
+    @cached_property
+    def _counting(self) -> dict[str, Counting]:
+        """What has to be known of the calls of the workflows around: there may be limits."""
+        at: Any = self.outer.at
+        own = topmost(at.execution)
+        found = {own.workflow: self.room.counting(own.program.document)}
+        return found | {level.workflow: level.counting for level in self.levels}
 
     def _demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
         """Yield the limits that a call is subject to."""
@@ -342,12 +246,12 @@ class Broker:
                 yield Demand(level.workflow, requests(most), self.outer.tool_keys)
 
     async def _performed(
-        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json, keys: list[Key]
+        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json, counts: Counted
     ) -> Json:
         tool, state, started = offer.names[0], self.outer.state_name, self.host.now()
         told: dict[str, Json] = {}
         try:
-            call = self._call(tool, arguments, bounds, keys)
+            call = self._call(tool, arguments, bounds, counts)
             result = await self._answer(offer, agent, call, bounds, arguments)
             self._count(tool, result, told)
             result = self._cleaned(offer, result)
@@ -365,7 +269,7 @@ class Broker:
             told["cause"] = f"state '{state}': the call was given up ({type(stop).__name__})"
             raise
         finally:
-            if any(names is REQUESTS for _, names in keys):
+            if REQUESTS in counts.names:
                 told["network"] = True
             told["seconds"] = round(self.host.now() - started, 6)
             self._tell("ToolCalled", tool, arguments, **told)
@@ -408,7 +312,7 @@ class Broker:
         finally:
             call.end()
 
-    def _call(self, tool: str, arguments: Json, bounds: CallBounds, keys: list[Key]) -> Call:
+    def _call(self, tool: str, arguments: Json, bounds: CallBounds, counts: Counted) -> Call:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
         outer, asked = self.outer, f"{tool}\n{compact(arguments)}"
         self.made[asked] = number = self.made.get(asked, 0) + 1
@@ -420,7 +324,7 @@ class Broker:
         if rules is not None:
             options.blocks["tools"] = rules
         options.blocks["tool_depth"] = outer.tool_depth + 1
-        options.blocks["tool_keys"] = [*outer.tool_keys, *keys]
+        options.blocks["tool_keys"] = [*outer.tool_keys, *counts.keys]
         call = self._bare(tool, options)
         call.deadline, call.bounds = outer.deadline, bounds if bounds else None
         return call

@@ -11,7 +11,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import execution_id
 from asl.engine.result import Result
-from asl.hosts.broker import rights_of
+from asl.hosts.rights import rights_of
 from asl.hosts.run import execute
 from asl.program import Program
 from asl.states.host import Child, Expired, Raised

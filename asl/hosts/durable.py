@@ -8,7 +8,7 @@ position; effects that have an answer give it instead of acting.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -168,7 +168,7 @@ class DurableHost(LocalHost):
         known = journal.answers.pop(RIGHTS, None)
         if not execution.rights and known is None:
             return
-        from asl.hosts.broker import read_rights, written_rights
+        from asl.hosts.rights import read_rights, written_rights
 
         if not execution.rights:
             execution.rights = read_rights(known)
@@ -417,13 +417,6 @@ class DurableHost(LocalHost):
         aside = self._log(at).aside
         assert aside is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
-
-    def tool_calls(self) -> Iterator[tuple[float, Json]]:
-        """Yield what the history tells of tools that were called before this process, and when."""
-        if self.journal.recorded:
-            for record in each_record(_earlier(self.journal, self.execution, [])):
-                if record[0] == NOTED and record[5] == "ToolCalled":
-                    yield record[1], record[6]
 
     def used(self, at: Any, used: Used) -> None:
         """Keep what a call has used with its answer."""

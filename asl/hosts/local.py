@@ -6,7 +6,7 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType, coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -121,8 +121,6 @@ class LocalHost:
     """What the run offers to its states beside agents, if anybody has asked for it."""
     meter: Meter | None = None
     """Watches over what agents spend, where anything limits it."""
-    recalled_tools = False
-    """Whether earlier calls of tools are counted."""
     first: LocalHost | None = None
     """The host of the execution with which the run began, None for that one itself."""
 
@@ -410,10 +408,6 @@ class LocalHost:
         at.emit(
             (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
         )
-
-    def tool_calls(self) -> Iterable[tuple[float, Json]]:
-        """Return what was told of tools before this process, and when; this host keeps nothing."""
-        return ()
 
     def broker(self, call: Call) -> Broker:
         """Return the tools of a call."""

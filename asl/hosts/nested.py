@@ -13,7 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
-from asl.hosts.broker import rights_of
+from asl.hosts.rights import rights_of
 from asl.hosts.run import execute
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program

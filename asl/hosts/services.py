@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.engine.tabs import Tabs
     from asl.engine.tools import Offers
-    from asl.hosts.broker import Toolroom
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost
     from asl.hosts.remembering import Remembering
+    from asl.hosts.rights import Toolroom
     from asl.hosts.tokens import TaskTokens
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
@@ -174,7 +174,7 @@ class Services:
     @cached_property
     def tools(self) -> Toolroom:
         """The tools of the run, and how often they were used."""
-        from asl.hosts.broker import Toolroom
+        from asl.hosts.rights import Toolroom
 
         return Toolroom(self.boxes)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
-from asl.program import Machine, Step
+from asl.program import Machine, Scope, Step
 from asl.states.objects import Bucket
 
 __all__ = [
@@ -351,6 +351,8 @@ class Frame(ExpressionFrame, Protocol):
     said: str | None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
+    scope: Scope | None
+    """What an included document says of its tools, in the frame of its machine."""
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""

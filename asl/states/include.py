@@ -26,7 +26,9 @@ def compile_include(compiler: Compiler, step: Step) -> None:
         shared = payload(data, frame)
 
         def child(index: int) -> Frame:
-            return frame.child(index, machine, shared)
+            made = frame.child(index, machine, shared)
+            made.scope = machine.scope
+            return made
 
         joined = await frame.host.fork(frame, Fan(1, child))
         return joined.values[0]

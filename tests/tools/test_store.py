@@ -1,6 +1,7 @@
 """Tools in executions that survive their process."""
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -151,3 +152,68 @@ def test_an_execution_that_was_left_keeps_its_rights(
         result = store.resume("kid")
         assert (result.error, result.cause) == (error, cause)
         assert not list(store.faults())
+
+
+SEARCHES: Any = {
+    "agents": {"A": {"use": [{"tool": "search"}]}},
+    "tools": {"search": {"return": 1}},
+}
+
+
+def limited(limit: Json) -> Json:
+    return {
+        "StartAt": "One",
+        "DefaultTools": {"RateLimits": {"search": limit}},
+        "States": {"One": {**TASK, "End": True}},
+    }
+
+
+def test_executions_of_a_workflow_count_together(tmp_path: Path) -> None:
+    """Also those of other processes; an execution of another workflow does not."""
+    program = asl.compile(asl.load(limited({"MaxPerDay": 2}), name="w"))
+    other = asl.compile(asl.load(limited({"MaxPerDay": 2}), name="v"))
+    with opened(tmp_path, **SEARCHES) as store:
+        assert store.start(program, {}, name="a").ok
+    with opened(tmp_path, **SEARCHES) as store:
+        assert store.start(program, {}, name="b").ok
+        assert store.start(program, {}, name="c").error == "States.RateLimitExceeded"
+        assert store.start(other, {}, name="d").ok
+
+
+def test_a_window_passes_between_executions(tmp_path: Path) -> None:
+    """What was called longer ago counts no more."""
+    clock = asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock, synchronous="OFF", **SEARCHES) as store:
+        document = limited({"MaxPerMinute": 1, "OnExceed": "wait"})
+        began = clock.now()
+        assert store.start(document, {}, name="a").ok
+        assert store.start(document, {}, name="b").ok
+        assert clock.now() - began == 60
+
+
+def test_a_call_that_died_is_no_longer_under_way(tmp_path: Path) -> None:
+    """Once its execution goes on; to others it counts until then."""
+    died = tmp_path / "died"
+
+    def tool(arguments: Json) -> Json:
+        if not died.exists():  # what a process leaves that dies here
+            copytree(tmp_path, died)
+        return 1
+
+    program = asl.compile(asl.load(limited({"MaxConcurrent": 1}), name="w"))
+    bindings = {**SEARCHES, "tools": {"search": tool}}
+    with opened(tmp_path, **bindings) as store:
+        assert store.start(program, {}, name="a").ok
+    with opened(died, **bindings) as store:
+        assert store.start(program, {}, name="b").error == "States.RateLimitExceeded"
+        assert store.resume("a").ok
+        assert store.start(program, {}, name="c").ok
+
+
+def test_runs_on_one_clock_count_together() -> None:
+    """Without a store the clock is what they share: real time, or a virtual one."""
+    clock = asl.VirtualClock()
+    first = asl.run(limited({"MaxPerHour": 1}), clock=clock, **SEARCHES)
+    second = asl.run(limited({"MaxPerHour": 1}), clock=clock, **SEARCHES)
+    third = asl.run(limited({"MaxPerHour": 1}), clock="virtual", **SEARCHES)
+    assert (first.ok, second.error, third.ok) == (True, "States.RateLimitExceeded", True)
