@@ -17,7 +17,7 @@ from asl.agents.secrets import Discreet, hiding
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider, opened
 from asl.engine.tools import Bounds, Offer, Offers
 from asl.states.host import Raised
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from asyncio import Future, Task
 
     import mcp
+
+    from asl.agents.sandbox import Confined
 
 __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
 
@@ -93,9 +95,9 @@ class McpServer:
         session = _session(self, held)
 
         async def listed(call: Call) -> list[Offer]:
-            await session.keep_to(call.bounds)
-            names = await session.tools() if self.pins is None else self.pins
-            return [session.offer(await session.tool(name)) for name in names]
+            asked = await session.asked_by(call)
+            names = await asked.tools() if self.pins is None else self.pins
+            return [asked.offer(await asked.tool(name)) for name in names]
 
         return listed
 
@@ -116,8 +118,8 @@ class McpTool:
         session = _session(self.server, held)
 
         async def listed(call: Call) -> list[Offer]:
-            await session.keep_to(call.bounds)
-            return [session.offer(await session.tool(self.name))]
+            asked = await session.asked_by(call)
+            return [asked.offer(await asked.tool(self.name))]
 
         return listed
 
@@ -155,6 +157,39 @@ class _Session(Outsider):
         """The fingerprints of the tools that were used, or offered, in this run."""
         self.bounds: dict[object, Bounds] = {}
         """What the connection is held to: the bounds of all calls that limit the network."""
+        self.sandbox: Confined | None = None
+        """How the program is started where it has to be confined."""
+        self.sandboxed: dict[str, _Session] = {}
+        """The same server in sandboxes, by their settings."""
+
+    async def asked_by(self, call: Call) -> _Session:
+        """Return the session that tells a call what there is: within the bounds of its tools."""
+        label = self.server.label
+        settings = None if call.sandbox is None else call.sandbox(label)
+        if settings is not None:
+            return await self.in_sandbox(settings, label)
+        await self.keep_to(call.bounds)
+        return self
+
+    async def in_sandbox(self, settings: Mapping[str, Json], tool: str) -> _Session:
+        """Return the server as it runs in a sandbox, which lasts as long as the run.
+
+        Raises Raised("States.Permissions") for one that runs elsewhere.
+        """
+        key, server = compact(settings), self.server
+        if self.sandbox is not None or key in self.sandboxed:
+            return self.sandboxed.get(key, self)
+        if server.command is None:
+            text = f"tool {tool!r}: a server with a URL runs elsewhere, and in no sandbox of ours"
+            raise Raised("States.Permissions", text)
+        from asl.agents.sandbox import confined_command
+
+        made = _Session(server)
+        made.sandbox = await confined_command(
+            server.command, server.folder, server.environment, settings, tool
+        )
+        made.known = self.known
+        return self.sandboxed.setdefault(key, made)
 
     def answer(self, payload: Json, call: Call | None) -> Any:
         """Refuse: a server answers by its tools only."""
@@ -199,8 +234,11 @@ class _Session(Outsider):
 
         server = self.server
         if server.command is not None:
-            environment = {**_inherited(), **server.environment}
-            self.program = Program(server.command, server.folder, environment)
+            if self.sandbox is None:
+                environment = {**_inherited(), **server.environment}
+                self.program = Program(server.command, server.folder, environment)
+            else:
+                self.program = self.sandbox.start()
             self.program.hide = self.hide
             transport: Any = _spoken_to(self.program)
         else:
@@ -219,6 +257,8 @@ class _Session(Outsider):
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
+        for each in self.sandboxed.values():
+            await each.close()
         if self.living is None:
             return
         from asyncio import wait
@@ -230,6 +270,8 @@ class _Session(Outsider):
         await wait([living], timeout=2 * GRACE)
         if self.program is not None:  # whatever has become of the task, it does not stay
             self.program.end()
+            if self.sandbox is not None:
+                self.sandbox.end(self.program)
         living.cancel()
         await wait([living], timeout=GRACE)
 
@@ -344,7 +386,14 @@ class _Used(Outsider):
         self.session = session
         self.name = name
         self.keeps_hosts = self.reaches_network = session.server.url is not None
+        if session.sandbox is not None:
+            self.keeps_hosts = not session.sandbox.network
+            self.reaches_network = session.sandbox.network
         self.folder = session.server.folder
+
+    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+        """Return the tool of the server in a sandbox."""
+        return _Used(await self.session.in_sandbox(settings, tool), self.name)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Use the tool."""

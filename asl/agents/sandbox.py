@@ -24,7 +24,7 @@ from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
 from asl.states.host import Raised
 
-__all__ = ["confined_function", "confined_program"]
+__all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
 
 HIDDEN: Final = ("/tmp", "/home", "/root", "/run", "/var", "/srv", "/mnt", "/media")
 """The folders of the machine that a sandbox does not see."""
@@ -62,15 +62,41 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Confined:
-    """How it is started."""
+class Confined:
+    """A program in a sandbox, which may be started any number of times."""
 
     command: list[str]
     environment: dict[str, str]
     folder: str
+    network: bool
     processors: int | None = None
     at_end: list[str] = field(default_factory=list)
     """A command that ends what the process itself does not end."""
+
+    def start(self) -> Program:
+        """Start it; raises StateError where that cannot be."""
+        with _bound_to(self.processors):
+            return Program(self.command, self.folder, self.environment)
+
+    def end(self, program: Program) -> None:
+        """End what was started, and see it gone."""
+        if self.at_end:
+            from subprocess import DEVNULL, TimeoutExpired, run
+
+            with suppress(OSError, TimeoutExpired):
+                run(self.at_end, stdout=DEVNULL, stderr=DEVNULL, timeout=GONE)
+        program.end()
+
+
+async def confined_command(
+    command: list[str],
+    folder: str | None,
+    environment: Mapping[str, str],
+    settings: Mapping[str, Json],
+    tool: str,
+) -> Confined:
+    """Return a command as it is started in a sandbox; raises Raised("States.Permissions")."""
+    return await _confined(_Job(command, folder or os.getcwd(), environment), settings, tool)
 
 
 async def confined_program(
@@ -81,7 +107,7 @@ async def confined_program(
     tool: str,
 ) -> _Sandboxed:
     """Return the agent that runs a command in a sandbox; raises Raised("States.Permissions")."""
-    return await _sandboxed(_Job(command, folder or os.getcwd(), environment), settings, tool)
+    return _Sandboxed(await confined_command(command, folder, environment, settings, tool))
 
 
 async def confined_function(name: str, settings: Mapping[str, Json], tool: str) -> _Sandboxed:
@@ -93,16 +119,17 @@ async def confined_function(name: str, settings: Mapping[str, Json], tool: str) 
     readable = (*paths, sys.prefix, sys.base_prefix, sys.exec_prefix)
     environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "asl.agents.worker", name]
-    return await _sandboxed(_Job(command, os.getcwd(), environment, readable), settings, tool)
+    job = _Job(command, os.getcwd(), environment, readable)
+    return _Sandboxed(await _confined(job, settings, tool))
 
 
-async def _sandboxed(job: _Job, settings: Mapping[str, Json], tool: str) -> _Sandboxed:
+async def _confined(job: _Job, settings: Mapping[str, Json], tool: str) -> Confined:
     try:
         read = _read(settings)
-        confined = await _ENVIRONMENTS[read.environment](job, read)
+        confined: Confined = await _ENVIRONMENTS[read.environment](job, read)
     except (ValueError, ExpressionFault) as fault:
         raise Raised("States.Permissions", f"tool {tool!r}: Sandbox: {fault}") from None
-    return _Sandboxed(confined, read)
+    return confined
 
 
 def _read(settings: Mapping[str, Json]) -> _Settings:
@@ -129,18 +156,16 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
 class _Sandboxed(Outsider):
     """One call of a program in a sandbox."""
 
-    def __init__(self, confined: _Confined, settings: _Settings) -> None:
+    def __init__(self, confined: Confined) -> None:
         self.started = confined
-        self.keeps_hosts = not settings.network
-        self.reaches_network = settings.network
+        self.keeps_hosts = not confined.network
+        self.reaches_network = confined.network
         self.programs: set[Program] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Start the program, ask it once and end it."""
         assert call is not None
-        started = self.started
-        with _bound_to(started.processors):
-            program = Program(started.command, started.folder, started.environment)
+        program = self.started.start()
         self.programs.add(program)
         try:
             await program.connect()
@@ -160,12 +185,7 @@ class _Sandboxed(Outsider):
 
     def _end(self, program: Program) -> None:
         self.programs.discard(program)
-        if self.started.at_end:
-            from subprocess import DEVNULL, TimeoutExpired, run
-
-            with suppress(OSError, TimeoutExpired):
-                run(self.started.at_end, stdout=DEVNULL, stderr=DEVNULL, timeout=GONE)
-        program.end()
+        self.started.end(program)
 
     async def close(self) -> None:
         """End every program."""
@@ -196,7 +216,7 @@ def _variables(job: _Job) -> dict[str, str]:
 # The environments
 
 
-async def _process(job: _Job, settings: _Settings) -> _Confined:
+async def _process(job: _Job, settings: _Settings) -> Confined:
     if settings.image is not None:
         raise ValueError("a process has no image")
     if settings.cpu is not None and not settings.cpu.is_integer():
@@ -226,7 +246,7 @@ async def _process(job: _Job, settings: _Settings) -> _Confined:
     else:
         command = [bubblewrap, *_view(job, settings), "--", *limited]
     count = None if settings.cpu is None else int(settings.cpu)
-    return _Confined(command, _variables(job), job.folder, count)
+    return Confined(command, _variables(job), job.folder, settings.network, count)
 
 
 def _view(job: _Job, settings: _Settings) -> list[str]:
@@ -259,7 +279,7 @@ def _view(job: _Job, settings: _Settings) -> list[str]:
     return [*words, "--remount-ro", "/", "--chdir", job.folder]
 
 
-async def _docker(job: _Job, settings: _Settings) -> _Confined:
+async def _docker(job: _Job, settings: _Settings) -> Confined:
     docker = shutil.which("docker")
     if docker is None or not await _answers([docker, "version", "--format", "{{.Server.Version}}"]):
         raise ValueError("docker is not here, or does not run")
@@ -282,10 +302,11 @@ async def _docker(job: _Job, settings: _Settings) -> _Confined:
     for key, value in job.environment.items():
         words += ["--env", f"{key}={value}"]
     command = [*words, settings.image, *job.command]
-    return _Confined(command, dict(os.environ), job.folder, at_end=[docker, "kill", name])
+    at_end = [docker, "kill", name]
+    return Confined(command, dict(os.environ), job.folder, settings.network, at_end=at_end)
 
 
-async def _wasm(job: _Job, settings: _Settings) -> _Confined:
+async def _wasm(job: _Job, settings: _Settings) -> Confined:
     wasmtime = shutil.which("wasmtime")
     if wasmtime is None:
         raise ValueError("wasmtime is not here")
@@ -301,7 +322,7 @@ async def _wasm(job: _Job, settings: _Settings) -> _Confined:
         words += ["--dir", f"{source}::{mount.target}"]
     for key, value in job.environment.items():
         words += ["--env", f"{key}={value}"]
-    return _Confined([*words, *job.command], _variables(job), job.folder)
+    return Confined([*words, *job.command], _variables(job), job.folder, network=False)
 
 
 async def _answers(command: list[str]) -> bool:

@@ -66,6 +66,7 @@ class Call:
         "hide",
         "listener",
         "progress",
+        "sandbox",
         "target",
         "watcher",
     )
@@ -89,6 +90,8 @@ class Call:
         """Becomes True when nobody waits for the answer any more: stop working."""
         self.progress: tuple[float, str] | None = None
         """What was last reported: percentage and message."""
+        self.sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
+        """Says what sandbox a tool needs that is asked what it offers; raises as `confined`."""
         self.hide: Callable[[str], str] = str
         """Takes out of a text what nobody may see."""
         self.listener: Callable[[str], object] | None = None

@@ -8,7 +8,7 @@ where the tool was not reached.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -78,6 +78,7 @@ class Broker:
         hosts = [each for level in self.levels if (each := level.policy.hosts) is not None]
         call = self._bare("", Options(None, None))
         call.bounds = CallBounds("", hosts, (), None) if hosts else None
+        call.sandbox = self._sandbox
         offers = await box(call)
         for offer in offers:
             if offer.agent.holds:
@@ -212,11 +213,8 @@ class Broker:
         bounds = CallBounds(tool, hosts, files, agent.folder)
         if bounds:
             bounds.check(arguments)
-        sandboxes = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
-        for settings in sandboxes[-1:]:
-            if len(sandboxes) > 1 and any(each != settings for each in sandboxes):
-                text = f"tool {tool!r}: it would need several sandboxes at once"
-                raise Raised("States.Permissions", text)
+        settings = self._sandbox(tool)
+        if settings is not None:
             await self.host.event_loop()
             agent = await agent.confined(settings, tool)
         if hosts and not agent.keeps_hosts:
@@ -226,6 +224,14 @@ class Broker:
             )
             raise Raised("States.Permissions", text)
         return agent, bounds
+
+    def _sandbox(self, tool: str) -> Mapping[str, Json] | None:
+        """Return the settings of the sandbox that a tool needs, None for none; raises Raised."""
+        needed = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
+        if any(each != needed[-1] for each in needed):
+            text = f"tool {tool!r}: it would need several sandboxes at once"
+            raise Raised("States.Permissions", text)
+        return needed[-1] if needed else None
 
     @cached_property
     def _counting(self) -> dict[str, Counting]:

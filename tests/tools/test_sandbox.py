@@ -16,7 +16,6 @@ from .workflows import answer, shows, task, told, use
 
 Json = Any
 NAME = f"{__name__}:probe"
-MCP = [sys.executable, str(Path(__file__).parents[1] / "agents" / "mcp_server.py")]
 
 
 def probe(arguments: Json) -> Json:
@@ -193,7 +192,7 @@ def test_a_function_that_fails_in_a_sandbox(confined: Path) -> None:
     [
         (lambda arguments: 1, "'module:function'"),
         (HttpAgent("http://localhost/"), "cannot be run in a sandbox"),
-        (McpServer(MCP).tool("add"), "cannot be run in a sandbox"),
+        (McpServer(url="http://localhost:1/").tool("add"), "runs elsewhere"),
     ],
 )
 def test_what_cannot_be_confined_is_refused(tool: Any, part: str) -> None:
@@ -202,6 +201,75 @@ def test_what_cannot_be_confined_is_refused(tool: Any, part: str) -> None:
     assert result.error == "States.Permissions"
     assert part in (result.cause or "")
     assert told(result) == [("ToolRefused", "tool", "States.Permissions")]
+
+
+SERVER = """
+import os
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("s")
+with open("started", "a") as log:
+    log.write(f"{os.environ.get('ASL_SECRET')} {os.path.exists('/root/.bashrc')}\\n")
+
+
+@server.tool()
+def look(path: str) -> str:
+    return f"{os.path.exists(path)} {os.environ.get('ASL_SECRET')} {os.environ.get('OWN')}"
+
+
+server.run(transport="stdio")
+"""
+
+
+def test_a_server_is_confined(confined: Path) -> None:
+    """One process for the run, which is in the sandbox from its start: when it lists, too."""
+    (confined / "server.py").write_text(SERVER)
+    (confined.parent / "other").write_text("x")
+    server = McpServer(
+        [sys.executable, "server.py"], folder=str(confined), environment={"OWN": "o"}
+    )
+    calls = [{"tool": "s/look", "arguments": {"path": str(confined.parent / "other")}}] * 2
+    result = asl.run(
+        task({"Sandboxed": True, "Domains": {"Allowed": []}}),
+        agents={"A": {"use": calls}},
+        tools={"s": server},
+    )
+    assert result.output == ["False None o"] * 2, (result.error, result.cause)
+    assert (confined / "started").read_text() == "None False\n"
+
+
+def test_a_server_outside_of_sandboxes_is_another_one(confined: Path) -> None:
+    """A state that asks for none has the server as it is."""
+    (confined / "server.py").write_text(SERVER)
+    free = {"Type": "Task", "Agent": "A", "ResultPath": "$.free"}
+    document = {
+        "StartAt": "In",
+        "States": {
+            "In": {**free, "Tools": {"Sandboxed": True}, "ResultPath": "$.in", "Next": "Out"},
+            "Out": {**free, "End": True},
+        },
+    }
+    server = McpServer([sys.executable, "server.py"], folder=str(confined))
+    (confined.parent / "other").write_text("x")
+    call = {"tool": "s/look", "arguments": {"path": str(confined.parent / "other")}}
+    result = asl.run(document, agents={"A": {"use": [call]}}, tools={"s": server})
+    assert result.output == {"in": ["False None None"], "free": ["True None None"]}
+    assert len((confined / "started").read_text().splitlines()) == 2
+
+
+def test_a_server_whose_sandbox_cannot_be_is_never_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not even to be asked what it has."""
+    monkeypatch.setattr("shutil.which", lambda name, **options: None if name == "bwrap" else name)
+    (tmp_path / "server.py").write_text(SERVER)
+    server = McpServer([sys.executable, "server.py"], folder=str(tmp_path))
+    for calls in ({"use": [{"tool": "s/look"}]}, {"offered": True}):
+        policy = {"Allowed": ["*"], "Sandboxed": True}
+        result = asl.run(task(policy), agents={"A": calls}, tools={"s": server})
+        assert result.error == "States.Permissions"
+        assert "bubblewrap" in (result.cause or "")
+    assert not (tmp_path / "started").exists()
 
 
 def test_without_bubblewrap_only_limits_hold(
