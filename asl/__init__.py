@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         CheckpointRefused,
         NotResumable,
     )
-    from asl.engine.history import Event
+    from asl.engine.events import Event
     from asl.engine.result import Result
     from asl.executions import (
         ExecutionBusy,
@@ -143,7 +143,7 @@ _LAZY = {
     "NotResumable": "asl.engine.checkpoints",
     "Diagnostic": "asl.core.diagnostics",
     "Document": "asl.core.document",
-    "Event": "asl.engine.history",
+    "Event": "asl.engine.events",
     "Program": "asl.program",
     "Report": "asl.core.diagnostics",
     "Result": "asl.engine.result",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.engine.agent import Find
     from asl.engine.checkpoints import Storage
-    from asl.engine.history import Event
+    from asl.engine.events import Event
     from asl.engine.memory import Memory
     from asl.hosts.clock import Clock
     from asl.hosts.prices import Prices

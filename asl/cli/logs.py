@@ -9,7 +9,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
 from asl.cli.stores import STORE, clipped, command_for, found, opened
-from asl.engine.history import Event
+from asl.engine.events import Event
 from asl.expr.times import format_timestamp
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from asl.cli.places import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, is_number
-from asl.engine.history import Event
+from asl.engine.events import Event
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.times import epoch, is_timestamp
 from asl.hosts.clock import Clock

@@ -33,8 +33,8 @@ from asl.core.values import Json, compact
 if TYPE_CHECKING:
     from asl.agents.file import Bindings
     from asl.core.document import Document
+    from asl.engine.events import Event
     from asl.engine.execution import Execution
-    from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.executions import Store
     from asl.hosts.clock import Clock

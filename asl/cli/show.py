@@ -10,7 +10,7 @@ from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
 from asl.cli.stores import STORE, clipped, command_for, found, opened, prompt_of
 from asl.core.values import Json
-from asl.engine.history import Event
+from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 

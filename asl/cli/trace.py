@@ -16,7 +16,7 @@ from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, excerpt
-from asl.engine.history import Event
+from asl.engine.events import Event
 from asl.expr.frame import StateView, Usage
 from asl.expr.times import format_timestamp
 

@@ -3,7 +3,7 @@
 import re
 
 from asl.core.values import Json, compact
-from asl.engine.history import Event
+from asl.engine.events import Event
 from asl.expr.times import format_timestamp
 
 __all__ = ["exported"]

@@ -5,78 +5,36 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asl.core.errors import EvaluationFailed, StateError
-from asl.core.values import Json, excerpt, fits
+from asl.core.values import Json
 from asl.engine import records as kinds
+from asl.engine.events import (
+    CREATED,
+    ENDINGS,
+    FORKS,
+    Event,
+    credentials,
+    error_details,
+    found_by_engine,
+    is_fatal,
+    redacted,
+)
 from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
 from asl.engine.progress import Aggregates
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.frame import Variables
-from asl.expr.times import format_timestamp
 from asl.program import Step
-from asl.states.blocks.audit import HIDDEN
 from asl.states.blocks.events import Hook
 from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
-from asl.states.host import ABSENT, Options, Raised, Record
+from asl.states.host import ABSENT, Options, Record
 
-__all__ = ["ENDINGS", "Event", "Expander", "Follower", "found_by_engine", "visited"]
-
-CREATED = "CheckpointCreated"
-"""The event of a checkpoint."""
-PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
-"""The events of a pause, and of going on after it or from a checkpoint."""
-MAX_SHOWN = 64 * 1024 * 1024
-"""Bytes of a value that an event is written with."""
-FORKS = ("Map", "Parallel", "Include", "Debate")
-"""The types of the states whose work has parts, so that its beginning and end are told."""
-ENDINGS: Mapping[str, str] = {
-    "SUCCEEDED": "ExecutionSucceeded",
-    "FAILED": "ExecutionFailed",
-    "TIMED_OUT": "ExecutionTimedOut",
-    "ABORTED": "ExecutionAborted",
-}
-"""The last event by the status of the execution."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of an execution's history (Specification 8.14)."""
-
-    id: int
-    """1 for the first event of the execution."""
-    previous: int
-    """The id of the event that led to this one, 0 for none (AWS, recorded).
-
-    Branches and iterations each have a chain of their own; some events end in none, see `_ASIDE`.
-    """
-    timestamp: float
-    """Epoch seconds."""
-    type: str
-    """AWS's name where one exists: `TaskStateEntered`, `MapIterationStarted`, ..."""
-    path: tuple[str | int, ...]
-    """Where: names of states and indices of branches or items, outermost first."""
-    details: dict[str, Json]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the event as a JSON object; the timestamp in ISO 8601."""
-        return {
-            "id": self.id,
-            "timestamp": format_timestamp(self.timestamp),
-            "type": self.type,
-            "path": list(self.path),
-            "details": {
-                key: value if fits(value, MAX_SHOWN) else excerpt(value, 0)
-                for key, value in self.details.items()
-            },
-        }
-
+__all__ = ["Expander", "Follower", "visited"]
 
 _ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
 """Events that none follows: the next one follows what they followed (AWS, recorded)."""
@@ -254,7 +212,7 @@ class Expander:
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
         if step.redact is not None:
-            details = _redacted(type, details, step.redact)
+            details = redacted(type, details, step.redact)
         return self._event(frame, time, type, (*frame.place, step.name), details)
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
@@ -387,7 +345,7 @@ class Expander:
                 name: int(limit) for name, limit in zip(names, limits, strict=True) if limit
             }
         if options is not None and options.credentials is not None:
-            details["taskCredentials"] = _credentials(options.credentials)
+            details["taskCredentials"] = credentials(options.credentials)
         yield self._of_task(time, frame, step, "Scheduled", details)
         if self.aws and manner.started:
             yield self._of_task(time, frame, step, "Started", {})
@@ -499,7 +457,7 @@ class Expander:
     ) -> Iterator[Event]:
         if step is not None:
             self.origins.setdefault(id(error), (frame, visit, step.name))
-        self.fatal = self.aws and _is_fatal(error)
+        self.fatal = self.aws and is_fatal(error)
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
         self._ended(frame)
@@ -591,51 +549,6 @@ class Follower:
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[id(error)])
-
-
-_COPIES = ("input", "parameters", "output")
-"""The details that are data of the state as it is."""
-_DERIVED = ("arguments", "assignedVariables", "chunk")
-"""Those that are made of it: where anything is hidden, all of them are."""
-
-
-def _redacted(
-    type: str, details: dict[str, Json], redact: Callable[[Json], Json]
-) -> dict[str, Json]:
-    """Return the details of an event without what nobody may see."""
-    derived = (*_DERIVED, "result") if type.startswith("Tool") else _DERIVED
-    shown = {key: redact(value) if key in _COPIES else value for key, value in details.items()}
-    for key in derived:
-        if key == "assignedVariables" and key in shown:
-            shown[key] = dict.fromkeys(shown[key], HIDDEN)
-        elif key in shown:
-            shown[key] = HIDDEN
-    return shown
-
-
-def _credentials(value: Json) -> Json:
-    """Name the role of a task as AWS's history does."""
-    if type(value) is not dict:
-        return value
-    return {"roleArn" if key == "RoleArn" else key: item for key, item in value.items()}
-
-
-def found_by_engine(error: StateError) -> bool:
-    """Whether the cause is the engine's own and says too little without the state's name."""
-    if isinstance(error, Raised):
-        return False
-    return error.name == "States.Runtime" or isinstance(error, EvaluationFailed)
-
-
-def _is_fatal(error: StateError) -> bool:
-    """Whether AWS ends the execution at once, without an event of any machine around."""
-    return error.name == "States.Runtime" and not isinstance(error, Raised)
-
-
-def error_details(error: StateError) -> dict[str, Json]:
-    """Return the error and cause that are there."""
-    both = {"error": error.name, "cause": error.cause}
-    return {key: value for key, value in both.items() if value is not None}
 
 
 def _life(execution: Execution, life: Execution, time: float, details: Json) -> Execution:

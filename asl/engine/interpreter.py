@@ -7,8 +7,8 @@ loop and no randomness of its own, so that any host can drive it.
 
 from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
+from asl.engine.events import found_by_engine
 from asl.engine.frame import Frame
-from asl.engine.history import found_by_engine
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
 from asl.states.host import ABSENT, Reported

@@ -12,8 +12,8 @@ from asl.engine.checkpoints import (
     definition_hash,
     refuse_unfit,
 )
+from asl.engine.events import ENDINGS, RESUMED
 from asl.engine.frame import Frame
-from asl.engine.history import ENDINGS, RESUMED
 from asl.engine.journal import read_spending, written_spending
 from asl.engine.records import WHOLE
 from asl.engine.result import Result

@@ -14,8 +14,8 @@ from asl.states.blocks.progress import EMITTED, UPDATED, Milestone, Tracking
 from asl.states.host import ABSENT, Record
 
 if TYPE_CHECKING:
+    from asl.engine.events import Event
     from asl.engine.frame import Frame
-    from asl.engine.history import Event
 
 __all__ = ["Aggregates", "Told", "status"]
 

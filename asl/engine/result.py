@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
+from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
-from asl.engine.history import ENDINGS, Event, Expander, found_by_engine, visited
+from asl.engine.history import Expander, visited
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, each_record
 from asl.states.host import Record

@@ -58,7 +58,7 @@ def rewound(
 ) -> None:
     """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
     from asl.engine.checkpoints import chosen, definition_hash, refuse_unfit
-    from asl.engine.history import RESUMED
+    from asl.engine.events import RESUMED
     from asl.engine.past import at_checkpoint, refuse_status, resumption
 
     if known.status != "RUNNING":  # else its process has died
@@ -114,7 +114,7 @@ def _begin(
     details: dict[str, Json],
 ) -> None:
     """Write how the execution has ended and that it goes on."""
-    from asl.engine.history import ENDINGS
+    from asl.engine.events import ENDINGS
 
     ending = None
     if known.ended is not None:

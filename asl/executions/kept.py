@@ -15,8 +15,8 @@ from asl.stores.sqlite import BELOW, SqliteStore, Stored
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
+    from asl.engine.events import Event
     from asl.engine.execution import Execution
-    from asl.engine.history import Event
     from asl.engine.result import Result
     from asl.program import Program
     from asl.states.decisions import Asked
@@ -111,7 +111,8 @@ class Kept:
 
     def events(self, name: str, wait: Callable[[], object] | None) -> Iterator[Event]:
         """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
-        from asl.engine.history import ENDINGS, Expander
+        from asl.engine.events import ENDINGS
+        from asl.engine.history import Expander
         from asl.engine.journal import RecordReader
         from asl.stores.journal import SqliteJournal
 

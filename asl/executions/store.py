@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.engine.checkpoints import Checkpoint
-    from asl.engine.history import Event
+    from asl.engine.events import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock
     from asl.program import Program

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, detached
-from asl.engine.history import ENDINGS, Event
+from asl.engine.events import ENDINGS, Event
 from asl.program import Program
 from asl.states.blocks.events import channels_of
 

@@ -16,9 +16,9 @@ from asl.core.values import Json, measure
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint, Names
+from asl.engine.events import RESUMED
 from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame as EngineFrame
-from asl.engine.history import RESUMED
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
     STARTED,

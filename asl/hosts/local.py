@@ -15,7 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, handed_over, received
 from asl.engine.agent import Agent, Call, Find, Messenger
-from asl.engine.history import CREATED, PAUSED
+from asl.engine.events import CREATED, PAUSED
 from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.clock import Clock

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import StateError
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
+from asl.engine.events import Event
 from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
-from asl.engine.history import Event
 from asl.engine.interpreter import interpret
 from asl.engine.result import Result
 from asl.hosts.clock import Clock

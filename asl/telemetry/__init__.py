@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from asl.core.extras import needed
 from asl.core.values import Json, excerpt
+from asl.engine.events import ENDINGS, FORKS, PAUSED, Event
 from asl.engine.execution import Execution, Used, reported
-from asl.engine.history import ENDINGS, FORKS, PAUSED, Event
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
