@@ -42,8 +42,15 @@ class JsonPathCompiler(StateCompiler):
         operand = Operand(self._variable, self._computed_variable, self._compared)
         return compile_rule(self.state, operand)
 
-    def _path(self, field: str, text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
-        use = Use(field, self.name, missing, self.effect, self.token)
+    def _path(
+        self,
+        field: str,
+        text: str,
+        missing: Missing = Missing.RUNTIME,
+        call: str | None = None,
+    ) -> Evaluate:
+        beyond = self.profile.aws and call is None and field.endswith(SUFFIX)
+        use = Use(field, self.name, missing, self.effect, self.token, call, beyond)
         return compile_path(parse_path(text), use)
 
     def _variable(self, text: str, strict: bool) -> Evaluate:
@@ -63,7 +70,7 @@ class JsonPathCompiler(StateCompiler):
             return self._path(field, text, missing)
 
         def argument(path: str, offset: int) -> Evaluate:
-            return self._path(field, path, missing)
+            return self._path(field, path, missing, text)
 
         def optional(path: str, offset: int) -> Evaluate:
             return self._path(field, path, Missing.NULL)

@@ -5,6 +5,7 @@ Sources: recorded answers of the service; where the words of a fault are not kno
 
 from collections.abc import Iterable
 
+from asl.core.java import in_hash_order
 from asl.core.values import Json
 
 __all__ = [
@@ -112,12 +113,5 @@ def location(value: Json, pointer: str) -> str:
 
 
 def _set(names: Iterable[str]) -> str:
-    """List names in the order of a small hash set of Java, which is that of the recordings."""
-    return f"[{', '.join(sorted(names, key=_bucket))}]"
-
-
-def _bucket(name: str) -> int:
-    code = 0
-    for unit in name.encode("utf-16-be")[1::2]:  # field names are ASCII
-        code = (31 * code + unit) & 0xFFFFFFFF
-    return (code ^ code >> 16) & 15
+    """List names in the order of a hash set of Java, which is that of the recordings."""
+    return f"[{', '.join(in_hash_order(names))}]"

@@ -19,15 +19,18 @@ def compile_choice(compiler: Compiler, step: Step) -> None:
     count = len(compiler.state["Choices"])
     rules = [_rule(compiler.within("Choices", index)) for index in range(count)]
     default = _default(compiler)
+    unmatched = _unmatched(compiler)
     shapes = "InputPath" in compiler.state
     if shapes or any(leave for *_, leave in (*rules, *([default] if default else ()))):
-        step.choose = _filtered(compiler.name, rules, default, compiler.input())
+        step.choose = _filtered(rules, default, unmatched, compiler.input())
     else:
-        step.choose = _plain(compiler.name, rules, default)
+        step.choose = _plain(rules, default, unmatched)
 
 
 _Target = tuple[Step, Finish | None]
 _Rule = tuple[Predicate, Step, Finish | None]
+_Failure = tuple[str, str]
+"""An error's name and cause."""
 
 
 def _rule(compiler: Compiler) -> _Rule:
@@ -40,22 +43,27 @@ def _default(compiler: Compiler) -> _Target | None:
     return compiler.step(compiler.state["Default"]), compiler.leave()
 
 
+def _unmatched(compiler: Compiler) -> _Failure:
+    """Return how the state fails where no rule holds; AWS does not say what it documents."""
+    way = "Failed to transition out of the state"
+    if compiler.profile.aws:
+        return "States.Runtime", f"{way}. The state does not point to a next state."
+    missing = "no rule of 'Choices' holds and there is no 'Default'"
+    return "States.NoChoiceMatched", f"{way} '{compiler.name}': {missing}"
+
+
 def _chosen(
-    name: str, rules: list[_Rule], default: _Target | None, data: Json, frame: Frame
+    rules: list[_Rule], default: _Target | None, unmatched: _Failure, data: Json, frame: Frame
 ) -> _Target:
     for holds, target, leave in rules:
         if holds(data, frame):
             return target, leave
     if default is None:
-        raise StateError(
-            "States.NoChoiceMatched",
-            f"Failed to transition out of the state '{name}': "
-            "no rule of 'Choices' holds and there is no 'Default'",
-        )
+        raise StateError(*unmatched)
     return default
 
 
-def _plain(name: str, rules: list[_Rule], default: _Target | None) -> Choose:
+def _plain(rules: list[_Rule], default: _Target | None, unmatched: _Failure) -> Choose:
     """Compile the usual Choice: nothing is filtered and nothing assigned."""
     targets = [(holds, target) for holds, target, _ in rules]
 
@@ -63,17 +71,17 @@ def _plain(name: str, rules: list[_Rule], default: _Target | None) -> Choose:
         for holds, target in targets:
             if holds(data, frame):
                 return target, data
-        return _chosen(name, [], default, data, frame)[0], data
+        return _chosen([], default, unmatched, data, frame)[0], data
 
     return choose
 
 
 def _filtered(
-    name: str, rules: list[_Rule], default: _Target | None, effective_input: Evaluate
+    rules: list[_Rule], default: _Target | None, unmatched: _Failure, effective_input: Evaluate
 ) -> Choose:
     def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
         effective = effective_input(data, frame)
-        target, leave = _chosen(name, rules, default, effective, frame)
+        target, leave = _chosen(rules, default, unmatched, effective, frame)
         return target, effective if leave is None else leave(data, effective, frame)
 
     return choose

@@ -19,9 +19,19 @@ MAX_CHARACTERS = 10_000
 """The longest text that may be hashed or coded (Specification 1.2)."""
 
 
-def failure(function: str, cause: str) -> StateError:
-    """The failure of an intrinsic function at run time."""
-    return StateError("States.IntrinsicFailure", f"{function}: {cause}")
+class IntrinsicFailed(StateError):
+    """An intrinsic function failed at run time; `told` is what AWS says of it."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, function: str, cause: str, told: str | None = None) -> None:
+        super().__init__("States.IntrinsicFailure", f"{function}: {cause}")
+        self.told = told or f"Invalid arguments in {function}"
+
+
+def failure(function: str, cause: str, told: str | None = None) -> IntrinsicFailed:
+    """The failure of an intrinsic function, in our words and, if they are others, AWS's."""
+    return IntrinsicFailed(function, cause, told)
 
 
 def _mismatch(function: str, position: int, wanted: str, value: Json) -> StateError:

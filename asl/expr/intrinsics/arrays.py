@@ -3,10 +3,11 @@
 from collections.abc import Hashable
 
 from asl.core.errors import StateError
+from asl.core.java import in_hash_order, printed
 from asl.core.profile import Profile
 from asl.core.values import Json, json_equal
 from asl.expr.intrinsics.arguments import array, bounded, failure, integer
-from asl.expr.intrinsics.numeric import rounded
+from asl.expr.intrinsics.numeric import counted
 
 MAX_RANGE = 1000
 """Elements that `States.ArrayRange` may return."""
@@ -17,25 +18,35 @@ def make(*items: Json) -> Json:
     return list(items)
 
 
-def partition(items: Json, size: Json) -> Json:
+def partition(profile: Profile, items: Json, size: Json) -> Json:
     """`States.ArrayPartition(array, n)`: chunks of n elements; the last may be shorter."""
     name = "States.ArrayPartition"
     items = array(name, 1, items)
-    step = rounded(name, 2, size)
+    step = counted(profile, name, 2, size)
     if step < 1:
         raise failure(name, f"the chunk size must be positive, found {step}")
     return [items[start : start + step] for start in range(0, len(items), step)]
 
 
-def contains(items: Json, wanted: Json) -> Json:
-    """`States.ArrayContains(array, value)`: whether an element equals the value, as JSON."""
-    return any(json_equal(item, wanted) for item in array("States.ArrayContains", 1, items))
+def contains(profile: Profile, items: Json, wanted: Json) -> Json:
+    """`States.ArrayContains(array, value)`: whether an element equals the value, as JSON.
+
+    AWS compares what is printed, so that 1 is "1" there.
+    """
+    name = "States.ArrayContains"
+    items = array(name, 1, items)
+    if profile.aws:
+        bounded(name, items, profile.max_payload)
+        text = printed(wanted)
+        return any(printed(item) == text for item in items)
+    return any(json_equal(item, wanted) for item in items)
 
 
-def span(first: Json, last: Json, step: Json = 1) -> Json:
+def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
     """`States.ArrayRange(first, last, step)`: the last is inclusive; without a step it is 1."""
     name = "States.ArrayRange"
-    start, end, stride = rounded(name, 1, first), rounded(name, 2, last), rounded(name, 3, step)
+    bounds = enumerate((first, last, step), 1)
+    start, end, stride = (counted(profile, name, at, bound) for at, bound in bounds)
     if stride == 0:
         raise failure(name, "the step must not be 0")
     count = (end - start) // stride + 1
@@ -47,11 +58,14 @@ def span(first: Json, last: Json, step: Json = 1) -> Json:
 def get_item(profile: Profile, items: Json, index: Json) -> Json:
     """`States.ArrayGetItem(array, i)`: counted from 0, a negative index from the end.
 
-    AWS knows no negative index, nor does its profile.
+    AWS knows no negative index, nor does its profile; there any place of an empty array is null.
     """
     name = "States.ArrayGetItem"
-    items, place = array(name, 1, items), integer(name, 2, index)
+    items = array(name, 1, items)
+    place = counted(profile, name, 2, index) if profile.aws else integer(name, 2, index)
     lowest = 0 if profile.aws else -len(items)
+    if profile.aws and not items and place >= 0:
+        return None
     if not lowest <= place < len(items):
         raise failure(name, f"index {place} is outside an array of {len(items)} elements")
     return items[place]
@@ -63,13 +77,13 @@ def length(items: Json) -> Json:
 
 
 def unique(profile: Profile, items: Json) -> Json:
-    """`States.ArrayUnique(array)`: the first of equal elements, in order."""
+    """`States.ArrayUnique(array)`: the first of equal elements, in order; on AWS a set's order."""
     name = "States.ArrayUnique"
     bounded(name, items, profile.max_payload)
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
         first.setdefault(_identity(item), item)
-    return list(first.values())
+    return in_hash_order(first.values()) if profile.aws else list(first.values())
 
 
 def _identity(value: Json) -> Hashable:

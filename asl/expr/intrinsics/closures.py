@@ -9,9 +9,10 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.intrinsics.arguments import IntrinsicFailed
 from asl.expr.intrinsics.checks import count_fault
 from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, called
-from asl.expr.intrinsics.strings import FORMAT, fill, template
+from asl.expr.intrinsics.strings import FORMAT, fill, format_, template, unmatched
 
 CompilePath: TypeAlias = Callable[[str, int], Evaluate]
 """Compiles the path argument with this text, which stands at this offset of the call."""
@@ -22,11 +23,25 @@ def compile(
 ) -> Evaluate:
     """Compile a call; the closure raises StateError("States.IntrinsicFailure") if it fails.
 
+    Under the profile `aws` that is "States.Runtime", as AWS was recorded.
+
     `compile_optional` compiles paths whose missing value is null: the arguments of
     `States.Coalesce`. Calls of constants are computed here. Raises ExpressionFault(V-INTR-03) for
     a wrong number of arguments, and whatever the path compilers raise.
     """
-    return _evaluate(_Compiler(compile_path, compile_optional, profile).call(call))
+    evaluate = _evaluate(_Compiler(compile_path, compile_optional, profile).call(call))
+    return _as_on_aws(evaluate, call.text) if profile.aws else evaluate
+
+
+def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
+    def attempt(data: Json, frame: Frame) -> Json:
+        try:
+            return evaluate(data, frame)
+        except IntrinsicFailed as failed:
+            words = f"There was an error while evaluating the intrinsic function: {text}"
+            raise StateError("States.Runtime", f"{words}. {failed.told}") from None
+
+    return attempt
 
 
 _Part: TypeAlias = Evaluate | Literal
@@ -53,7 +68,10 @@ class _Compiler:
         arguments = call.arguments
         apply = function.call
         if call.name == FORMAT and isinstance(arguments[0], Text):
-            apply = partial(fill, self.profile, template(arguments[0].raw))
+            raw = arguments[0].raw
+            refused = self.profile.aws and unmatched(raw)
+            known = partial(format_, self.profile, raw)
+            apply = known if refused else partial(fill, self.profile, template(raw))
             arguments = arguments[1:]
         elif function.needs_profile:
             apply = partial(apply, self.profile)

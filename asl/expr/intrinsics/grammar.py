@@ -48,11 +48,12 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of the function `name`, which exists: `States.Format`."""
+    """A call of the function `name`, which exists: `States.Format`; `text` is all of it."""
 
     name: str
     arguments: tuple["Argument", ...]
     offset: int
+    text: str
 
 
 def called(call: Call) -> Function:
@@ -134,7 +135,7 @@ class _Parser:
                 arguments.append(self.argument(depth))
             if not self.take(")"):
                 self.fail(self.unfinished())
-        return Call(name, tuple(arguments), start)
+        return Call(name, tuple(arguments), start, self.text[start : self.at])
 
     def function_name(self) -> str:
         """Read the name up to its parenthesis."""

@@ -7,6 +7,7 @@ and write the result in its shortest form, so that 0.3 - 0.1 is 0.2.
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from math import floor, isinf
 
+from asl.core.profile import Profile
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, Json
 from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import failure, number
@@ -25,6 +26,13 @@ def rounded(function: str, position: int, value: Json) -> int:
     exact = number(function, position, value)
     below = floor(exact)
     return below + 1 if exact - below >= 0.5 else below
+
+
+def counted(profile: Profile, function: str, position: int, value: Json) -> int:
+    """The argument as a count or a place: rounded, on AWS with its fraction cut off."""
+    if profile.aws:
+        return int(number(function, position, value))
+    return rounded(function, position, value)
 
 
 def add(one: Json, other: Json, *more: Json) -> Json:
@@ -60,7 +68,7 @@ def multiply(one: Json, other: Json) -> Json:
     return shortest(name, _EXACT.multiply(_decimal(left), _decimal(right)))
 
 
-def random(frame: Frame, *bounds: Json) -> Json:
+def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
     """`States.MathRandom(start, end[, seed])`: an integer, start inclusive, end exclusive.
 
     The same seed gives the same number: it is drawn by Python's Mersenne Twister
@@ -71,7 +79,7 @@ def random(frame: Frame, *bounds: Json) -> Json:
         return (frame.entropy() >> 75) / 2**53
     if len(bounds) == 1:
         raise failure(name, "the end of the range is missing")
-    start, end, *seed = (rounded(name, at, value) for at, value in enumerate(bounds, 1))
+    start, end, *seed = (counted(profile, name, at, each) for at, each in enumerate(bounds, 1))
     if start >= end:
         raise failure(name, f"no integer is between {start} and {end}")
     if not seed:

@@ -22,7 +22,8 @@ def string_to_json(profile: Profile, text: Json) -> Json:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise failure(name, f"not JSON: {error}") from None
+        told = f"Cannot convert String to Json in {name}, caused by: {error}"
+        raise failure(name, f"not JSON: {error}", told) from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
         bounded(name, value, profile.max_payload)
     # orjson reads integers beyond 64 bits as floats; they are rare, so found by a cheap look.
@@ -35,10 +36,13 @@ def json_to_string(profile: Profile, value: Json) -> Json:
     return compact(text) if type(value) is str else text
 
 
-def json_merge(one: Json, other: Json, deep: Json) -> Json:
-    """`States.JsonMerge(a, b, false)`: shallow, the second wins; deep merging is not supported."""
+def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
+    """`States.JsonMerge(a, b, false)`: shallow, the second wins; deep merging is not supported.
+
+    AWS refuses true alone and takes anything else for false.
+    """
     name = "States.JsonMerge"
-    if deep is not False:
+    if deep is True or (deep is not False and not profile.aws):
         raise failure(name, "argument 3 must be false: only shallow merging is supported")
     return {**mapping(name, 1, one), **mapping(name, 2, other)}
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
+from asl.core.java import printed
 from asl.core.profile import Profile
-from asl.core.values import Json, compact
+from asl.core.values import Json
 from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import coded, failure, number, string, text_of
 
@@ -29,6 +30,9 @@ class Placeholder:
 
     decimals: int | None = None
 
+
+_FOREIGN = re.compile("[^A-Za-z0-9+/]")
+_URL_SAFE = str.maketrans("-_", "+/")
 
 Template: TypeAlias = tuple[str | Placeholder, ...]
 
@@ -71,9 +75,22 @@ def stray_brace(text: str, profile: Profile) -> int | None:
     return None
 
 
+def unmatched(text: str) -> str | None:
+    """What AWS says of a template's text with a brace that is neither a place nor escaped."""
+    for found in _TEMPLATE.finditer(text):
+        if found["literal"] == "{" or found["decimals"] is not None:
+            return "matching '}' not found for '{'."
+        if found["literal"] is None and "}" in (found["text"] or ""):
+            return "matching '{' not found for '}'."
+    return None
+
+
 def format_(profile: Profile, text: Json, *values: Json) -> Json:
     """`States.Format(template, a, ...)` with a template that is only known now."""
-    return fill(profile, template(string(FORMAT, 1, text)), *values)
+    text = string(FORMAT, 1, text)
+    if profile.aws and (words := unmatched(text)) is not None:
+        raise failure(FORMAT, words, f"Invalid template in {FORMAT}: {words}")
+    return fill(profile, template(text), *values)
 
 
 def fill(profile: Profile, parts: Template, *values: Json) -> str:
@@ -98,16 +115,7 @@ def _printed(
         exact = Decimal(repr(number(FORMAT, position, value)))
         return f"{exact:.{place.decimals}f}"  # Decimal rounds halves to even
     text = text_of(FORMAT, value, limit)
-    return _java(value) if profile.java_format and type(value) in (dict, list) else text
-
-
-def _java(value: Json) -> str:
-    """A container the way Java prints maps and lists, as AWS was recorded doing."""
-    if type(value) is dict:
-        return "{" + ", ".join(f"{key}={_java(item)}" for key, item in value.items()) + "}"
-    if type(value) is list:
-        return "[" + ", ".join(map(_java, value)) + "]"
-    return value if type(value) is str else compact(value)
+    return printed(value) if profile.java_format and type(value) in (dict, list) else text
 
 
 def split(text: Json, delimiters: Json) -> Json:
@@ -127,16 +135,28 @@ def base64_encode(text: Json) -> Json:
     return b2a_base64(coded(name, string(name, 1, text)).encode(), newline=False).decode()
 
 
-def base64_decode(text: Json) -> Json:
-    """`States.Base64Decode(s)` to the UTF-8 text that was encoded."""
+def base64_decode(profile: Profile, text: Json) -> Json:
+    """`States.Base64Decode(s)` to the UTF-8 text that was encoded.
+
+    AWS reads what it can: it passes over foreign characters and misses no padding.
+    """
     name = "States.Base64Decode"
     text = coded(name, string(name, 1, text))
+    if profile.aws:
+        return _readable(text).decode(errors="replace")
     try:
         return a2b_base64(text, strict_mode=True).decode()
     except UnicodeDecodeError:
         raise failure(name, "the decoded bytes are not UTF-8 text") from None
     except (NotBase64, ValueError) as error:  # ValueError: not ASCII
         raise failure(name, f"not Base64: {error}") from None
+
+
+def _readable(text: str) -> bytes:
+    """What a text holds up to its padding, foreign characters and a lone last one left out."""
+    digits = _FOREIGN.sub("", text.partition("=")[0].translate(_URL_SAFE))
+    whole = digits[:-1] if len(digits) % 4 == 1 else digits
+    return a2b_base64(whole + "=" * (-len(whole) % 4))
 
 
 def canonical_algorithm(name: str) -> str | None:

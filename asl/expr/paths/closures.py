@@ -24,6 +24,10 @@ class Use:
     """The state reaches the world, so it can be retried."""
     token: bool = False
     """The state hands out a task token."""
+    call: str | None = None
+    """The intrinsic call of which the path is an argument."""
+    beyond: bool = False
+    """An index behind the end of an array finds null."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
@@ -151,9 +155,14 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
 
 def not_found(path: Path, data: Json, use: Use) -> Json:
     """Do what a missing value means at this place: null, or a StateError (Specification 3.3)."""
-    if use.missing is Missing.NULL:
+    if use.missing is Missing.NULL or (use.beyond and _is_beyond(path, data)):
         return None
-    if use.field.endswith(".$") or use.field in ("ErrorPath", "CausePath"):
+    if use.call is not None and use.missing is Missing.RUNTIME:
+        cause = (
+            f"The function '{use.call}' had the following error: The JsonPath argument for the "
+            f"field '{path.text}' could not be found in the input '{excerpt(data)}'"
+        )
+    elif use.field.endswith(".$") or use.field in ("ErrorPath", "CausePath"):
         cause = (
             f"The JSONPath '{path.text}' specified for the field '{use.field}' could not be found "
             f"in the input '{excerpt(data)}'"
@@ -170,16 +179,32 @@ def not_found(path: Path, data: Json, use: Use) -> Json:
     raise StateError(use.missing.value, cause)
 
 
+def _is_beyond(path: Path, data: Json) -> bool:
+    """Whether nothing is missing but the last step, an index behind the end of an array."""
+    *before, last = path.segments or (None,)
+    if not path.definite or path.root != "$" or type(last) is not int or last < 0:
+        return False
+    found = select(tuple(before), data, data)
+    return bool(found) and type(found[0]) is list
+
+
 def _gap(path: Path, data: Json) -> str:
     """Name the first step that is missing, the way AWS's path engine words it."""
     node, way = data, "$"
     for position, key in enumerate(path.segments):
+        if type(key) is int and node is None:
+            return f"The path {way} is null"
+        if type(key) is int and type(node) is not list:
+            return (
+                f"Filter: [{key}] can only be applied to arrays. Current context is: "
+                f"{excerpt(node)}"
+            )
         way += f"['{key}']" if type(key) is str else f"[{key}]"
         present = (type(node) is dict and key in node) or (
             type(node) is list and type(key) is int and -len(node) <= key < len(node)
         )
         if not present:
-            last = position == len(path.segments) - 1
+            last = type(key) is int or position == len(path.segments) - 1
             return f"No results for path: {way}" if last else f"Missing property in path {way}"
         node = node[key]
     return f"No results for path: {path.text}"

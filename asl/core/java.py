@@ -1,0 +1,59 @@
+"""How Java, in which AWS is written, prints values and orders the members of a set.
+
+Where the service shows a container or the members of a set, it shows them so.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from struct import pack, unpack
+from typing import TypeVar
+
+from asl.core.values import Json, compact
+
+__all__ = ["in_hash_order", "printed"]
+
+_Value = TypeVar("_Value", bound=Json)
+_WORD = 0xFFFFFFFF
+
+
+def printed(value: Json) -> str:
+    """Print a value as `toString` does: `{a=1, b=[x, null]}`."""
+    if type(value) is dict:
+        return "{" + ", ".join(f"{key}={printed(item)}" for key, item in value.items()) + "}"
+    if type(value) is list:
+        return "[" + ", ".join(map(printed, value)) + "]"
+    return value if type(value) is str else compact(value)
+
+
+def in_hash_order(values: Iterable[_Value]) -> list[_Value]:
+    """Order different values as a `HashSet` does to which they were added one after the other."""
+    members = list(values)
+    buckets = 16
+    while len(members) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(members, key=lambda value: _spread(_hash(value)) & (buckets - 1))
+
+
+def _spread(code: int) -> int:
+    return code ^ code >> 16
+
+
+def _hash(value: Json) -> int:
+    """Compute `hashCode` as 32 bits without a sign."""
+    kind = type(value)
+    if kind is dict:
+        code = sum(_hash(key) ^ _hash(item) for key, item in value.items())
+    elif kind is list:
+        code = reduce(lambda sum, item: 31 * sum + _hash(item) & _WORD, value, 1)
+    elif kind is str:
+        units = value.encode("utf-16-be", "surrogatepass")
+        pairs = zip(units[::2], units[1::2], strict=True)
+        code = reduce(lambda sum, unit: 31 * sum + (unit[0] << 8 | unit[1]) & _WORD, pairs, 0)
+    elif kind is float:
+        (bits,) = unpack(">Q", pack(">d", value))
+        code = bits ^ bits >> 32
+    elif kind is int:
+        code = value if -(2**31) <= value < 2**31 else value ^ value >> 32
+    else:
+        code = {None: 0, True: 1231, False: 1237}[value]
+    return code & _WORD
