@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from asl.expr.jsonata import operators, paths
+from asl.expr.jsonata import operators, paths, plain
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
@@ -38,7 +38,7 @@ def compile(tree: Node, natives: dict[str, Native], bound: frozenset[str]) -> Cl
 
 def bound_in(tree: Node) -> frozenset[str]:
     """Return the names that a query binds itself, anywhere."""
-    return frozenset(_bound(tree))
+    return frozenset() if isinstance(tree, plain.Node) else frozenset(_bound(tree))
 
 
 _LEAVES = {"string", "number", "value", "name", "variable", "wildcard", "descendant", "parent"}

@@ -1,10 +1,10 @@
-"""Parsing: the library's parser behind limits, with places in its errors."""
+"""Parsing: a reader of the usual sources, and the library's parser behind limits for all others."""
 
 import re
 from typing import Any
 
 from asl.core.errors import ExpressionFault
-from asl.expr.jsonata import library
+from asl.expr.jsonata import plain
 from asl.expr.jsonata.faults import fault, places
 from asl.expr.jsonata.patterns import BadPattern, Pattern
 
@@ -26,6 +26,13 @@ def parse(source: str) -> Any:
     """
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
+    return plain.read(source) or by_library(source)
+
+
+def by_library(source: str) -> Any:
+    """The tree of any source; raises ExpressionFault and RecursionError as `parse` does."""
+    from asl.expr.jsonata import library
+
     _check_depth(source)
     parser = _idle()
     try:
@@ -62,6 +69,8 @@ def _idle() -> Any:
     try:
         return _IDLE.pop()
     except IndexError:  # asked first, another thread might take it in between
+        from asl.expr.jsonata import library
+
         return library.Parser()
 
 

@@ -1,0 +1,223 @@
+"""Sources of the usual forms, read without the library: calls, constants, names and operators.
+
+Whatever is not of these forms, or is wrong, is left to the library, which has words for that. What
+is read here binds no names of its own.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["Node", "read"]
+
+
+class Node:
+    """A node as the library's are; what it does not say is that of the class."""
+
+    type: str
+    value: Any = None
+    position = 0
+    keep_array = descending = keep_singleton_array = consarray = thunk = False
+    lhs: Any = None
+    rhs = expression = steps = procedure = arguments = lhs_object = expressions = lhs
+    condition = then = _else = predicate = stages = group = focus = index = tuple = lhs
+    slot = body = expr = terms = signature = pattern = update = delete = label = ancestor = lhs
+
+    def __init__(self, type: str, **parts: Any) -> None:
+        self.__dict__ = parts
+        parts["type"] = type
+
+
+_STOP: Final = r"(?=[ \t\r\n.\[\]{}(),@#;:?+\-*/%|=<>^&!~]|\Z)"
+"""What stands behind a name."""
+_TOKEN: Final = re.compile(
+    r"[ \t\r\n]*+(?:"
+    rf"([A-Za-z_][A-Za-z0-9_]*){_STOP}"
+    rf"|\$([A-Za-z_][A-Za-z0-9_]*|\$?){_STOP}"
+    r"|'((?:[^'\\]++|\\[\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*+)'"
+    r'|"((?:[^"\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+)"'
+    r"|((?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
+    r"|`([^`]*)`"
+    r"|([!<>]=|\.(?!\.)|:(?!=)|\?(?![:?])|\*(?!\*)|/(?!\*)|[\[\](){},+\-%=<>&])"
+    r"|(\Z))"
+)
+_NAME, _VARIABLE, _SINGLE, _DOUBLE, _NUMBER, _QUOTED, _OPERATOR, _END = range(1, 9)
+_ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
+_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_VALUES: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_WORDS: Final = ("and", "or", "in")
+_POWERS: Final = {
+    ".": 75,
+    "(": 80,
+    **dict.fromkeys(("*", "/", "%"), 60),
+    **dict.fromkeys(("+", "-", "&"), 50),
+    **dict.fromkeys(("=", "!=", "<", "<=", ">", ">=", "in"), 40),
+    "and": 30,
+    "or": 25,
+    "?": 20,
+}
+"""How strongly an operator binds what stands before it."""
+_SIGN: Final = 70
+_DEEPEST: Final = 60
+"""How many levels a tree may have here."""
+
+
+def read(source: str) -> Node | None:
+    """Return the library's tree of a source, None for what is to be read by the library."""
+    try:
+        return _Reader(source).whole()
+    except _Unusual:
+        return None
+
+
+class _Unusual(Exception):
+    """The library has to read this source."""
+
+
+class _Reader:
+    """Top-down operator precedence, as the library does it; `id` is that of the token at hand."""
+
+    __slots__ = ("depth", "id", "kind", "next", "position", "value")
+
+    def __init__(self, source: str) -> None:
+        self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
+        self.depth = 0
+        self.id = ""
+        """An operator as it is written, empty for any other token."""
+        self.advance()
+
+    def advance(self) -> None:
+        match = self.next()
+        if match is None:
+            raise _Unusual
+        kind = match.lastindex
+        assert kind is not None
+        found = match[kind]
+        self.position = match.end()
+        self.kind, self.value, self.id = kind, found, ""
+        if kind == _OPERATOR or (kind == _NAME and found in _WORDS):
+            self.id = found
+
+    def expect(self, operator: str) -> None:
+        if self.id != operator:
+            raise _Unusual
+        self.advance()
+
+    def whole(self) -> Node:
+        node = self.expression(0)
+        if self.kind != _END:
+            raise _Unusual
+        return node
+
+    def expression(self, power: int) -> Node:
+        depth = self.deeper()
+        left = self.first()
+        while self.id and power < _POWERS.get(self.id, 0):
+            self.deeper()
+            left = self.joined(left, self.id, self.position)
+        self.depth = depth
+        return left
+
+    def deeper(self) -> int:
+        """Count a level; return how many there are around it."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _Unusual
+        return self.depth - 1
+
+    def first(self) -> Node:
+        """Read what an expression begins with."""
+        kind, value, position, operator = self.kind, self.value, self.position, self.id
+        if kind == _END:
+            raise _Unusual
+        self.advance()
+        if operator:
+            return self.opened(operator, position)
+        if kind == _VARIABLE:
+            return Node("variable", value=value, position=position)
+        if kind in (_SINGLE, _DOUBLE):
+            text = _ESCAPE.sub(_meant, value) if "\\" in value else value
+            return Node("string", value=text, position=position)
+        if kind == _NUMBER:
+            number = float(value)
+            if number - number != 0:
+                raise _Unusual
+            return Node("number", value=_whole(number), position=position)
+        if kind == _NAME and value in _VALUES:
+            return Node("value", value=_VALUES[value], position=position)
+        return Node("path", steps=[Node("name", value=value, position=position)])
+
+    def opened(self, operator: str, position: int) -> Node:
+        """Read what begins with an operator."""
+        if operator == "-":
+            operand = self.expression(_SIGN)
+            if operand.type == "number":
+                operand.value = _whole(-float(operand.value))
+                return operand
+            return Node("unary", value="-", expression=operand)
+        if operator == "(":
+            block = Node("block", expressions=[self.expression(0)], position=position)
+            self.expect(")")
+            return block
+        if operator == "[":
+            items = self.listed("]", self.expression)
+            return Node("unary", value="[", expressions=items, position=position)
+        if operator == "{":
+            return Node("unary", value="{", lhs_object=self.listed("}", self.pair))
+        raise _Unusual
+
+    def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
+        """Read what is parted by commas, and the closing bracket."""
+        found: list[Any] = []
+        if self.id != closing:
+            found.append(read(0))
+            while self.id == ",":
+                self.advance()
+                found.append(read(0))
+        self.expect(closing)
+        return found
+
+    def pair(self, power: int) -> list[Node]:
+        key = self.expression(power)
+        self.expect(":")
+        return [key, self.expression(power)]
+
+    def joined(self, left: Node, operator: str, position: int) -> Node:
+        """Read an operator behind an expression, and what belongs to it."""
+        self.advance()
+        if operator == "(":
+            if left.type == "path" and left.steps[-1].value == "function":
+                raise _Unusual
+            arguments = self.listed(")", self.expression)
+            return Node(
+                "function", value="(", procedure=left, arguments=arguments, position=position
+            )
+        if operator == ".":
+            return _path(left, self.expression(_POWERS["."]))
+        if operator == "?":
+            node = Node("condition", condition=left, position=position)
+            node.then = self.expression(0)
+            if self.id == ":":
+                self.advance()
+                node._else = self.expression(0)
+            return node
+        right = self.expression(_POWERS[operator])
+        return Node("binary", value=operator, lhs=left, rhs=right, position=position)
+
+
+def _path(left: Node, right: Node) -> Node:
+    if left.type not in ("path", "variable", "function", "block"):
+        raise _Unusual
+    if right.type not in ("path", "function"):
+        raise _Unusual
+    path = left if left.type == "path" else Node("path", steps=[left])
+    path.steps += right.steps if right.type == "path" else [right]
+    return path
+
+
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number
+
+
+def _meant(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else _ESCAPES.get(escape[2], escape[2])
