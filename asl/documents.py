@@ -145,13 +145,12 @@ def compile(
     A document that uses something which this version does not execute is refused;
     `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
     """
-    from asl.checks import check as check_document
+    from asl.checks import insist
     from asl.compiler import compile_workflow
     from asl.compose import runnable
 
     loaded, chosen = runnable(document_of(document)), profile_of(profile)
-    report = check_document(loaded, chosen, for_run=True, ignore_blocks=ignore_blocks)
-    report.raise_for_errors()
+    insist(loaded, chosen, ignore_blocks=ignore_blocks)
     return compile_workflow(loaded.whole, chosen, loaded.name)
 
 

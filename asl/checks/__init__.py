@@ -37,11 +37,12 @@ from asl.compose import composed
 from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, place, resolved
+from asl.core.diagnostics import insist as insist_on
 from asl.core.document import Document
 from asl.core.profile import DEFAULT, Profile
 from asl.states import STATE_TYPES
 
-__all__ = ["check"]
+__all__ = ["check", "insist"]
 
 Rule = Callable[[Workflow], Iterator[Finding]]
 
@@ -100,6 +101,43 @@ def check(
     `aws` profile, for an express workflow.
     """
     document = composed(document)
+    findings = _judged(
+        document,
+        profile,
+        strict=strict,
+        agents=agents,
+        resources=resources,
+        workflows=workflows,
+        for_run=for_run,
+        ignore_blocks=ignore_blocks,
+        express=express,
+    )
+    return place(document, findings)
+
+
+def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
+    """Raise InvalidDocument with everything found unless a document can run.
+
+    Nothing is given its place otherwise: that costs as much as finding it.
+    """
+    document = composed(document)
+    findings = _judged(document, profile, for_run=True, ignore_blocks=ignore_blocks)
+    insist_on(document, findings)
+
+
+def _judged(
+    document: Document,
+    profile: Profile,
+    *,
+    strict: bool = False,
+    agents: Collection[str] | None = None,
+    resources: Collection[str] | None = None,
+    workflows: Collection[str] | None = None,
+    for_run: bool = False,
+    ignore_blocks: bool = False,
+    express: bool = False,
+) -> list[Finding]:
+    """Return everything found in a document, with its severity."""
     workflow = taken_apart(
         document.value, profile, agents, resources, express, workflows, document.name
     )
@@ -114,7 +152,7 @@ def check(
     ]
     graded += included.check(workflow, graded)
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
-    return place(document, [*graded, *unexecuted])
+    return [*graded, *unexecuted]
 
 
 def _composing(document: Document) -> tuple[Finding, ...]:

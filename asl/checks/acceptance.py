@@ -60,6 +60,13 @@ class _Acceptance:
         ]
         others = self.of(schema.get("additionalProperties", True))
 
+        def by_name(value: Json) -> bool:
+            if type(value) is dict:
+                for name, item in value.items():
+                    if not named.get(name, others)(item):
+                        return False
+            return True
+
         def accepts(value: Json) -> bool:
             if type(value) is not dict:
                 return True
@@ -71,7 +78,7 @@ class _Acceptance:
                     return False
             return True
 
-        return accepts
+        return accepts if patterns else by_name
 
     def items(self, wanted: Any, schema: _Schema) -> Accepts:
         each = self.of(wanted)
@@ -128,7 +135,14 @@ def _every(tests: list[Accepts]) -> Accepts:
         return _anything
     if len(needed) == 1:
         return needed[0]
-    return lambda value: all(test(value) for test in needed)
+
+    def every(value: Json) -> bool:
+        for test in needed:  # noqa: SIM110 - a generator costs more than most tests
+            if not test(value):
+                return False
+        return True
+
+    return every
 
 
 def _number(value: Json) -> bool:

@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
-from asl.expr.templates import dynamic_fields, template_faults
+from asl.expr.templates import dynamic_fields, is_dynamic, template_faults
 from asl.states.blocks import BLOCKS
 
 __all__ = ["check"]
@@ -17,12 +17,14 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the blocks of the document and of its states."""
     yield from _weights(workflow)
     for block in BLOCKS.values():
-        of_workflow = below(workflow.value, block.name)
-        yield from _expressions(of_workflow, f"/{block.name}")
-        yield from block.check_workflow(of_workflow)
-        for node in workflow.nodes():
-            if type(node.value.get(block.name)) is dict:
-                yield from block.check(node, of_workflow)
+        if block.name in workflow.value:
+            of_workflow = below(workflow.value, block.name)
+            yield from _expressions(of_workflow, f"/{block.name}")
+            yield from block.check_workflow(of_workflow)
+    for node in workflow.nodes():
+        for name, block in node.value.items():
+            if name in BLOCKS and type(block) is dict:
+                yield from BLOCKS[name].check(node, below(workflow.value, name))
 
 
 def _weights(workflow: Workflow) -> Iterator[Finding]:
@@ -41,6 +43,8 @@ def _weights(workflow: Workflow) -> Iterator[Finding]:
 
 def _expressions(block: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     """Yield what is wrong with the computed fields of a block of the document."""
+    if not is_dynamic(block):
+        return
     for place, fault in template_faults(block, pointer):
         yield Finding(fault.code, fault.message, place, fault.hint)
     for place, _, text in dynamic_fields(block, pointer):

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from asl.checks.workflow import Scope, Workflow, objects, text
-from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
@@ -19,18 +18,18 @@ PATIENCE = 32
 def assignments(scope: Scope) -> Iterator[tuple[str, str]]:
     """Yield `(variable, pointer)` of everything that the states of a machine assign."""
     for node in scope.nodes:
-        yield from _keys(node, node.value, node.at("Assign"))
+        yield from _keys(node, node.value)
         for field in ("Choices", "Catch"):
-            for index, entry in objects(node.value, field):
-                yield from _keys(node, entry, node.at(field, index, "Assign"))
+            for index, entry in objects(node.value, field) if field in node.value else ():
+                yield from _keys(node, entry, field, index)
 
 
-def _keys(node: Node, holder: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, str]]:
+def _keys(node: Node, holder: Mapping[str, Json], *steps: str | int) -> Iterator[tuple[str, str]]:
     assign = holder.get("Assign")
     for key in assign if type(assign) is dict else ():
         name = key.removesuffix(SUFFIX) if node.query_language == "JSONPath" else key
         if name or not key:
-            yield name, f"{pointer}/{escape(key)}"
+            yield name, node.at(*steps, "Assign", key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +95,4 @@ def _ways(node: Node, bits: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     for holder, field in holders:
         target = text(holder, field)
         if target is not None:
-            yield target, sum({bits[name] for name, _ in _keys(node, holder, "")})
+            yield target, sum({bits[name] for name, _ in _keys(node, holder)})

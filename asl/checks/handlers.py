@@ -65,10 +65,12 @@ MOST = 99_999_999
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the error handlers of every state."""
     for node in workflow.nodes():
-        yield from _names(workflow, node, "Retry", "V-RETRY-02")
-        yield from _names(workflow, node, "Catch", "V-CATCH-02")
-        for index, entry in objects(node.value, "Retry"):
-            yield from _delays(node.at("Retry", index), entry)
+        if "Retry" in node.value:
+            yield from _names(workflow, node, "Retry", "V-RETRY-02")
+            for index, entry in objects(node.value, "Retry"):
+                yield from _delays(node.at("Retry", index), entry)
+        if "Catch" in node.value:
+            yield from _names(workflow, node, "Catch", "V-CATCH-02")
 
 
 # --------------------------------------------------------------------------------------------

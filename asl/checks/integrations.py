@@ -58,11 +58,11 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for node in workflow.nodes():
         resource = text(node.value, "Resource")
         if node.value.get("Type") == "Task" and resource is not None:
-            yield from _token(node, resource)
+            yield from _token(workflow, node, resource)
 
 
-def _token(node: Node, resource: str) -> Iterator[Finding]:
-    places = [*_tokens(node)]
+def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
+    places = [*_tokens(workflow, node)]
     if resource.endswith(TOKEN):
         if not places:
             jsonata = node.query_language == "JSONata"
@@ -84,10 +84,10 @@ def _token(node: Node, resource: str) -> Iterator[Finding]:
             )
 
 
-def _tokens(node: Node) -> Iterator[str]:
+def _tokens(workflow: Workflow, node: Node) -> Iterator[str]:
     """Yield the places of what is sent with the token; the whole context object has it too."""
     if node.query_language == "JSONata":
-        for written in queries.queries_of(node):
+        for written in queries.queries_of(workflow, node):
             source = written.source
             if source is not None and "Token" in source and "$states.context" in source:
                 yield written.pointer

@@ -130,16 +130,18 @@ def _fields(node: Node) -> Iterator[Finding]:
             continue
         if field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
             yield other_language(field, node, node.at(field))
-    for holder, surplus in (("Choices", _RULE_JSONPATH if jsonata else _RULE_JSONATA),):
-        for index, rule in objects(node.value, holder):
-            for field in rule:
-                if field in surplus:
-                    yield other_language(field, node, node.at(holder, index, field))
+    surplus = _RULE_JSONPATH if jsonata else _RULE_JSONATA
+    for index, rule in objects(node.value, "Choices"):
+        for field in rule:
+            if field in surplus:
+                yield other_language(field, node, node.at("Choices", index, field))
     for index, catcher in objects(node.value, "Catch"):
         field = "ResultPath" if jsonata else "Output"
         if field in catcher:
             yield other_language(field, node, node.at("Catch", index, field))
     for steps, of_jsonpath, of_jsonata in _BLOCKS:
+        if steps[0] not in node.value:
+            continue
         block = below(node.value, *steps)
         for field in of_jsonpath if jsonata else of_jsonata:
             if field in block:

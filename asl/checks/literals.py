@@ -32,7 +32,8 @@ TEMPLATES = (
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield the literals that their author may have taken for expressions."""
     for node in workflow.nodes():
-        found = _in_jsonata(node) if node.query_language == "JSONata" else _in_jsonpath(node)
+        jsonata = node.query_language == "JSONata"
+        found = _in_jsonata(workflow, node) if jsonata else _in_jsonpath(node)
         yield from (finding for finding in found if not node.open(finding.message))
 
 
@@ -116,9 +117,11 @@ def _plain(value: Json, pointer: str, field: str) -> Iterator[Finding]:
 # JSONata
 
 
-def _in_jsonata(node: Node) -> Iterator[Finding]:
-    for written in queries.queries_of(node):
-        if _VARIABLE.match(written.text) or _looks_dynamic(written.text):
+def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
+    for written in queries.queries_of(workflow, node):
+        if written.source is None and (
+            _VARIABLE.match(written.text) or _looks_dynamic(written.text)
+        ):
             yield Finding(
                 "V-ST-11",
                 f"{written.text!r} stays text, as it does not stand between {{% and %}}",

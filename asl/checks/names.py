@@ -19,12 +19,13 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     if version != "1.0":
         wording = Wording(aws.one_of(["1.0"]) if type(version) is str else aws.expected("string"))
         yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version", aws=wording)
-    for pointer, holder in _commented(workflow):
-        comment = holder.get("Comment")
-        if comment is not None and type(comment) is not str:
-            message = f"a comment is a string, not of type {type_name(comment)}"
-            wording = Wording(aws.expected("string"))
-            yield Finding("V-TOP-14", message, f"{pointer}/Comment", aws=wording)
+    for scope in workflow.scopes:
+        yield from _comment(scope.value, scope.pointer)
+    for node in workflow.nodes():
+        yield from _comment(node.value, node.pointer)
+        for field in ("Choices", "Retry", "Catch"):
+            for index, entry in objects(node.value, field) if field in node.value else ():
+                yield from _comment(entry, node.pointer, field, index)
 
 
 def _repeated(workflow: Workflow) -> Iterator[Finding]:
@@ -70,11 +71,11 @@ def _homes(workflow: Workflow) -> Iterator[tuple[str, Node]]:
             yield scope.home, node
 
 
-def _commented(workflow: Workflow) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    for scope in workflow.scopes:
-        yield scope.pointer, scope.value
-    for node in workflow.nodes():
-        yield node.pointer, node.value
-        for field in ("Choices", "Retry", "Catch"):
-            for index, entry in objects(node.value, field):
-                yield node.at(field, index), entry
+def _comment(holder: Mapping[str, Json], pointer: str, *steps: str | int) -> Iterator[Finding]:
+    """Yield the comment of what stands at some steps below a pointer if it is no text."""
+    comment = holder.get("Comment")
+    if comment is not None and type(comment) is not str:
+        place = "".join(f"/{step}" for step in (*steps, "Comment"))
+        message = f"a comment is a string, not of type {type_name(comment)}"
+        wording = Wording(aws.expected("string"))
+        yield Finding("V-TOP-14", message, pointer + place, aws=wording)

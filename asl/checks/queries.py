@@ -5,7 +5,7 @@ V-JSONATA-*. Specification 3.6. The query language itself is imported with the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ AGENT_TEMPLATES = (
 """The same of agent-native states."""
 
 AFTERWARDS = ("Output", "Assign")
+"""The same where there may be a result."""
 
 TYPED = {
     "TimeoutSeconds": "number",
@@ -66,6 +67,9 @@ TYPED = {
 }
 """The fields that are computed as a whole -> the type that must come out."""
 
+FIELDS: Mapping[str, str | None] = {**dict.fromkeys((*TEMPLATES, *AGENT_TEMPLATES)), **TYPED}
+"""The fields of a state that are evaluated before there is a result -> that type."""
+
 NESTED = (
     (("ItemReader",), "Arguments", None),
     (("ItemReader", "ReaderConfig"), "MaxItems", "number"),
@@ -81,20 +85,15 @@ NESTED = (
 class Written:
     """A string that is evaluated when it stands between the delimiters.
 
+    `source` is what stands between the delimiters, None for a string that is no expression.
     `wanted` is the JSON type that must come out, `members` are those of `$states` that exist here.
     """
 
     pointer: str
     text: str
+    source: str | None
     members: frozenset[str]
     wanted: str | None = None
-
-    @property
-    def source(self) -> str | None:
-        """What stands between the delimiters, None for a string that is no expression."""
-        from asl.expr.jsonata import expression
-
-        return expression(self.text)
 
     @property
     def lead(self) -> int:
@@ -106,63 +105,71 @@ class Written:
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the expressions of every JSONata state."""
+    right: set[tuple[str, frozenset[str], str | None]] = set()
     for node in workflow.nodes():
         if node.query_language == "JSONata":
-            for written in queries_of(node):
-                if not node.open(written.text):
-                    yield from _judged(workflow, written)
+            for written in queries_of(workflow, node):
+                if node.open(written.text):
+                    continue
+                judged = written.text, written.members, written.wanted
+                if judged not in right:
+                    found = [*_judged(workflow, written)]
+                    yield from found
+                    if not found:
+                        right.add(judged)
 
 
 # --------------------------------------------------------------------------------------------
 # Where expressions stand
 
 
-def queries_of(node: Node) -> Iterator[Written]:
-    """Yield every string of a JSONata state that may be an expression."""
+def queries_of(workflow: Workflow, node: Node) -> Sequence[Written]:
+    """Return every string of a JSONata state that may be an expression; it is looked for once."""
+    found = workflow.written.get(node.pointer)
+    if found is None:
+        found = workflow.written[node.pointer] = _written(node)
+    return found
+
+
+def _written(node: Node) -> list[Written]:
+    from asl.expr.jsonata import expression
+
+    found: list[Written] = []
+
+    def look(value: Json, pointer: str, members: frozenset[str], wanted: str | None = None) -> None:
+        if type(value) is str:
+            found.append(Written(pointer, value, expression(value), members, wanted))
+        elif type(value) is dict:
+            for key, part in value.items():
+                look(part, f"{pointer}/{escape(key)}", members)
+        elif type(value) is list:
+            for index, part in enumerate(value):
+                look(part, f"{pointer}/{index}", members)
+
+    def look_after(entry: Mapping[str, Json], pointer: str, members: frozenset[str]) -> None:
+        for field in AFTERWARDS:
+            if field in entry:
+                look(entry[field], f"{pointer}/{field}", members)
+
     state = node.value
-    after = ALWAYS if state.get("Type") in WITHOUT_RESULT else RESULT
-    templates = (*TEMPLATES, "Parameters") if state.get("Type") == "Include" else TEMPLATES
-    for field in (*templates, *AGENT_TEMPLATES):
-        yield from _under(node, state, ALWAYS, field)
-    for field in AFTERWARDS:
-        yield from _under(node, state, after, field)
-    for field, wanted in TYPED.items():
-        yield from _under(node, state, ALWAYS, field, wanted=wanted)
+    kind = state.get("Type")
+    for field, value in state.items():
+        if field in FIELDS or (field == "Parameters" and kind == "Include"):
+            look(value, node.at(field), ALWAYS, FIELDS.get(field))
+    look_after(state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
     for index, rule in objects(state, "Choices"):
-        yield from _under(node, rule, ALWAYS, "Choices", index, "Condition", wanted="boolean")
-    for entries, members in (("Choices", ALWAYS), ("Catch", ERROR)):
-        for index, entry in objects(state, entries):
-            for field in AFTERWARDS:
-                yield from _under(node, entry, members, entries, index, field)
-    for steps, field, kind in NESTED:
+        pointer = node.at("Choices", index)
+        if "Condition" in rule:
+            look(rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
+        look_after(rule, pointer, ALWAYS)
+    for index, catcher in objects(state, "Catch"):
+        look_after(catcher, node.at("Catch", index), ERROR)
+    for steps, field, wanted in NESTED:
         if steps[0] in state:
-            yield from _under(node, below(state, *steps), ALWAYS, *steps, field, wanted=kind)
-
-
-def _under(
-    node: Node,
-    holder: Mapping[str, Json],
-    members: frozenset[str],
-    *way: str | int,
-    wanted: str | None = None,
-) -> Iterator[Written]:
-    """Yield the strings of the field at the end of a way, if its holder has that field."""
-    value = holder.get(str(way[-1]))
-    if value is not None:
-        yield from _strings(value, node.at(*way), members, wanted)
-
-
-def _strings(
-    value: Json, pointer: str, members: frozenset[str], wanted: str | None = None
-) -> Iterator[Written]:
-    if type(value) is str:
-        yield Written(pointer, value, members, wanted)
-    elif type(value) is dict:
-        for key, part in value.items():
-            yield from _strings(part, f"{pointer}/{escape(key)}", members)
-    elif type(value) is list:
-        for index, part in enumerate(value):
-            yield from _strings(part, f"{pointer}/{index}", members)
+            holder = below(state, *steps)
+            if field in holder:
+                look(holder[field], node.at(*steps, field), ALWAYS, wanted)
+    return found
 
 
 # --------------------------------------------------------------------------------------------
@@ -222,7 +229,7 @@ def _delimiters(written: Written) -> Iterator[Finding]:
 def _context(written: Written, query: Query, lead: int) -> Iterator[Finding]:
     from asl.expr.jsonata.context import context_reads
 
-    for name, offset in dict(reversed([*context_reads(query)])).items():
+    for name, offset in dict(reversed(context_reads(query))).items():
         root = name == "$$"
         yield Finding(
             "V-JSONATA-03",
@@ -293,10 +300,10 @@ def _is_function(workflow: Workflow, name: str) -> bool:
     return name in _functions() or (not workflow.profile.aws and name in belonging(name))
 
 
-def _functions() -> frozenset[str]:
+def _functions() -> Collection[str]:
     from asl.expr.jsonata.functions.table import NATIVES
 
-    return frozenset(NATIVES)
+    return NATIVES
 
 
 def _constant(written: Written, query: Query) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asl.checks.transitions import targets
+from asl.checks.transitions import following
 from asl.checks.workflow import Scope, Workflow, text
 from asl.core.diagnostics import Finding
 
@@ -54,5 +54,5 @@ def _undecided(scope: Scope) -> set[str]:
             continue
         found.add(name)
         if "Choices" not in nodes[name].value:
-            todo.extend(target for _, target in targets(nodes[name]))
+            todo += following(nodes[name])
     return found

@@ -14,7 +14,7 @@ from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 
-__all__ = ["check", "targets"]
+__all__ = ["check", "following", "targets"]
 
 ENDS = ("Succeed", "Fail")
 """The types that end their machine by themselves."""
@@ -120,8 +120,9 @@ class _Machine:
 
     def wrong_targets(self) -> Iterator[Finding]:
         for node in self.scope.nodes:
-            for pointer, name in targets(node):
-                yield from self.target(pointer, name, "V-ST-03")
+            if not self.scope.names.issuperset(following(node)):
+                for pointer, name in targets(node):
+                    yield from self.target(pointer, name, "V-ST-03")
 
     def target(self, pointer: str, name: str, code: str) -> Iterator[Finding]:
         if name in self.scope.names:
@@ -198,7 +199,7 @@ class _Machine:
     def reached(self, roots: list[str]) -> set[str]:
         nodes = {node.name: node for node in self.scope.nodes}
         order = [node.name for node in self.scope.nodes]
-        following = dict(pairwise(order)) if self.module else {}
+        beside = dict(pairwise(order)) if self.module else {}
         reached: set[str] = set()
         todo = list(roots)
         while todo:
@@ -207,25 +208,35 @@ class _Machine:
                 continue
             reached.add(name)
             if name in nodes:
-                todo.extend(target for _, target in targets(nodes[name]))
-                if name in following and not nodes[name].value.keys() & {"Next", "End"}:
-                    todo.append(following[name])
+                todo += following(nodes[name])
+                if name in beside and not nodes[name].value.keys() & {"Next", "End"}:
+                    todo.append(beside[name])
         return reached
 
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        return _ends(node) or not self.scope.names.issuperset(name for _, name in targets(node))
+        return _ends(node) or not self.scope.names.issuperset(following(node))
 
 
 def _ends(node: Node) -> bool:
     if node.value.get("Type") in ENDS or node.value.get("End") is True:
         return True
     # A state without any way on is a fault of its own, or an end in a template or module.
-    return not any(targets(node))
+    return not following(node)
+
+
+def following(node: Node) -> list[str]:
+    """Return the names of the states that this one may go on to."""
+    state = node.value
+    found = [state.get("Next"), state.get("Default")]
+    for field in ("Choices", "Catch"):
+        if field in state:
+            found += [entry.get("Next") for _, entry in objects(state, field)]
+    return [name for name in found if type(name) is str]
 
 
 def targets(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield `(pointer, name)` of every state that this one may go on to."""
+    """Yield the same, each with the pointer of where it is named."""
     for field in ("Next", "Default"):
         name = text(node.value, field)
         if name is not None:

@@ -32,10 +32,16 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _name(name, pointer)
             yield from _hiding(name, pointer, above.get(name, []))
         assigned[scope.pointer] = own
-    flow = followed(workflow)
-    for scope in workflow.scopes:
-        for node in scope.nodes:
-            yield from _reads(workflow, scope, node, flow, assigned)
+    read = [
+        (scope, node, found)
+        for scope in workflow.scopes
+        for node in scope.nodes
+        for found in _read(workflow, node)
+    ]
+    flow = followed(workflow) if read else None
+    for scope, node, (name, pointer, offset) in read:
+        if flow is not None and not _known(scope, node, name, flow, assigned):
+            yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
 
 
 def references(workflow: Workflow) -> dict[str, list[str]]:
@@ -119,28 +125,24 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
 
 
 def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
-    for each in queries.queries_of(node):
+    for each in queries.queries_of(workflow, node):
         source = each.source
         query = None if source is None or node.open(source) else queries.read(workflow, source)
-        if query is None or isinstance(query, ExpressionFault):
+        if query is None or isinstance(query, ExpressionFault) or not query.variables:
             continue
         first = {reference.name: reference.offset for reference in reversed(query.references)}
         for name in sorted(query.variables, key=first.__getitem__):
             yield name, each.pointer, each.lead + first[name]
 
 
-def _reads(
-    workflow: Workflow,
-    scope: Scope,
-    node: Node,
-    flow: Flow,
-    assigned: Mapping[str, Assigned],
-) -> Iterator[Finding]:
-    own, above = assigned[scope.pointer], _above(scope, assigned)
-    reached = flow.reached(scope, node)  # another state is a fault of its own
-    for name, pointer, offset in _read(workflow, node):
-        if not (flow.knows(scope, node, name) if reached else name in own or name in above):
-            yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
+def _known(
+    scope: Scope, node: Node, name: str, flow: Flow, assigned: Mapping[str, Assigned]
+) -> bool:
+    """Whether a variable may have a value where it is read."""
+    if flow.reached(scope, node):
+        return flow.knows(scope, node, name)
+    # That the state is never reached is a fault of its own.
+    return name in assigned[scope.pointer] or name in _above(scope, assigned)
 
 
 def _unassigned(

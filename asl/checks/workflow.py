@@ -4,7 +4,7 @@ Nothing here assumes that the document is sound. What has not the shape of a mac
 left out of the walk; the schemas report it.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from asl.states.base import Node, machines_of
 from asl.states.iteration import DISTRIBUTING
 
 if TYPE_CHECKING:
+    from asl.checks.queries import Written
     from asl.expr.jsonata import Query
 
 __all__ = ["Scope", "Suggestions", "Workflow", "below", "entries", "objects", "taken_apart", "text"]
@@ -70,6 +71,8 @@ class Workflow:
     """What the document itself is called."""
     queries: "dict[str, Query | ExpressionFault]" = field(default_factory=dict)
     """The JSONata expressions read so far, by their text."""
+    written: "dict[str, Sequence[Written]]" = field(default_factory=dict)
+    """What may be one in the states looked at so far, by their pointers."""
 
     @property
     def unfilled(self) -> bool:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from asl.compiler.handlers import compile_matcher
@@ -81,7 +80,7 @@ class StateCompiler(ABC):
 
     def within(self, *steps: str | int) -> Self:
         """Return a compiler of the object below the state, empty where there is none."""
-        inner = copy(self)
+        inner = self._twin()
         found: Json = self.state
         for step in steps:
             if type(step) is int:
@@ -95,9 +94,14 @@ class StateCompiler(ABC):
 
     def only(self, *fields: str) -> Self:
         """Return a compiler of the same state as if it had no more than these fields."""
-        partial = copy(self)
+        partial = self._twin()
         partial.state = {field: self.state[field] for field in fields if field in self.state}
         return partial
+
+    def _twin(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def machine(self, *steps: str | int) -> Machine:
         """Compile the sub-machine at *steps* below the state."""

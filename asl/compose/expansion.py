@@ -19,7 +19,7 @@ from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.values import Json
 from asl.expr.jsonata import expression
-from asl.expr.templates import SUFFIX, dynamic_fields
+from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states.base import machines_of
 
 __all__ = ["expanded", "instantiated"]
@@ -433,7 +433,7 @@ def _argument(key: str, value: Json, language: str, text: _Text) -> Argument:
 def _computed(key: str, value: Json, language: str) -> bool:
     """Whether an argument is evaluated on the data when the Include runs."""
     if language == "JSONPath":
-        return key.endswith(SUFFIX) or any(True for _ in dynamic_fields(value))
+        return key.endswith(SUFFIX) or is_dynamic(value)
     if type(value) is str:
         return expression(value) is not None
     return any(_computed(key, part, language) for part in _parts(value))

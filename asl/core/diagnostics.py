@@ -192,6 +192,18 @@ def place(
     return Report(tuple(found if len(files) == 1 else dict.fromkeys(found)), document)
 
 
+def insist(document: Document, findings: Iterable[Finding]) -> None:
+    """Raise InvalidDocument with all findings if one of them is an error."""
+    found = dict.fromkeys(findings)
+    if any(_is_error(each) for each in found):  # places are for those who are told
+        raise InvalidDocument(place(document, found))
+
+
+def _is_error(finding: Finding) -> bool:
+    severity = finding.severity or lookup(finding.code).severity
+    return severity == Severity.ERROR
+
+
 def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tuple[Diagnostic, int]:
     """A finding with its place, and the offset of that."""
     home, pointer = document.origin(finding.pointer)
@@ -231,6 +243,8 @@ def _aws(document: Document, finding: Finding) -> AwsDiagnostic | None:
 
 def escape(token: str) -> str:
     """One reference token of a JSON Pointer (RFC 6901)."""
+    if "/" not in token and "~" not in token:
+        return token
     return token.replace("~", "~0").replace("/", "~1")
 
 

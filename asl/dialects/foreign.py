@@ -1,19 +1,18 @@
 """What the readers of all languages do: parse as their platform does, refuse, make the document."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from asl.core import yaml_text
-from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Severity, place
+from asl.core.diagnostics import Finding
 from asl.core.document import Composition, Document, parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
 from asl.dialects.origins import origins_of
 
-__all__ = ["Part", "as_platform", "document", "insist", "kept", "same"]
+__all__ = ["Part", "as_platform", "document", "kept", "same"]
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,6 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
         report = refusal.report
         coded = tuple(replace(each, code=code) for each in report.diagnostics)
         raise InvalidDocument(replace(report, diagnostics=coded)) from None
-
-
-def insist(foreign: Document, findings: Collection[Finding]) -> None:
-    """Raise InvalidDocument with all findings if one of them is an error."""
-    if any(_is_error(each) for each in findings):  # places are for those who are told
-        raise InvalidDocument(place(foreign, dict.fromkeys(findings)))
-
-
-def _is_error(finding: Finding) -> bool:
-    severity = finding.severity or lookup(finding.code).severity
-    return severity == Severity.ERROR
 
 
 def document(

@@ -7,7 +7,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
 
-__all__ = ["SUFFIX", "compile_template", "dynamic_fields", "template_faults"]
+__all__ = ["SUFFIX", "compile_template", "dynamic_fields", "is_dynamic", "template_faults"]
 
 SUFFIX = ".$"
 
@@ -18,7 +18,7 @@ def compile_template(template: Json, expression: Callable[[str, str], Evaluate])
     *expression* compiles one dynamic value: `(field name with suffix, text) -> Evaluate`. Parts
     without dynamic values are shared between evaluations: data is never edited in place.
     """
-    if not any(True for _ in dynamic_fields(template)):
+    if not is_dynamic(template):
         return constant(template)
     if type(template) is list:
         parts = [compile_template(part, expression) for part in template]
@@ -40,6 +40,21 @@ def compile_template(template: Json, expression: Callable[[str, str], Evaluate])
         return {key: value(data, frame) for key, value in fields}
 
     return evaluate
+
+
+def is_dynamic(template: Json) -> bool:
+    """Whether there is a dynamic field at any depth."""
+    todo = [template]
+    while todo:
+        part = todo.pop()
+        if type(part) is dict:
+            for key in part:
+                if key.endswith(SUFFIX):
+                    return True
+            todo += part.values()
+        elif type(part) is list:
+            todo += part
+    return False
 
 
 def dynamic_fields(template: Json, pointer: str = "") -> Iterator[tuple[str, str, Json]]:

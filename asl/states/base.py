@@ -43,7 +43,10 @@ class Node:
 
     def at(self, *steps: str | int) -> str:
         """Return the JSON Pointer of something below this state."""
-        return self.pointer + "".join(f"/{escape(str(step))}" for step in steps)
+        pointer = self.pointer
+        for step in steps:
+            pointer += f"/{escape(step) if type(step) is str else step}"
+        return pointer
 
 
 def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, place
+from asl.core.diagnostics import Finding, insist, place
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
@@ -12,7 +12,7 @@ from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.machine import Built, built
 from asl.dialects.codemie.options import DEFAULT, Options
-from asl.dialects.foreign import as_platform, document, insist
+from asl.dialects.foreign import as_platform, document
 from asl.dialects.scalars import otherwise
 
 __all__ = ["METADATA", "config_of", "read"]

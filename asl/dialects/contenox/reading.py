@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, insist
 from asl.core.document import Document, parsed
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
@@ -12,7 +12,7 @@ from asl.core.values import Json
 from asl.dialects.contenox import rules, shape
 from asl.dialects.contenox.chain import Chain
 from asl.dialects.contenox.machine import Built, built
-from asl.dialects.foreign import document, insist
+from asl.dialects.foreign import document
 from asl.expr.contenox.composing import JSON_PATH
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from asl.core.diagnostics import insist
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
@@ -11,7 +12,7 @@ from asl.dialects.flujo import rules, shape
 from asl.dialects.flujo.blueprint import Blueprint
 from asl.dialects.flujo.machine import Built, built
 from asl.dialects.flujo.options import Options
-from asl.dialects.foreign import as_platform, document, insist
+from asl.dialects.foreign import as_platform, document
 
 __all__ = ["METADATA", "read"]
 

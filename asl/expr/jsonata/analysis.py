@@ -1,6 +1,6 @@
 """What a query reads, found in its syntax tree: free variables and members of `$states`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,8 @@ def references(tree: Any) -> tuple[Reference, ...]:
     A name counts as bound where the query has bound it on every way to that place; a function may
     name one that is defined after it in the same block.
     """
-    found = _Walk().walk(tree, _Scope())
+    found: list[Reference] = []
+    _Walk(found).walk(tree, _Scope())
     return tuple(sorted(found, key=lambda reference: reference.offset))
 
 
@@ -47,31 +48,35 @@ class _Scope:
 class _Walk:
     """A walk over the library's tree; `scope` grows while it goes through a block."""
 
-    def walk(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def __init__(self, found: list[Reference]) -> None:
+        self.found = found
+
+    def walk(self, node: Any, scope: _Scope) -> None:
         visit = getattr(self, f"_{node.type}", None)
         if visit is not None:
-            yield from visit(node, scope)
+            visit(node, scope)
         for filter in node.predicate or ():
-            yield from self.walk(filter.expr, scope)
+            self.walk(filter.expr, scope)
         if node.type != "path" and node.group is not None:
-            yield from self._pairs(node.group.lhs_object, scope)
+            self._pairs(node.group.lhs_object, scope)
 
-    def _all(self, nodes: Iterable[Any], scope: _Scope) -> Iterator[Reference]:
+    def _all(self, nodes: Iterable[Any], scope: _Scope) -> None:
         for node in nodes:
-            yield from self.walk(node, scope)
+            self.walk(node, scope)
 
-    def _pairs(self, pairs: Iterable[Any], scope: _Scope) -> Iterator[Reference]:
+    def _pairs(self, pairs: Iterable[Any], scope: _Scope) -> None:
         for key, value in pairs:
-            yield from self.walk(key, scope)
-            yield from self.walk(value, scope)
+            self.walk(key, scope)
+            self.walk(value, scope)
 
     def _variable(
         self, node: Any, scope: _Scope, called: bool = False, member: str | None = None
-    ) -> Iterator[Reference]:
+    ) -> None:
         if node.value not in ("", "$") and node.value not in scope:
-            yield Reference(node.value, node.position - len(node.value) - 1, called, member)
+            offset = node.position - len(node.value) - 1
+            self.found.append(Reference(node.value, offset, called, member))
 
-    def _path(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _path(self, node: Any, scope: _Scope) -> None:
         inner = _Scope(scope)
         for index, step in enumerate(node.steps):
             if step.type == "variable" and index == 0:
@@ -82,50 +87,50 @@ class _Walk:
                     if plain and following is not None and following.type == "name"
                     else None
                 )
-                yield from self._variable(step, scope, False, member)
-                yield from self._all((filter.expr for filter in step.predicate or ()), inner)
+                self._variable(step, scope, False, member)
+                self._all((filter.expr for filter in step.predicate or ()), inner)
             else:
-                yield from self.walk(step, inner)
+                self.walk(step, inner)
             inner.names |= {name for name in (step.focus, step.index) if name is not None}
             for stage in step.stages or ():
                 if stage.type == "index":
                     inner.names.add(stage.value)
                 else:
-                    yield from self.walk(stage.expr, inner)
+                    self.walk(stage.expr, inner)
         if node.group is not None:
-            yield from self._pairs(node.group.lhs_object, inner)
+            self._pairs(node.group.lhs_object, inner)
 
-    def _binary(self, node: Any, scope: _Scope) -> Iterator[Reference]:
-        yield from self.walk(node.lhs, scope)
-        yield from self.walk(node.rhs, _Scope(scope) if node.value in ("and", "or") else scope)
+    def _binary(self, node: Any, scope: _Scope) -> None:
+        self.walk(node.lhs, scope)
+        self.walk(node.rhs, _Scope(scope) if node.value in ("and", "or") else scope)
 
-    def _apply(self, node: Any, scope: _Scope) -> Iterator[Reference]:
-        yield from self.walk(node.lhs, scope)
+    def _apply(self, node: Any, scope: _Scope) -> None:
+        self.walk(node.lhs, scope)
         if node.rhs.type == "variable":
-            yield from self._variable(node.rhs, scope, called=True)
+            self._variable(node.rhs, scope, called=True)
         else:
-            yield from self.walk(node.rhs, scope)
+            self.walk(node.rhs, scope)
 
-    def _unary(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _unary(self, node: Any, scope: _Scope) -> None:
         if node.value == "[":
-            yield from self._all(node.expressions, scope)
+            self._all(node.expressions, scope)
         elif node.value == "{":
-            yield from self._pairs(node.lhs_object, scope)
+            self._pairs(node.lhs_object, scope)
         else:
-            yield from self.walk(node.expression, scope)
+            self.walk(node.expression, scope)
 
-    def _sort(self, node: Any, scope: _Scope) -> Iterator[Reference]:
-        yield from self._all((term.expression for term in node.terms), scope)
+    def _sort(self, node: Any, scope: _Scope) -> None:
+        self._all((term.expression for term in node.terms), scope)
 
-    def _condition(self, node: Any, scope: _Scope) -> Iterator[Reference]:
-        yield from self.walk(node.condition, scope)
+    def _condition(self, node: Any, scope: _Scope) -> None:
+        self.walk(node.condition, scope)
         ways = [_Scope(scope) for _ in range(2)]
-        yield from self.walk(node.then, ways[0])
+        self.walk(node.then, ways[0])
         if node._else is not None:
-            yield from self.walk(node._else, ways[1])
+            self.walk(node._else, ways[1])
         scope.names |= ways[0].names & ways[1].names
 
-    def _block(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _block(self, node: Any, scope: _Scope) -> None:
         inner = _Scope(scope)
         functions = {
             each.lhs.value
@@ -134,30 +139,30 @@ class _Walk:
         }
         for each in node.expressions:
             if each.type == "bind" and each.rhs.type == "lambda":
-                yield from self.walk(each.rhs, _Scope(inner, functions))
+                self.walk(each.rhs, _Scope(inner, functions))
                 inner.names.add(each.lhs.value)
             else:
-                yield from self.walk(each, inner)
+                self.walk(each, inner)
 
-    def _bind(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _bind(self, node: Any, scope: _Scope) -> None:
         if node.rhs.type == "lambda":
-            yield from self.walk(node.rhs, _Scope(scope, [node.lhs.value]))
+            self.walk(node.rhs, _Scope(scope, [node.lhs.value]))
         else:
-            yield from self.walk(node.rhs, scope)
+            self.walk(node.rhs, scope)
         scope.names.add(node.lhs.value)
 
-    def _lambda(self, node: Any, scope: _Scope) -> Iterator[Reference]:
-        yield from self.walk(node.body, _Scope(scope, [each.value for each in node.arguments]))
+    def _lambda(self, node: Any, scope: _Scope) -> None:
+        self.walk(node.body, _Scope(scope, [each.value for each in node.arguments]))
 
-    def _function(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _function(self, node: Any, scope: _Scope) -> None:
         if node.procedure.type == "variable":
-            yield from self._variable(node.procedure, scope, called=True)
+            self._variable(node.procedure, scope, called=True)
         else:
-            yield from self.walk(node.procedure, scope)
-        yield from self._all(node.arguments, scope)
+            self.walk(node.procedure, scope)
+        self._all(node.arguments, scope)
 
     _partial = _function
 
-    def _transform(self, node: Any, scope: _Scope) -> Iterator[Reference]:
+    def _transform(self, node: Any, scope: _Scope) -> None:
         parts = (node.pattern, node.update, node.delete)
-        yield from self._all((part for part in parts if part is not None), scope)
+        self._all((part for part in parts if part is not None), scope)

@@ -16,9 +16,11 @@ _CONSTANTS = {"string": "string", "number": "number"}
 _CONSTRUCTORS = {"[": "array", "{": "object"}
 
 
-def context_reads(query: Query) -> Iterator[tuple[str, int]]:
-    """Yield `(what is read, offset)`: a field name, `$` for the item itself, `$$` for the root."""
-    yield from _reads(query.tree, True)
+def context_reads(query: Query) -> list[tuple[str, int]]:
+    """Return `(what is read, offset)`: a field name, `$` for the item itself, `$$` for the root."""
+    found: list[tuple[str, int]] = []
+    _read(query.tree, True, found)
+    return found
 
 
 def constant(query: Query) -> str | None:
@@ -31,30 +33,34 @@ def constant(query: Query) -> str | None:
     return _CONSTANTS.get(tree.type)
 
 
-def _reads(node: Any, top: bool) -> Iterator[tuple[str, int]]:
-    if node.type == "name" and top:
-        yield node.value, max(node.position - len(node.value), 0)
-    elif node.type == "variable" and (node.value == "$" or (node.value == "" and top)):
-        yield f"${node.value}", max(node.position - 1 - len(node.value), 0)
-    elif node.type == "path":
-        first, *following = node.steps
-        yield from _reads(first, top)
-        yield from _all(following, False)
-    elif node.type == "sort":
-        yield from _all((term.expression for term in node.terms), False)
-    elif node.type == "transform":
-        yield from _all(filter(None, (node.pattern, node.update, node.delete)), False)
+def _read(node: Any, top: bool, found: list[tuple[str, int]]) -> None:
+    """Add what a node reads; *top* says whether the context is still that of the query."""
+    kind = node.type
+    if kind == "name":
+        if top:
+            found.append((node.value, max(node.position - len(node.value), 0)))
+    elif kind == "variable":
+        if node.value == "$" or (node.value == "" and top):
+            found.append((f"${node.value}", max(node.position - 1 - len(node.value), 0)))
+    elif kind == "path":
+        for index, step in enumerate(node.steps):
+            _read(step, top and index == 0, found)
+    elif kind == "sort":
+        for term in node.terms:
+            _read(term.expression, False, found)
+    elif kind == "transform":
+        for part in filter(None, (node.pattern, node.update, node.delete)):
+            _read(part, False, found)
     else:
-        yield from _all(_parts(node), top)
-    filters = (*(node.predicate or ()), *(node.stages or ()))
-    yield from _all((each.expr for each in filters if each.type == "filter"), False)
+        for part in _parts(node):
+            _read(part, top, found)
+    for filters in (node.predicate, node.stages):
+        for each in filters or ():
+            if each.type == "filter":
+                _read(each.expr, False, found)
     if node.group is not None:
-        yield from _all(_pairs(node.group.lhs_object), False)
-
-
-def _all(nodes: Iterable[Any], top: bool) -> Iterator[tuple[str, int]]:
-    for node in nodes:
-        yield from _reads(node, top)
+        for part in _pairs(node.group.lhs_object):
+            _read(part, False, found)
 
 
 def _parts(node: Any) -> Iterator[Any]:

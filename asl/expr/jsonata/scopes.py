@@ -10,7 +10,7 @@ from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.values import UNDEFINED, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Limits:
     """Where an evaluation ends with a fault; the same query and data always end alike.
 

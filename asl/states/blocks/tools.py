@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
-from asl.expr.templates import dynamic_fields
+from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.policy import Hook, Rules
@@ -85,7 +85,7 @@ def _is_constant(block: Compiler) -> bool:
     written = {field: value for field, value in block.state.items() if field != "Hooks"}
     if block.jsonata:
         return "{%" not in compact(written)
-    return not any(True for _ in dynamic_fields(written))
+    return not is_dynamic(written)
 
 
 TOOLS = Block("Tools")
