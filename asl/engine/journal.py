@@ -61,6 +61,8 @@ class Journal(Protocol):
     """Answers found at recovery, by the key of the effect."""
     recorded: dict[str, int]
     """How many records each machine had written before, by its path."""
+    began: dict[str, Json]
+    """When each child began, and what had been spent by then, by its path."""
 
     requests: dict[str, Asked]
     """Requests found at recovery, by the key of the effect."""
@@ -83,10 +85,6 @@ class Journal(Protocol):
 
     def program(self, document: str) -> Program:
         """Return the program of a document that the execution has had, by its hash."""
-        ...
-
-    def first_record(self, path: str) -> Json:
-        """Return the first record of a machine that was found at recovery, None for none."""
         ...
 
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
@@ -116,6 +114,10 @@ class Journal(Protocol):
 
     def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
         """Keep what a child came to, *instead* of its last answer; returns its size in bytes."""
+        ...
+
+    def reference(self, answer: tuple[int, int]) -> Json:
+        """Return what stands in a record for the value of an answer, None once that is written."""
         ...
 
     def put_request(self, asked: Asked, received: bool = False) -> None:
@@ -270,11 +272,14 @@ _NOBODY: Any = None
 """The host of a frame that only stands for a machine of the past."""
 
 
-def written_record(record: Record, last: Record | tuple[()] = ()) -> Json:
+def written_record(
+    record: Record, last: Record | tuple[()] = (), given: Json = None, reference: Json = None
+) -> Json:
     """Return `[kind, time, visit, state or null, ...]`.
 
     A container that stood in this record already, or in the *last* one of its machine, is written
-    as a reference to there: a state's input is the output of the state before.
+    as a reference to there: a state's input is the output of the state before. The value *given*,
+    a container or a text, is written as the *reference* to where it stands.
     """
     kind, time, _, visit, step, *rest = record
     written = [kind, time, visit, None if step is None else step.pointer]
@@ -284,11 +289,13 @@ def written_record(record: Record, last: Record | tuple[()] = ()) -> Json:
         for value in last[5:]:
             if type(value) in _CONTAINERS:
                 known[id(value)] = next(before)
+    if type(given) in _CONTAINERS:
+        known[id(given)] = reference
     here = iter(_HERE)
     for value in rest:
         of = type(value)
         if of in _SIMPLE:
-            written.append(value)
+            written.append(value if value is not given or of is not str else reference)
         elif of in _CONTAINERS:
             place = id(value)
             written.append(known.get(place) or _contained(value))

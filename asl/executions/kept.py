@@ -117,7 +117,7 @@ class Kept:
         from asl.stores.journal import SqliteJournal
 
         stored = self.get(name)
-        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        journal = SqliteJournal(self.file, stored.number, b"")
         execution = self._execution(stored, self.program(stored))
         reader = RecordReader(execution, (), self.program_of(stored))
         expander, read = Expander(execution), 0
@@ -125,17 +125,18 @@ class Kept:
         yield expander.start()
         while True:
             stored = self.get(name)  # what was written before its end is read after this
-            records = list(journal.history(read))
-            for path, body in records:
-                yield from expander.feed(reader.read(path, body))
-            read += len(records)
+            before = read
+            for number, _, entries in journal.read(before):
+                for path, record in journal.told(entries):
+                    yield from expander.feed(reader.read(path, record))
+                read = number
             if stored.status in ENDINGS:
                 ended = stored.started if stored.ended is None else stored.ended
                 yield expander.end(stored.status, ended, self.ending(stored))
                 return
             if wait is None:
                 return
-            if not records:
+            if read == before:
                 wait()
 
     def ending(self, stored: Stored) -> dict[str, Json]:

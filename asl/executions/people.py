@@ -71,7 +71,7 @@ def _became(file: SqliteStore, asked: Asked, kept: bytes | None) -> str:
 
 
 def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
-    """Keep the decision as the answer of the effect, together with what became of the request.
+    """Keep the decision in the request, where the execution takes it up.
 
     Where approvals are still collected, only those.
     """
@@ -80,13 +80,8 @@ def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, n
         write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
         return
     ((number,),) = file.rows("SELECT execution FROM request WHERE id = ?", asked.id)
-    kept = f"[{text},{compact(verdict.decision['record'])}]"
-    write(
-        "INSERT INTO answer VALUES (?, ?, ?)",
-        number,
-        asked.key,
-        file.packed(encoded([asked.kind, now, verdict.decision, None]), asked.key),
-    )
+    decided = compact([asked.kind, now, verdict.decision, None])
+    kept = f"[{text},{compact(verdict.decision['record'])},{decided}]"
     write(
         "UPDATE request SET status = 'answered', wake = 0, received = ?, answer = ? WHERE id = ?",
         received,

@@ -25,7 +25,6 @@ from asl.engine.journal import (
     WHOLE_PATH,
     Journal,
     RecordReader,
-    read_beginning,
     read_error,
     read_spending,
     read_spent,
@@ -77,8 +76,10 @@ FAIL_POINTS = (
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
-WORTH = 512
-"""Bytes of answers up to which no position is taken: it would cost more than they do."""
+WORTH = 4096
+"""Bytes of answers up to which no position is taken: they are gone through again at once."""
+LONG = 32
+"""Characters from which on a text is not repeated in the records behind it."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
 RIGHTS = "!rights"
@@ -91,6 +92,11 @@ class ForeignAnswer(AslError):
     """The journal holds the answer to another question: the document was changed, or is not it."""
 
 
+def _is_worth_referring(value: Json) -> bool:
+    of = type(value)
+    return of is dict or of is list or (of is str and len(value) > LONG)
+
+
 def _counted(child: Child) -> str:
     """Return the key under which it is kept what of a child's spending is counted."""
     return f"!child.{child.name.rpartition('.')[2]}"
@@ -100,8 +106,8 @@ class _Log:
     """What the host remembers of one machine: how much of it is in the journal."""
 
     __slots__ = (
-        "aside", "began", "last", "latest", "least", "noted", "path", "records", "stretch",
-        "weight",
+        "aside", "began", "given", "last", "latest", "least", "noted", "path", "records",
+        "stretch", "weight",
     )  # fmt: skip
 
     def __init__(self, path: str) -> None:
@@ -119,7 +125,9 @@ class _Log:
         self.last: Record | tuple[()] = ()
         """The last record that was written."""
         self.latest: tuple[int, int] | None = None
-        """Stands for the last answer, which the outcome of the machine makes superfluous."""
+        """Stands for the last answer, which the outcome of the machine may make superfluous."""
+        self.given: Json = None
+        """The value of that answer, if it is worth to refer to it."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
         and `progress`, and how many records say that it was `advanced`."""
@@ -201,16 +209,12 @@ class DurableHost(LocalHost):
         elif log.began:  # of the top machine: before its first answer nothing was spent
             frame.seen_usage(Usage())
         else:
-            began = self.journal.answers.pop(log.path + BEGAN, None) or self._first(log.path)
+            found = self.journal.answers.pop(log.path + BEGAN, None)
+            began = found or self.journal.began.get(log.path)
             if began is not None:
                 frame.now, usage = began
                 frame.seen_usage(read_usage(usage))
                 log.began = True
-
-    def _first(self, path: str) -> Json:
-        """Return what the history tells of the beginning of a machine: the time and the usage."""
-        first = self.journal.first_record(path)
-        return None if first is None else read_beginning(first)
 
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""
@@ -288,14 +292,24 @@ class DurableHost(LocalHost):
             else:
                 if log.noted:
                     self._write_notes(log)
-                self.journal.put_record(log.path, written_record(record, log.last))
-                log.last = record
+                self._write(log, record)
+
+    def _write(self, log: _Log, record: Record) -> None:
+        """Put a record, which refers to what stands there already."""
+        journal, reference = self.journal, None
+        if log.given is not None and log.latest is not None:
+            reference = journal.reference(log.latest)
+        if reference is None:
+            written = written_record(record, log.last)
+        else:
+            written = written_record(record, log.last, log.given, reference)
+        journal.put_record(log.path, written)
+        log.last = record
 
     def _write_notes(self, log: _Log) -> None:
         notes, log.noted = log.noted, []
         for record in notes:
-            self.journal.put_record(log.path, written_record(record, log.last))
-            log.last = record
+            self._write(log, record)
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
@@ -364,10 +378,12 @@ class DurableHost(LocalHost):
             answer.append(aside)
         journal = self.journal
         if key is log.path:
-            size = journal.put_child(key, answer, log.latest)
+            instead = log.latest if log.given is None or value is log.given else None
+            size = journal.put_child(key, answer, instead)
         else:
             size = journal.put_answer(key, answer)
             log.latest = journal.latest
+            log.given = value if _is_worth_referring(value) else None
         log.weight += size
         self.kept += size
         journal.reached("answer.put")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from asl.stores.journal import linked
+from asl.stores.journal import SqliteJournal
 from asl.stores.schema import GUARDED
 from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
 
@@ -12,24 +12,13 @@ __all__ = ["faults", "of_file"]
 
 HEADER = 100
 MAGIC = b"SQLite format 3\0"
-ORPHANS = {
-    "record": "records of the history",
-    "answer": "answers",
-    "position": "positions",
-    "request": "requests",
-    "checkpoint": "checkpoints",
-}
+ORPHANS = {"step": "steps of the history", "request": "requests", "checkpoint": "checkpoints"}
 VALUES = {
     "execution": ("input", "output", "usage"),
-    "position": ("body",),
-    "answer": ("body",),
     "request": ("body", "received", "answer"),
-    "record": ("body",),
     "checkpoint": ("body",),
 }
 """The columns that hold values."""
-KEYS = {"position": "path", "answer": "key"}
-"""The columns whose checksum is that of a value beside them."""
 
 
 def faults(store: SqliteStore) -> Iterator[str]:
@@ -87,18 +76,13 @@ def _faults(store: SqliteStore) -> Iterator[str]:
 
 
 def _chains(store: SqliteStore) -> Iterator[str]:
-    """Each record carries the hash of itself and of all before it."""
-    for number, name, chain in store.rows("SELECT number, name, chain FROM execution"):
-        last = chain
-        query = "SELECT number, path, body, hash FROM record WHERE execution = ? ORDER BY number"
-        for expected, (at, path, body, kept) in enumerate(store.rows(query, number), start=1):
-            last = linked(last, path, body)
-            if at != expected:
-                yield f"{name}: record {expected} of the history is missing"
-                break
-            if last != kept:
-                yield f"{name}: record {at} of the history was changed"
-                break
+    """Each step carries the hash of itself and of all before it; what it refers to is there."""
+    for number, name, hash in store.rows("SELECT number, name, chain FROM execution"):
+        try:
+            for _ in SqliteJournal(store, number, hash).read():
+                pass
+        except StoreDamaged as fault:
+            yield f"{name}: {fault.what}"
 
 
 def _values(store: SqliteStore) -> Iterator[str]:
@@ -106,11 +90,10 @@ def _values(store: SqliteStore) -> Iterator[str]:
     for table, columns in VALUES.items():
         key = "number" if table == "execution" else "execution"
         for column in columns:
-            row = KEYS.get(table, "''")
-            query = f"SELECT {key}, {row}, {column} FROM {table} WHERE {column} IS NOT NULL"
-            for number, name, body in store.rows(query):
+            query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
+            for number, body in store.rows(query):
                 try:
-                    store.unpacked(body, name)
+                    store.unpacked(body)
                 except StoreDamaged as fault:
                     yield f"{_name(store, number)}: {column} of {table}: {fault.what}"
     for key, body in store.rows("SELECT hash, body FROM blob"):

@@ -1,4 +1,16 @@
-"""The journal of one execution in a store (protocol `asl.engine.journal.Journal`)."""
+"""The journal of one execution in a store (protocol `asl.engine.journal.Journal`).
+
+It is a log and nothing else. What an execution puts between two commits is one *step*: a row with a
+JSON array of entries, and a hash of them and of all steps before.
+
+    ["record", path of the machine, record]     told by the history
+    ["answer", key of the effect, answer]       or the outcome of a child, under its path
+    ["position", path, position, kept]          what stood below the path is past, but for *kept*
+    ["void", key]                               the answer does not count any more
+
+A content from 64 KiB on is `{"large": hash}`. A record may say `{"entry": n}` for the value of the
+answer that is the entry *n* of the same step.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +18,10 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from asl.core.values import Json, encoded
-from asl.engine.journal import STARTED, WHOLE_PATH, written_whole
-from asl.stores.schema import LARGE
-from asl.stores.sqlite import BELOW
+from asl.core.values import Json, compact, encoded
+from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, written_whole
+from asl.stores.schema import LARGE, MOST
+from asl.stores.sqlite import BELOW, StoreDamaged
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
@@ -19,20 +31,17 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.decisions import Asked
     from asl.states.host import Record
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.sqlite import SqliteStore, Write
 
-__all__ = ["FAIL_POINTS", "SqliteJournal", "addressed", "linked", "put_outcome", "put_sign"]
+__all__ = ["FAIL_POINTS", "SqliteJournal", "addressed", "put_outcome", "put_sign"]
 
 FAIL_POINTS = ("pause.put", "end.put")
 """The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
 
-POSITION = (
-    "INSERT INTO position VALUES (?, ?, ?) "
-    "ON CONFLICT (execution, path) DO UPDATE SET body = excluded.body"
-)
-ANSWER = (
-    "INSERT INTO answer VALUES (?, ?, ?) "
-    "ON CONFLICT (execution, key) DO UPDATE SET body = excluded.body"
+STEP = "INSERT INTO step (execution, number, hash, body) VALUES (?, ?, ?, ?)"
+STEPS = (
+    "SELECT number, hash, body FROM step WHERE execution = ? AND number > ? AND number <= ? "
+    "ORDER BY number LIMIT 100"
 )
 REQUEST = (
     "INSERT INTO request (id, execution, key, kind, status, created, wake, body, received, digest, "
@@ -66,26 +75,18 @@ CLOSED = (
 """What the end of an execution means to those that it has started."""
 CUT_OFF = (
     "WITH RECURSIVE below (number) AS ("
-    "SELECT number FROM execution WHERE parent = ?1 AND name IN ("
-    "SELECT json_extract(CAST(substr(body, 10) AS TEXT), '$[0]') FROM answer "  # after its checksum
-    f"WHERE execution = ?1 AND substr(key, 1, ?2) = ?3 AND key LIKE '%{STARTED}') UNION ALL "
-    "SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
+    "SELECT number FROM execution WHERE parent = ?1 AND name IN (SELECT value FROM json_each(?2)) "
+    "UNION ALL SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
 )
-"""The executions that the machines below some path have started, and those that they have."""
+"""The executions of these names that one has started, and those that they have."""
 CUT = (
-    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?4, wake = NULL "
+    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?3, wake = NULL "
     "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
 )
 CUT_REQUESTS = (
     f"{CUT_OFF} UPDATE request SET status = 'closed', wake = NULL "
     "WHERE execution IN below AND status = 'open'"
 )
-PAST = (
-    f"{BELOW} DELETE FROM position WHERE execution IN below",
-    f"{BELOW} DELETE FROM answer WHERE execution IN below",
-)
-"""What its success means to them."""
-RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
 
 def addressed(target: str) -> str:
@@ -120,31 +121,39 @@ class _Done(Awaitable[None]):
 _DONE = _Done()
 
 
-def linked(chain: bytes, path: str, body: bytes) -> bytes:
-    """Return the hash of a record and of all before it, of which *chain* is the hash."""
-    return sha256(b"%s%s\n%s" % (chain, path.encode(), body)).digest()
-
-
 class SqliteJournal:
     """Writes one execution; reads what an earlier process has written."""
 
-    def __init__(self, store: SqliteStore, number: int, chain: bytes, records: int = 0) -> None:
+    def __init__(self, store: SqliteStore, number: int, chain: bytes, found: int = 0) -> None:
         self.store = store
         self.number = number
         self.chain = chain
-        """The hash of the last record."""
-        self.records = self.found = records
-        """How many records there are, and how many there were at first."""
+        """The hash of the last step."""
+        self.steps = 0
+        """How many steps there are."""
+        self.found = found
+        """How many there were at first."""
+        self._entries: list[bytes] = []
+        """Those of the next one."""
+        self._size = 0
+        """Their bytes."""
+        self._is_due = False
+        """Whether the next transaction asks for a step."""
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
         self.requests: dict[str, Asked] = {}
         self.tasks: dict[str, Awaited] = {}
         self.recorded: dict[str, int] = {}
-        self._first: dict[str, int] = {}
-        """The number of the first record of each machine."""
+        self.began: dict[str, Json] = {}
+        self.visits = 0
+        """How many states the top machine has entered."""
         self.spending: Json = None
         self.may_have_started = True
         """Whether there may be executions that this one has started."""
+        self._started: dict[str, str] = {}
+        """The names of those that states have, by the key of the effect."""
+        self._decided: dict[str, tuple[str, Json]] = {}
+        """What people have decided that is no answer of the journal yet; see `take_up`."""
         self.saved: list[tuple[str, str]] = []
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
@@ -159,68 +168,83 @@ class SqliteJournal:
     def load(self) -> None:
         """Read what an earlier process has written."""
         store, number = self.store, self.number
-        rows, unpacked = store.rows, store.unpacked
-        for path, body in rows("SELECT path, body FROM position WHERE execution = ?", number):
-            self.positions[path] = unpacked(body, path)
-        for key, body in rows("SELECT key, body FROM answer WHERE execution = ?", number):
-            self.answers[key] = unpacked(body, key)
         found = "SELECT usage, status, chain FROM execution WHERE number = ?"
-        for body, status, self.chain in rows(found, number):
-            self.spending = None if body is None else unpacked(body)
+        for body, status, self.chain in store.rows(found, number):
+            self.spending = None if body is None else store.unpacked(body)
             self.paused = status == "PAUSED"
         checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"
-        self.saved = [(id, name) for id, name in rows(checkpoints, number)]
+        self.saved = [(id, name) for id, name in store.rows(checkpoints, number)]
         for asked in store.requests("execution = ?", number):
             self.requests[asked.key] = asked
         for task in store.tasks("execution = ?", number):
             self.tasks[task.key] = task
-        counts = "SELECT path, count(*), min(number) FROM record WHERE execution = ? GROUP BY path"
-        for path, count, first in rows(counts, number):
-            self.recorded[path], self._first[path] = count, first
-        last = "SELECT number, hash FROM record WHERE execution = ? ORDER BY number DESC LIMIT 1"
-        for self.records, self.chain in rows(last, number):
-            self.found = self.records
+        alive = _Alive(self.positions, self.answers)
+        for steps, chain, entries in self.read():
+            self.steps, self.chain = steps, chain
+            for what, where, *content in entries:
+                if what == "record":
+                    self._count(where, *content)
+                else:
+                    getattr(alive, what)(where, *content)
+        self.found = self.steps
+        for key, answer in self.answers.items():
+            self._remember(key, answer)
+        self._decided = store.decisions(number)
+        self.answers |= dict(self._decided.values())
 
-    def history(self, after: int = 0) -> Iterator[tuple[str, Json]]:
-        """Yield path and JSON of the records that were there at first, in order.
+    def _count(self, path: str, record: Json) -> None:
+        known = self.recorded.get(path, 0)
+        self.recorded[path] = known + 1
+        if path == "":
+            self.visits = record[2] + 1
+        elif known == 0 and path != WHOLE_PATH:
+            self.began[path] = read_beginning(record)
 
-        Those up to the number *after* are left out. Raises StoreDamaged for one that was changed.
+    def read(self, after: int = 0, last: int = 2**62) -> Iterator[tuple[int, bytes, list[Json]]]:
+        """Yield number, hash and entries of each step behind the one *after*, up to the *last*.
+
+        Raises StoreDamaged for a step that was changed.
         """
-        rows = self.store.rows
+        store, number = self.store, self.number
         chain = "SELECT chain FROM execution WHERE number = ?"
-        before = "SELECT hash FROM record WHERE execution = ? AND number = ?"
-        last = (rows(before, self.number, after) if after else rows(chain, self.number))[0][0]
-        query = (
-            "SELECT number, path, body, hash FROM record "
-            "WHERE execution = ? AND number > ? AND number <= ? ORDER BY number"
-        )
-        found = rows(query, self.number, after, self.found)
-        for expected, (number, path, body, kept) in enumerate(found, after + 1):
-            last = linked(last, path, body)
-            self.store.check(number == expected and last == kept, f"record {expected}")
-            yield path, self._record(body)
+        before = "SELECT hash FROM step WHERE execution = ? AND number = ?"
+        ((hash,),) = store.rows(before, number, after) if after else store.rows(chain, number)
+        while found := store.rows(STEPS, number, after, last):
+            for at, kept, body in found:
+                after, hash = after + 1, sha256(hash + body).digest()
+                if at != after:
+                    raise StoreDamaged(store.path, f"step {after} of the history is missing")
+                store.check(kept == hash, f"step {after} of the history")
+                entries = store.read(body)
+                whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
+                yield after, hash, whole
 
-    def _record(self, body: bytes) -> Json:
-        return [self._whole(slot) for slot in self.store.unpacked(body)]
+    def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
+        """Yield path and JSON of the records among the entries of a step."""
+        for what, where, *content in entries:
+            if what == "record":
+                yield where, [self._slot(slot, entries) for slot in content[0]]
+
+    def _slot(self, slot: Json, entries: list[Json]) -> Json:
+        """Return what a slot of a record stands for."""
+        if type(slot) is dict:
+            if "large" in slot:
+                return {"json": self._whole(slot)}
+            if "entry" in slot:
+                value = entries[slot["entry"]][2][2]
+                return value if type(value) is str else {"json": value}
+        return slot
 
     def begin(self, reader: RecordReader) -> None:
         """Let *reader* read by the document with which the execution began."""
-        query = "SELECT body FROM record WHERE execution = ? AND path = ? ORDER BY number"
-        for (body,) in self.store.rows(query, self.number, WHOLE_PATH):
-            details = self._record(body)[-1]["json"]
-            if "replaced" in details:
-                reader.begin(details["replaced"])
-                return
-
-    @property
-    def visits(self) -> int:
-        """How many states the top machine has entered."""
-        query = (
-            "SELECT body FROM record WHERE execution = ? AND path = '' ORDER BY number DESC LIMIT 1"
-        )
-        for (body,) in self.store.rows(query, self.number):
-            return int(self.store.unpacked(body)[2]) + 1
-        return 0
+        query = "SELECT body FROM step WHERE execution = ? AND instr(body, ?) ORDER BY number"
+        for (body,) in self.store.rows(query, self.number, b'"replaced":'):
+            for what, where, *content in self.store.read(body):
+                if what == "record" and where == WHOLE_PATH:
+                    details = content[0][-1]["json"]
+                    if "replaced" in details:
+                        reader.begin(details["replaced"])
+                        return
 
     def program(self, document: str) -> Program:
         """Return the program of a document that the execution has had, by its hash."""
@@ -230,13 +254,13 @@ class SqliteJournal:
     def records_of(self, reader: RecordReader) -> Iterator[Record]:
         """Yield the records that were there at first; *reader* makes them of what is written."""
         self.begin(reader)
-        for path, body in self.history():
-            yield reader.read(path, body)
+        for _, _, entries in self.read(last=self.found):
+            for path, record in self.told(entries):
+                yield reader.read(path, record)
 
     def drop_answer(self, key: str) -> None:
         """Forget an answer."""
-        query = "DELETE FROM answer WHERE execution = ? AND key = ?"
-        self.store.write(query, self.number, key)
+        self._put("void", key)
 
     def close_requests(self, within: str = "") -> None:
         """Let nobody decide any more on what is open, of machines whose paths begin so."""
@@ -250,25 +274,20 @@ class SqliteJournal:
         """Give up the machines whose paths begin so: what they ask, what they have started."""
         self.close_requests(within)
         if self.may_have_started:
+            names = [name for key, name in self._started.items() if key.startswith(within)]
             for statement, *values in ((CUT, now), (CUT_REQUESTS,)):
-                self.store.write(statement, self.number, len(within), within, *values)
+                self.store.write(statement, self.number, compact(names), *values)
 
     def take_up(self, id: str) -> None:
         """Say that the answer to a request has been gone on with."""
         self.store.write(TAKEN_UP, id)
+        if id in self._decided:
+            self.put_answer(*self._decided.pop(id))
 
     def drop_closed_requests(self) -> None:
         """Forget the requests that nobody has decided on: people are asked again."""
         closed = "DELETE FROM request WHERE execution = ? AND status = 'closed'"
         self.store.write(closed, self.number)
-
-    def first_record(self, path: str) -> Json:
-        """Return the first record of a machine that was there at first, None for none."""
-        if path not in self._first:
-            return None
-        query = "SELECT body FROM record WHERE execution = ? AND number = ?"
-        ((body,),) = self.store.rows(query, self.number, self._first[path])
-        return self.store.unpacked(body)
 
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
         """Keep where a machine stands; its earlier answers, and all below it, are past.
@@ -276,18 +295,7 @@ class SqliteJournal:
         Of the machines that it has forked, those whose paths begin with *kept* stay. Returns the
         size of the position in bytes.
         """
-        store, number = self.store, self.number
-        below, beyond = f"{path}/", f"{path}0"  # "0" is the character after "/"
-        for table, column in (("answer", "key"), ("position", "path")):
-            past = f"DELETE FROM {table} WHERE execution = ? AND {column} >= ? AND {column} < ?"
-            if kept is None:
-                store.write(past, number, below, beyond)
-            else:
-                spared = f" AND substr({column}, 1, ?) <> ?"
-                store.write(past + spared, number, below, beyond, len(kept), kept)
-        text = encoded(position)
-        store.write(POSITION, number, path, store.packed(text, path))
-        return len(text)
+        return self._put("position", path, position, kept)
 
     def stand(self, position: Json, kept: str) -> None:
         """Say where the top machine stands at the end, if the execution has not succeeded."""
@@ -295,46 +303,82 @@ class SqliteJournal:
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
-        text, store = encoded(answer), self.store
-        store.write(ANSWER, self.number, key, store.packed(text, key))
-        return len(text)
+        self._remember(key, answer)
+        return self._put("answer", key, answer)
+
+    def _remember(self, key: str, answer: Json) -> None:
+        if key.endswith(STARTED):
+            self._started[key] = answer[0]
 
     @property
     def latest(self) -> tuple[int, int]:
-        """Stands for what was put last, as long as it is not written."""
-        return self.store.latest
+        """Stands for what was put last: its step, and which entry of that it is."""
+        return self.steps, len(self._entries) - 1
 
     def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
         """Keep what a child came to, *instead* of its last answer where that is not written yet."""
-        text, store = encoded(outcome), self.store
-        if instead is None:
-            store.write(ANSWER, self.number, path, store.packed(text, path))
-        else:
-            store.replace(instead, ANSWER, self.number, path, store.packed(text, path))
+        if instead is None or instead[0] != self.steps:
+            return self._put("answer", path, outcome)
+        self._entries[instead[1]] = text = self._text("answer", path, outcome)
         return len(text)
 
+    def reference(self, answer: tuple[int, int]) -> Json:
+        """Return what stands in a record for the value of an answer, None once that is written."""
+        step, entry = answer
+        return {"entry": entry} if step == self.steps else None
+
     def put_record(self, path: str, record: Json) -> None:
-        """Append a record, chained to the one before it."""
-        text = encoded(record)
-        if len(text) >= LARGE:
-            text = encoded([self._large(slot) for slot in record])
-        body = self.store.packed(text)
-        self.records += 1
-        self.chain = linked(self.chain, path, body)
-        self.store.append(RECORD, self.number, self.records, path, body, self.chain)
+        """Append a record to the history."""
+        self._put("record", path, record)
 
-    def _large(self, slot: Json) -> Json:
-        """Refer to a large value instead of repeating it in every record."""
+    def _put(self, what: str, where: str, *content: Json) -> int:
+        """Add an entry to the next step; returns its size in bytes."""
+        text = self._text(what, where, *content)
+        if not self._is_due:
+            self._is_due = True
+            self.store.write_at_last(self._last_step)
+        elif self._size > MOST:
+            statement, values = self._step()
+            self.store.write(statement, *values)
+        self._entries.append(text)
+        self._size += len(text)
+        return len(text)
+
+    def _text(self, what: str, where: str, *content: Json) -> bytes:
+        text = encoded([what, where, *content])
+        if len(text) < LARGE:
+            return text
+        first, *more = content
+        first = [self._referred(slot) for slot in first] if what == "record" else self._kept(first)
+        return encoded([what, where, first, *more])
+
+    def _kept(self, value: Json) -> Json:
+        """Refer to a large value instead of repeating it."""
+        text = encoded(value)
+        return value if len(text) < LARGE else {"large": self.store.put_large(text).hex()}
+
+    def _referred(self, slot: Json) -> Json:
         if type(slot) is dict and "json" in slot:
-            body = self.store.packed(encoded(slot["json"]))
-            if body[:1] == b"#":
-                return {"large": body[1:].hex()}
+            kept = self._kept(slot["json"])
+            return slot if kept is slot["json"] else kept
         return slot
 
-    def _whole(self, slot: Json) -> Json:
-        if type(slot) is dict and "large" in slot:
-            return {"json": self.store.unpacked(b"#" + bytes.fromhex(slot["large"]))}
-        return slot
+    def _whole(self, value: Json) -> Json:
+        if type(value) is dict and "large" in value:
+            return self.store.large(bytes.fromhex(value["large"]))
+        return value
+
+    def _step(self) -> Write:
+        """Return the statement that writes what is gathered, chained to all before."""
+        body = b"[%s]" % b",".join(self._entries)
+        self._entries, self._size = [], 0
+        self.steps += 1
+        self.chain = sha256(self.chain + body).digest()
+        return STEP, (self.number, self.steps, self.chain, body)
+
+    def _last_step(self) -> Write:
+        self._is_due = False
+        return self._step()
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint; what another storage holds is not kept twice."""
@@ -427,10 +471,7 @@ class SqliteJournal:
     ) -> None:
         """Say what the execution came to; after a success nothing can go on any more."""
         store, number = self.store, self.number
-        if status == "SUCCEEDED":
-            for table in ("position", "answer"):
-                store.write(f"DELETE FROM {table} WHERE execution = ?", number)
-        elif self._standing is not None:
+        if status != "SUCCEEDED" and self._standing is not None:
             position, kept = self._standing
             self.put_position("", position, kept)
         store.write(
@@ -446,8 +487,7 @@ class SqliteJournal:
         self.close_requests()
         if self.may_have_started:
             store.write(ABORTED, number, ended)
-            for statement in (CLOSED, *PAST) if status == "SUCCEEDED" else (CLOSED,):
-                store.write(statement, number)
+            store.write(CLOSED, number)
         self.reached("end.put")
 
     def put_life(
@@ -487,3 +527,46 @@ class SqliteJournal:
     def commit_soon(self) -> None:
         """Make all that was put durable by the end of this turn of the event loop."""
         self.store.flush_soon()
+
+
+class _Alive:
+    """The positions and answers that count: those behind which no position stands."""
+
+    def __init__(self, positions: dict[str, Json], answers: dict[str, Json]) -> None:
+        self.positions = positions
+        self.answers = answers
+        self._below: dict[str, dict[str, None]] = {}
+        """What is kept right below each path, answers and machines."""
+
+    def answer(self, key: str, answer: Json) -> None:
+        """Keep an answer."""
+        self._hang(key)
+        self.answers[key] = answer
+
+    def position(self, path: str, position: Json, kept: str | None) -> None:
+        """Keep where a machine stands."""
+        self._drop(path, kept)
+        self._hang(path)
+        self.positions[path] = position
+
+    def void(self, key: str) -> None:
+        """Forget an answer."""
+        self.answers.pop(key, None)
+
+    def _hang(self, key: str) -> None:
+        while key[:1] == "/":  # what belongs to no machine is never past
+            path = key.rpartition("/")[0]
+            siblings = self._below.setdefault(path, {})
+            if key in siblings:
+                return
+            siblings[key] = None
+            key = path
+
+    def _drop(self, path: str, kept: str | None) -> None:
+        for key in self._below.pop(path, ()):
+            if kept is not None and key.startswith(kept):
+                self._hang(key)
+            else:
+                self._drop(key, None)
+                self.positions.pop(key, None)
+                self.answers.pop(key, None)

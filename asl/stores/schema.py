@@ -1,9 +1,14 @@
 """The tables of a store and their versions; a version is reached by one upgrade from the last."""
 
-__all__ = ["APPLICATION_ID", "GUARDED", "LARGE", "UPGRADES", "VERSION"]
+from asl.stores.regroup import regroup
+
+__all__ = ["APPLICATION_ID", "GUARDED", "LARGE", "MOST", "UPGRADES", "VERSION"]
 
 LARGE = 64 * 1024
 """Bytes from which on a value is stored by its content, once."""
+
+MOST = 1024 * 1024
+"""Bytes from which on what an execution has gathered becomes more than one row."""
 
 APPLICATION_ID = 0x41534C31
 """`ASL1`: marks a SQLite file as a store of ours."""
@@ -144,7 +149,9 @@ UPGRADES = (
     ) WITHOUT ROWID;
     """,
     _guards("execution", "number") + _guards("request", "id"),
+    regroup,
 )
-"""The statements that lead from each version to the next; version 0 is an empty file."""
+"""The statements that lead from each version to the next, or what runs them; version 0 is an empty
+file."""
 
 VERSION = len(UPGRADES)

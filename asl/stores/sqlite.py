@@ -2,7 +2,8 @@
 
 What an execution has to write is gathered and written together with what all others of the process
 have gathered by then, in one transaction (group commit). Values above 64 KiB are stored once, by
-their content. History records are chained by hashes and never changed.
+their content. What an execution adds to its journal in one transaction is one row, a *step*; steps
+are chained by hashes and never changed.
 """
 
 from __future__ import annotations
@@ -112,10 +113,8 @@ class SqliteStore:
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
-        self.gathering = 0
-        """The number of the next transaction."""
         self._writes: list[Write] = []
-        self._appended: list[Write] = []
+        self._ending: list[Callable[[], Write]] = []
         self._flushing: Future[None] | None = None
         self._known: set[bytes] = set()
         """The hashes of large values that are in the file."""
@@ -148,9 +147,12 @@ class SqliteStore:
         run("BEGIN IMMEDIATE")
         # Another process may have done it since.
         (version,) = run("PRAGMA user_version").fetchone()
-        for statements in UPGRADES[version:]:
-            for statement in _each(statements):
-                run(statement)
+        for upgrade in UPGRADES[version:]:
+            if callable(upgrade):
+                upgrade(run)
+            else:
+                for statement in _each(upgrade):
+                    run(statement)
         run(f"PRAGMA application_id = {APPLICATION_ID}")
         run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
@@ -185,27 +187,15 @@ class SqliteStore:
         """Gather one statement for the next transaction."""
         self._writes.append((statement, values))
 
-    @property
-    def latest(self) -> tuple[int, int]:
-        """The place of the statement that was gathered last."""
-        return self.gathering, len(self._writes) - 1
-
-    def replace(self, place: tuple[int, int], statement: str, *values: Any) -> None:
-        """Gather a statement instead of one that makes it superfluous, if that is not written."""
-        number, index = place
-        if number == self.gathering:
-            self._writes[index] = (statement, values)
-        else:
-            self._writes.append((statement, values))
-
-    def append(self, statement: str, *values: Any) -> None:
-        """Gather a row that nothing else refers to: all of them are written behind one another."""
-        self._appended.append((statement, values))
+    def write_at_last(self, end: Callable[[], Write]) -> None:
+        """Let *end* give a statement for the next transaction when all else is gathered."""
+        self._ending.append(end)
 
     def _gathered(self) -> list[Write]:
         """Take all that is gathered."""
-        gathered, self._writes, self._appended = self._writes + self._appended, [], []
-        self.gathering += 1
+        gathered, self._writes = self._writes, []
+        ending, self._ending = self._ending, []
+        gathered += [end() for end in ending]
         return gathered
 
     def flush(self) -> None:
@@ -218,7 +208,6 @@ class SqliteStore:
                 self._commit(writes)
         except StoreError:
             self._writes = writes + self._writes  # nothing is lost: it may work the next time
-            self.gathering += 1
             raise
 
     def _flush(self) -> None:
@@ -284,37 +273,43 @@ class SqliteStore:
             loop.call_soon(self._flush)
         return self._flushing
 
-    def packed(self, body: bytes, of: str = "") -> bytes:
-        """Return JSON text as it is stored: with a checksum, or the hash of a large one.
-
-        The checksum is also of the name by which it is found, where it is one *of* that.
-        """
+    def packed(self, body: bytes) -> bytes:
+        """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
         if len(body) < LARGE:
-            if of:
-                return b"~%08x%s" % (crc32(body, crc32(of.encode())), body)
             return b"=%08x%s" % (crc32(body), body)
+        return b"#" + self.put_large(body)
+
+    def put_large(self, body: bytes) -> bytes:
+        """Keep a large text once; returns its hash."""
         key = sha256(body).digest()
         if key not in self._known:
             self._known.add(key)
             self.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", key, body)
-        return b"#" + key
+        return key
 
-    def unpacked(self, body: bytes | str, of: str = "") -> Json:
+    def large(self, key: bytes) -> Json:
+        """Return the large value of this hash; raises StoreDamaged."""
+        found = self._one("SELECT body FROM blob WHERE hash = ?", key)
+        if found is None or sha256(found[0]).digest() != key:
+            raise StoreDamaged(self.path, "a large value is missing or was changed")
+        return self.read(found[0])
+
+    def unpacked(self, body: bytes | str) -> Json:
         """Return the value that is stored so; raises StoreDamaged for one that was changed."""
-        import json
-
         if isinstance(body, str):
             body = body.encode()
         if body[:1] == b"#":
-            found = self._one("SELECT body FROM blob WHERE hash = ?", body[1:])
-            if found is None or sha256(found[0]).digest() != body[1:]:
-                raise StoreDamaged(self.path, "a large value is missing or was changed")
-            body = found[0]
-        elif body[:1] in (b"=", b"~"):
-            begin = crc32(of.encode()) if body[:1] == b"~" else 0
+            return self.large(body[1:])
+        if body[:1] == b"=":
             written, body = body[1:9], body[9:]
-            if written != b"%08x" % crc32(body, begin):
+            if written != b"%08x" % crc32(body):
                 raise StoreDamaged(self.path, "a stored value was changed")
+        return self.read(body)
+
+    def read(self, body: bytes) -> Json:
+        """Return the value of a JSON text; raises StoreDamaged."""
+        import json
+
         try:
             return json.loads(body)
         except ValueError as error:
@@ -356,6 +351,19 @@ class SqliteStore:
             asked.received = self.unpacked(received)
             found.append(asked)
         return found
+
+    def decisions(self, number: int) -> dict[str, tuple[str, Json]]:
+        """Return what people have decided and an execution has not gone on with yet.
+
+        By the id of the request: the key of the effect, and its answer.
+        """
+        query = (
+            "SELECT id, key, answer FROM request WHERE execution = ? AND status = 'answered' "
+            f"AND wake = 0 AND kind NOT IN {TASKS}"
+        )
+        found = [(id, key, self.unpacked(kept)) for id, key, kept in self.rows(query, number)]
+        # Up to the fifth version of the tables such an answer stands in the journal.
+        return {id: (key, kept[2]) for id, key, kept in found if len(kept) > 2}
 
     def tasks(self, condition: str, *values: Any) -> list[Awaited]:
         """Return the requests by task token that meet a condition, in the order they were made."""

@@ -66,10 +66,10 @@ def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
     made(folder)
     assert asl("doctor", "--store", "runs.db").exit_code == 0
     with front_door.open_store(folder / "runs.db") as store:
-        store.file.write("UPDATE record SET path = 'x'")
+        store.file.write("UPDATE step SET body = CAST('[]' AS BLOB)")
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
-    assert "good: record 1 of the history was changed" in done.stdout
+    assert "good: step 1 of the history was changed" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_truncated_file_is_noticed(part: float, whole: Path, tmp_path: Path) -
 def test_the_doctor_names_every_value_that_was_changed(whole: Path, tmp_path: Path) -> None:
     """By the execution and the column; also large values, and those that are missing."""
     changes = {
-        "UPDATE position SET body = CAST('=00000000{}' AS BLOB)": "bad: body of position",
+        "UPDATE step SET hash = zeroblob(32) WHERE number = 3": "step 3 of the history was changed",
         "UPDATE checkpoint SET body = CAST('=00000000{}' AS BLOB)": "body of checkpoint",
         "UPDATE request SET body = CAST('=00000000{}' AS BLOB)": "ask: body of request",
         "UPDATE execution SET output = CAST('=00000000{}' AS BLOB)": "output of execution",
@@ -151,7 +151,7 @@ def test_the_doctor_names_every_value_that_was_changed(whole: Path, tmp_path: Pa
         ("UPDATE execution SET name = name || 'x'", "the execution 'askx' was changed"),
         ("UPDATE request SET status = 'answered'", "the request 'arn:"),
         ("UPDATE request SET created = created - 1", "the request 'arn:"),
-        ("UPDATE position SET path = path || 'x'", "body of position"),
+        ("UPDATE step SET number = 99 WHERE number = 3", "step 3 of the history"),
     ],
 )
 def test_names_times_and_statuses_have_a_checksum(

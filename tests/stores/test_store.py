@@ -207,7 +207,7 @@ def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.Monkey
     with opened(path) as store:
         store.start(DOCUMENT, {"n": 1}, name="one")
     with monkeypatch.context() as newer:
-        upgrades = (*UPGRADES, "DROP TABLE record; ALTER TABLE nowhere ADD COLUMN note TEXT")
+        upgrades = (*UPGRADES, "DROP TABLE step; ALTER TABLE nowhere ADD COLUMN note TEXT")
         newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
         newer.setattr("asl.stores.sqlite.VERSION", len(upgrades))
         with pytest.raises(asl.StoreError, match="nowhere"):
@@ -243,10 +243,11 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     ("change", "fault"),
     [
         (
-            "UPDATE record SET body = CAST('[]' AS BLOB) WHERE number = 2",
-            "record 2 of the history was changed",
+            "UPDATE step SET body = CAST('[]' AS BLOB) WHERE number = 2",
+            "step 2 of the history was changed",
         ),
-        ("DELETE FROM record WHERE number = 2", "record 2 of the history is missing"),
+        ("DELETE FROM step WHERE number = 2", "step 2 of the history is missing"),
+        ("UPDATE step SET number = number + 99", "step 1 of the history is missing"),
         ("UPDATE document SET body = CAST('{}' AS BLOB)", "is missing or was changed"),
         ("DELETE FROM execution", "belong to no execution"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from asl.engine.frame import Frame
-from asl.stores.journal import SqliteJournal
+from asl.stores.journal import SqliteJournal, _Alive
 from asl.stores.sqlite import SqliteStore
 
 __all__ = ["VARIANTS"]
@@ -25,19 +25,11 @@ def _one_behind(self: SqliteJournal, key: str, answer: Any) -> int:
     """Keep an answer only when the next one comes."""
     waiting = self.__dict__.setdefault("waiting", [])
     waiting.append((key, answer))
-    if len(waiting) > 1:
-        _put_answer(self, *waiting.pop(0))
-    return 100
+    return _put_answer(self, *(waiting.pop(0) if len(waiting) > 1 else ("!", [None] * 4)))
 
 
-def _beside_its_answers(self: SqliteJournal, path: str, position: Any) -> int:
-    """Let the answers stand that the position makes past."""
-    with patch.object(self.store, "write", _only_inserts(self.store.write)):
-        return _put_position(self, path, position)
-
-
-def _only_inserts(write: Callable[..., None]) -> Callable[..., None]:
-    return lambda statement, *values: None if "DELETE" in statement else write(statement, *values)
+def _beside_its_answers(self: Any, path: str, kept: str | None) -> None:
+    """Let the answers stand that a position makes past."""
 
 
 def _free_of_charge(self: SqliteJournal, path: str, position: Any) -> int:
@@ -79,7 +71,7 @@ FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (SqliteJournal, "put_answer", _one_behind),
     (SqliteJournal, "put_answer", _of_nobody),
     (SqliteJournal, "put_sign", _not_handed_over),
-    (SqliteJournal, "put_position", _beside_its_answers),
+    (_Alive, "_drop", _beside_its_answers),
     (SqliteJournal, "put_position", _free_of_charge),
     (SqliteStore, "_commit", _in_pieces),
     (Frame, "restore", _as_of_now),

@@ -9,6 +9,7 @@ from typing import Any
 
 from asl.core.errors import AslError
 from asl.executions import Store
+from asl.stores.journal import SqliteJournal
 from tests.stores.kills.scenes import SCENES
 
 __all__ = ["Laws", "Whole"]
@@ -73,6 +74,7 @@ class Laws:
         """The round that each debate has come to, by its visit."""
         self._chains: dict[str, list[bytes]] = {}
         self._names: set[str] = set()
+        self._logs: dict[str, SqliteJournal] = {}
 
     def after_life(self, paused: bool = False) -> Iterator[str]:
         """Yield what is wrong with what a process has left behind, which may have *paused*."""
@@ -145,27 +147,30 @@ class Laws:
 
     def _histories(self, store: Store) -> Iterator[str]:
         """Records that were there stay; what a record tells has a time."""
-        query = "SELECT execution, path, hash, body FROM record ORDER BY execution, number"
-        chains: dict[str, list[bytes]] = {name: [] for name in self.names.values()}
-        for number, _, hash, body in store.file.rows(query):
-            chains[self.names[number]].append(hash)
-            self.now = max(self.now, store.file.unpacked(body)[1] if body[:1] != b"#" else 0)
+        self._logs = {name: self._log(store, number) for number, name in self.names.items()}
+        chains = {}
+        for name, journal in self._logs.items():
+            steps = list(journal.read())
+            chains[name] = [hash for _, hash, _ in steps]
+            for _, _, entries in steps:
+                for _, record in journal.told(entries):
+                    self.now = max(self.now, record[1])
         for name, chain in self._chains.items():
             if chains.get(name, [])[: len(chain)] != chain:
                 yield f"{name}: the history was rewritten"
         self._chains = chains
 
+    def _log(self, store: Store, number: int) -> SqliteJournal:
+        journal = SqliteJournal(store.file, number, b"")
+        journal.load()
+        return journal
+
     def _journals(self, store: Store) -> Iterator[str]:
-        """Nothing of the past is kept; what is answered is behind us."""
-        read = store.file.rows
-        positions = {
-            (self.names[number], path): store.file.unpacked(body, path)["visit"]
-            for number, path, body in read("SELECT execution, path, body FROM position")
-        }
-        answers = {
-            (self.names[number], key): store.file.unpacked(body, key)
-            for number, key, body in read("SELECT execution, key, body FROM answer")
-        }
+        """Nothing of the past is taken for the present; what is answered is behind us."""
+        positions, answers = {}, {}
+        for name, journal in self._logs.items():
+            positions |= {(name, path): each["visit"] for path, each in journal.positions.items()}
+            answers |= {(name, key): each for key, each in journal.answers.items()}
         keys = list(answers)
         for name, key in [*keys, *positions]:
             for place, (visit, _) in steps(name, key):
@@ -180,7 +185,7 @@ class Laws:
             elif not key.endswith("!"):
                 *_, (place, (visit, ordinal)) = steps(name, key)
                 self._reach(place, (visit, ordinal + 1))
-        for name, status in read("SELECT name, status FROM execution"):
+        for name, status in store.file.rows("SELECT name, status FROM execution"):
             if status == "SUCCEEDED":
                 self._reach((name, ""), (inf, 0))
 
@@ -231,9 +236,9 @@ class Laws:
         return found
 
     def _told(self, store: Store, number: int) -> Iterator[tuple[str, Any]]:
-        query = "SELECT path, body FROM record WHERE execution = ? ORDER BY number"
-        for path, body in store.file.rows(query, number):
-            yield path, store.file.unpacked(body)
+        journal = self._log(store, number)
+        for _, _, entries in journal.read():
+            yield from journal.told(entries)
 
     def at_the_end(self) -> Iterator[str]:
         """Yield what differs from executions that nobody disturbed."""
