@@ -89,7 +89,8 @@ def say_redrivable(result: "Result") -> None:
     """Say how an execution that has not succeeded goes on."""
     from asl.cli import streams
 
-    streams.say(f"  hint: {command_for('redrive', result.name)} goes on from there")
+    bound = "bind it with --agent or --agents: " if result.error == "States.AgentNotFound" else ""
+    streams.say(f"  hint: {bound}{command_for('redrive', result.name)} goes on from there")
 
 
 def say_paused(result: "Result", stored: bool = True) -> None:

@@ -31,7 +31,7 @@ def redriven(kept: Kept, known: Stored, document: Document | What | None = None)
     if known.status not in UNSUCCESSFUL:
         what = f"Execution is {known.status} and cannot be redriven"
         if known.status in ("RUNNING", "PAUSED"):
-            what += f": 'asl resume {known.name}' goes on with it"
+            what += ": resume it"
         raise ExecutionNotRedrivable(what)
     key, program = _chosen(kept, known, document)
     journal = kept.journal(known)

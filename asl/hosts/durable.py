@@ -449,6 +449,7 @@ class DurableHost(LocalHost):
         journal = self.journal
         answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
         if answer is not None:
+            journal.take_up(f"{at.execution_id}:{key}")
             return answer[2]
         asked = known or Asked(f"{at.execution_id}:{key}", key, *question, self.now())
         if known is None:
@@ -593,22 +594,30 @@ class DurableHost(LocalHost):
 
     async def receive(self, at: Frame, request: Request) -> Json:
         """Hand a request over, once; the answer to a task token may come while nobody runs."""
-        agent = self._answers(request.target)
+        return await self._once(at, "call", self._received, request)
+
+    async def _received(self, at: Frame, request: Request) -> Json:
+        task = self.journal.tasks.pop(at.key, None)
+        agent = self._answers(request.target, task)
         if isinstance(agent, Messenger | Polled):
-            return await self._once(at, "call", self._awaited, request, agent)
+            return await self._awaited(at, request, agent, task)
         return await super().receive(at, request)
 
-    def _answers(self, target: Target) -> Agent:
-        """Return who answers; an activity that nobody is bound to has workers elsewhere."""
+    def _answers(self, target: Target, task: Awaited | None) -> Agent:
+        """Return who answers: elsewhere the workers of an activity that nobody is bound to.
+
+        The same holds for a task that was handed over before, by whomever.
+        """
         try:
             return self.find(target)
         except StateError:
-            if not target.is_activity:
-                raise
-            return Polled(target.name)
+            if target.is_activity or (task is not None and task.taken is not None):
+                return Polled(target.name)
+            raise
 
-    async def _awaited(self, at: Frame, request: Request, agent: Messenger | Polled) -> Json:
-        task = self.journal.tasks.pop(at.key, None)
+    async def _awaited(
+        self, at: Frame, request: Request, agent: Messenger | Polled, task: Awaited | None
+    ) -> Json:
         options = request.options
         if task is None:
             task = self._task(at, request, agent)

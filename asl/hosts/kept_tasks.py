@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Messenger
-from asl.engine.awaited import Awaited
+from asl.engine.awaited import TOKEN, Awaited
 from asl.hosts.callbacks import Callback, Polled, shown
 from asl.hosts.clock import WallClock
 from asl.states.host import Expired, HeartbeatMissed, Options, Raised, Reported, Suspended
@@ -168,4 +168,6 @@ def kept_agent(
     """Return who brings a kept task to its answer."""
     if isinstance(agent, Messenger):
         return KeptCallback(host, task, options, agent.agent)
+    if task.kind == TOKEN:  # it was handed over: nobody is called
+        return KeptCallback(host, task, options, agent)
     return KeptPolled(host, task, options, agent.activity)

@@ -399,7 +399,7 @@ class LocalHost:
             agent = Callback(self, agent.agent)
         elif not isinstance(agent, Service):
             self.advance(at, "Started" if target.is_activity else "Submitted", {})
-        return await self.invoke(at, target, request.payload, request.options, agent)
+        return await LocalHost.invoke(self, at, target, request.payload, request.options, agent)
 
     def advance(
         self, at: Frame, what: str, details: dict[str, Json], time: float | None = None

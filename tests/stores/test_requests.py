@@ -344,3 +344,58 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(tmp_path / "runs.db"), request["requestId"]]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "approve\n"
+
+
+def test_a_decision_about_a_budget_is_due_once(tmp_path: Path) -> None:
+    """When it was gone on with, nothing is to be done until there is another one."""
+    document = {
+        "Budget": {"MaxTokens": 5, "OnExceed": "PauseAndNotify"},
+        "StartAt": "One",
+        "States": {
+            "One": {"Type": "Task", "Agent": "Work", "Next": "Two"},
+            "Two": {"Type": "Task", "Agent": "Work", "Next": "Ask"},
+            "Ask": {"Type": "Approval", "Prompt": "Good?", "End": True},
+        },
+    }
+    with opened(tmp_path / "runs.db", agents={"Work": lambda data: {"_tokens": 7}}) as store:
+        (request,) = store.start(document, {}, name="a").pending
+        assert store.due() == []
+        store.answer(request["requestId"], "approve", MaxTokens=100)
+        assert (store.due(), store.decided("a")) == (["a"], [request])
+        (request,) = store.resume("a").pending
+        assert request["state"] == "Ask"
+        assert (store.due(), store.decided("a")) == ([], [])
+        store.answer(request["requestId"], "approve")
+        assert store.resume("a").ok
+
+
+def test_of_two_answers_at_the_same_instant_one_counts(tmp_path: Path) -> None:
+    """The other one is refused, and nobody is thanked for what is lost."""
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Barrier
+
+    path, together = tmp_path / "runs.db", Barrier(2)
+    with opened(path) as store:
+        requests = store.start(EACH, list(range(10)), name="a").pending
+
+    def decide(who: str) -> set[str]:
+        """Answer all; returns the requests for which somebody was thanked."""
+        thanked = set()
+        with opened(path) as store:
+            for each in requests:
+                together.wait()
+                try:
+                    store.answer(each["requestId"], "approve" if who == "ann" else "reject", by=who)
+                except asl.AnswerRefused as refusal:
+                    assert "answered already" in str(refusal)
+                else:
+                    thanked.add(each["requestId"])
+        return thanked
+
+    with ThreadPoolExecutor(2) as threads:
+        ann, bo = threads.map(decide, ["ann", "bo"])
+    assert ann | bo == {each["requestId"] for each in requests}
+    assert not ann & bo
+    with opened(path) as store:
+        output = store.resume("a").output
+        assert output == ["approve" if each["requestId"] in ann else "reject" for each in requests]

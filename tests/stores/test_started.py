@@ -251,3 +251,16 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
         assert (old.name, old.status, old.redrives) == (first.name, "FAILED", 0)
         assert (new.status, result.output["child"]["Name"]) == ("SUCCEEDED", new.name)
         assert list(store.faults()) == []
+
+
+def test_what_a_child_came_to_needs_no_workflow_any_more(world: World) -> None:
+    """Who goes on with the one that has started it need not know it."""
+    document = starting(SYNC, "kid")
+    document["States"]["Last"] = {"Type": "Approval", "Prompt": "Good?", "End": True}
+    child = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    with world.store() as store:
+        assert store.start(document, {}, name="top", workflows={"Child": child}).pending
+    with Store(world.path, clock=world.clock) as store:
+        (request,) = store.resume("top").pending
+        store.answer(request["requestId"], "approve")
+        assert store.resume("top").ok

@@ -340,3 +340,38 @@ def test_what_was_gone_on_with_is_not_due_again(world: World) -> None:
         assert store.due() == []
         store.tokens.send_task_success(task["taskToken"], "1")
         assert store.due() == ["e"]
+
+
+@pytest.mark.parametrize("pattern", [".waitForTaskToken", ".sync"])
+def test_what_was_answered_needs_nobody_any_more(world: World, pattern: str) -> None:
+    """Who goes on later need not know who was asked before."""
+    resource = SEND.replace(".waitForTaskToken", pattern)
+    ask = {"Type": "Approval", "Prompt": "Yes?", "ResultPath": "$", "End": True}
+    document = machine(Send=callback(Resource=resource, End=False, Next="Ask"), Ask=ask)
+    with world.store() as store:
+        for task in store.start(document, name="e").awaited:
+            store.tokens.send_task_success(task["taskToken"], "1")
+            store.resume("e")
+        (request,) = store.pending()
+    with world.store(resources={}) as store:
+        assert store.resume("e").pending == [request]
+        store.answer(request["requestId"], "approve")
+        result = store.resume("e")
+        assert result.ok
+        told = [each.type for each in result.events if each.type.startswith("Task")]
+        assert told == ["TaskStateEntered", "TaskScheduled", "TaskSubmitted", "TaskSucceeded",
+                        "TaskStateExited"]  # fmt: skip
+        assert [each.type for each in store.result("e").events if "Task" in each.type] == told
+    assert len(world.sent) == 1
+
+
+def test_what_was_handed_over_waits_whoever_goes_on(world: World) -> None:
+    """Nobody is called any more, so nobody has to be there; another attempt needs somebody."""
+    retried = callback(Retry=[{"ErrorEquals": ["Later"]}])
+    with world.store() as store:
+        (task,) = store.start(machine(Ask=retried), name="e").awaited
+    with world.store(resources={}) as store:
+        assert store.resume("e").awaited == [task]
+        store.tokens.send_task_failure(task["taskToken"], "Later")
+        assert store.resume("e").error == "States.AgentNotFound"
+    assert len(world.sent) == 1
