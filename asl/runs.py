@@ -55,7 +55,7 @@ def run(
     chosen = clock_of(clock)
     work = _execution(
         workflow, input, profile, chosen, False, bindings, ignore_blocks,
-        name=name, express=express, requestor=requestor,
+        name, express, requestor,
     )  # fmt: skip
     return drive(work, chosen)
 
@@ -83,7 +83,7 @@ async def arun(
     in_event_loop = isinstance(chosen, WallClock)
     work = _execution(
         workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
-        name=name, express=express, requestor=requestor,
+        name, express, requestor,
     )  # fmt: skip
     return await (work if in_event_loop else _in_thread(work, chosen))
 
@@ -107,11 +107,12 @@ def _execution(
     in_event_loop: bool,
     bindings: Bindings,
     ignore_blocks: bool,
-    *,
     name: str | None,
-    **options: Any,
+    express: bool,
+    requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
     """Return the whole run, not yet begun."""
+    from asl.engine.execution import Identity
     from asl.hosts.run import execute
 
     program = program_of(workflow, profile, ignore_blocks)
@@ -122,13 +123,12 @@ def _execution(
         data,
         bound.find,
         clock,
-        name=name,
+        Identity(name, express=express, requestor=requestor),
         foreign=True,
         buckets=bound.buckets,
         listener=bound.listener,
         in_event_loop=in_event_loop,
         services=bound.services,
-        **options,
     )
 
 
@@ -196,6 +196,7 @@ def _resumption(
     """Check whether an execution can go on from a checkpoint; return the run that does."""
     from dataclasses import replace
 
+    from asl.engine.execution import Identity
     from asl.engine.past import past_of
     from asl.hosts.run import execute
 
@@ -210,18 +211,20 @@ def _resumption(
         execution.input,
         bound.find,
         clock,
-        name=execution.name,
-        express=execution.express,
+        Identity(
+            name=execution.name,
+            workflow_id=execution.workflow_id,
+            express=execution.express,
+            requestor=execution.requestor,
+            started=execution.started,
+            redrives=execution.redrives + 1,
+            redriven=now,
+        ),
         foreign=True,
         buckets=bound.buckets,
         listener=bound.listener,
         in_event_loop=in_event_loop,
         services=bound.services,
-        workflow_id=execution.workflow_id,
-        requestor=execution.requestor,
-        started=execution.started,
-        redrives=execution.redrives + 1,
-        redriven=now,
         past=past,
     )
 

@@ -23,6 +23,7 @@ from asl.agents.registry import Registry
 from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
+from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.jsonata import parse
 from asl.hosts.clock import WallClock
@@ -68,6 +69,7 @@ def start(compiled: Program, data: Json, agents: dict[str, Any]) -> Awaitable[Re
 
 
 CLOCK = WallClock()
+NAMED = Identity("n")
 LOOP = asyncio.new_event_loop()
 
 
@@ -318,7 +320,7 @@ def short() -> Sides:
 
     async def ours() -> None:
         for _ in range(1000):
-            await execute(compiled, data, registry.find, CLOCK, name="n", in_event_loop=True)
+            await execute(compiled, data, registry.find, CLOCK, NAMED, in_event_loop=True)
 
     return (
         lambda: LOOP.run_until_complete(by_hand()),
@@ -554,7 +556,7 @@ def distributed(lines: int) -> Callable[[], Sides]:
                     results.write(orjson.dumps(orjson.loads(line)) + b"\n")
 
         def ours() -> None:
-            work = execute(compiled, {}, registry.find, CLOCK, buckets=buckets, name="one")
+            work = execute(compiled, {}, registry.find, CLOCK, buckets=buckets)
             assert drive(work, CLOCK).ok
 
         return by_hand, ours, lines

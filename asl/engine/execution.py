@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from asl.engine.ledger import Ledger
 
 __all__ = [
+    "ANYBODY",
     "ARN",
     "Execution",
+    "Identity",
     "Price",
     "Spent",
     "Usage",
@@ -78,6 +80,33 @@ class Spent(NamedTuple):
     by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an execution is, beside its workflow and its input."""
+
+    name: str | None = None
+    """None for a new one."""
+    workflow_id: str | None = None
+    """The id by which the workflow was asked for, None for that of its name."""
+    express: bool = False
+    requestor: str | None = None
+    """Who has started it."""
+    started: float | None = None
+    """Epoch seconds at which it began, None for now."""
+    limit: float | None = None
+    """Seconds that whoever has started it gives it, beside its own limit."""
+    redrives: int = 0
+    """How often it went on after its end, from a checkpoint or from where it had failed."""
+    redriven: float | None = None
+    """When it last did."""
+    rights: tuple[Any, ...] = ()
+    """The tool policies of the executions around it, the outermost first."""
+
+
+ANYBODY = Identity()
+"""That of an execution of which nothing is known."""
+
+
 class Execution:
     """One run of a program; shared by all of its machines.
 
@@ -97,18 +126,14 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Price] = MappingProxyType({})
-    rights: tuple[Any, ...] = ()
-    """The tool policies of the executions around it, the outermost first."""
     default_tools: Any = None
     """What the `DefaultTools` of the document came to, once anybody has asked."""
+    express = False
     requestor: str | None = None
-    """Who has started the execution."""
     limit: float | None = None
-    """Seconds that whoever has started it gives it, beside its own limit."""
     redrives = 0
-    """How often it went on after its end, from a checkpoint or from where it had failed."""
     redriven: float | None = None
-    """When it last did."""
+    rights: tuple[Any, ...] = ()
     home = ARN
     """What the ids begin with: partition, region and account."""
 
@@ -119,7 +144,7 @@ class Execution:
         name: str,
         started: float,
         history: list[Any],
-        express: bool = False,
+        identity: Identity = ANYBODY,
     ) -> None:
         self.program = program
         self.input = data
@@ -127,11 +152,19 @@ class Execution:
         self.started = started
         self.history = history
         self.emit: Callable[[Record], object] = history.extend
-        self.express = express
         self.workflow = program.name
         """The workflow's name, and its part of the ids."""
         self.max_transitions = program.profile.max_transitions
         self.checks_size = program.profile.checks_every_state
+        if identity is not ANYBODY:
+            self._identify(identity)
+
+    def _identify(self, identity: Identity) -> None:
+        self.express, self.requestor = identity.express, identity.requestor
+        self.limit, self.rights = identity.limit, identity.rights
+        self.redrives, self.redriven = identity.redrives, identity.redriven
+        if identity.workflow_id is not None:
+            self.home, _, self.workflow = identity.workflow_id.rpartition(":stateMachine:")
 
     @cached_property
     def follower(self) -> "Follower":

@@ -25,7 +25,8 @@ class ChildExecution(Execution):
     recorded = False
 
     def __init__(self, parent: Execution, run: "MapRun") -> None:
-        super().__init__(parent.program, None, "", 0.0, [], run.express)
+        super().__init__(parent.program, None, "", 0.0, [])
+        self.express = run.express
         self.emit = _unrecorded
         self.parent = parent
         self.prices, self.ledger = parent.prices, parent.ledger

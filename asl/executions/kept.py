@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.engine.events import Event
-    from asl.engine.execution import Execution
+    from asl.engine.execution import Execution, Identity
     from asl.engine.result import Result
     from asl.program import Program
     from asl.states.decisions import Asked
     from asl.stores.journal import SqliteJournal
 
-__all__ = ["FINAL", "UNSUCCESSFUL", "Kept"]
+__all__ = ["FINAL", "UNSUCCESSFUL", "Kept", "identity_of"]
 
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
@@ -30,6 +30,20 @@ FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
 _BELOW = f"(execution = ? OR execution IN ({BELOW} SELECT number FROM below))"
 _OPEN = f"status = 'open' AND {_BELOW}"
 _DECIDED = f"status = 'answered' AND wake IS NOT NULL AND {_BELOW}"
+
+
+def identity_of(stored: Stored) -> Identity:
+    """Return who an execution is, as the store knows it."""
+    from asl.engine.execution import Identity
+
+    return Identity(
+        name=stored.name,
+        express=stored.express,
+        requestor=stored.requestor,
+        started=stored.started,
+        redrives=stored.redrives,
+        redriven=stored.redriven,
+    )
 
 
 class Kept:
@@ -177,10 +191,8 @@ class Kept:
         from asl.engine.execution import Execution
         from asl.engine.journal import read_spending
 
-        execution = Execution(
-            program, self.input(stored), stored.name, stored.started, [], stored.express
-        )
-        execution.redrives, execution.redriven = stored.redrives, stored.redriven
+        data, identity = self.input(stored), identity_of(stored)
+        execution = Execution(program, data, stored.name, stored.started, [], identity)
         usage = self._column(stored, "usage")
         if usage is not None:
             read_spending(usage, execution)

@@ -15,7 +15,7 @@ from asl.engine.journal import STARTED
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
-from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept
+from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.stores.sqlite import Stored
 
 if TYPE_CHECKING:
@@ -177,17 +177,12 @@ class Running:
             data,
             bound.find,
             self.clock,
-            name=stored.name,
-            express=stored.express,
+            identity_of(stored),
             foreign=True,
             buckets=bound.buckets,
             listener=bound.listener,
             in_event_loop=in_event_loop,
             services=bound.services,
-            requestor=stored.requestor,
-            started=stored.started,
-            redrives=stored.redrives,
-            redriven=stored.redriven,
             journal=journal,
         )
         journal.put_result(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.execution import execution_id
+from asl.engine.execution import Identity, execution_id
 from asl.engine.result import Result
 from asl.hosts.rights import rights_of
 from asl.hosts.run import execute
@@ -97,21 +97,23 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         begun.data,
         services.find,
         host.clock,
-        name=child.name,
-        limit=child.timeout,
-        workflow_id=workflow_id,
+        Identity(
+            name=child.name,
+            workflow_id=workflow_id,
+            requestor=at.requestor,
+            started=begun.started,
+            limit=child.timeout,
+            redrives=begun.redrives,
+            redriven=begun.redriven,
+            rights=rights_of(host, at),
+        ),
         buckets=host.buckets,
         in_event_loop=True,
         services=services,
         parent=host,
-        requestor=at.requestor,
-        started=begun.started,
-        redrives=begun.redrives,
-        redriven=begun.redriven,
         journal=begun.journal,
         within=at,
         counted=None if counted is None else counted.usage,
-        rights=rights_of(host, at),
     )
     return await services.start(execution_id(workflow_id, child.name, False), work)
 

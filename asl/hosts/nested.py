@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Call
-from asl.engine.execution import ARN, execution_id
+from asl.engine.execution import ARN, Identity, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.hosts.rights import rights_of
@@ -115,19 +115,21 @@ class Start(Service):
             child.data,
             self.services.find,
             host.clock,
-            name=child.name,
-            express=self.express,
+            Identity(
+                name=child.name,
+                workflow_id=child.workflow_id,
+                express=self.express,
+                requestor=at.requestor,
+                started=begun.started,
+                redrives=begun.redrives,
+                redriven=begun.redriven,
+                rights=rights_of(host, at),
+            ),
             buckets=host.buckets,
             in_event_loop=True,
             services=self.services,
             parent=host,
-            workflow_id=child.workflow_id,
-            requestor=at.requestor,
-            started=begun.started,
-            redrives=begun.redrives,
-            redriven=begun.redriven,
             journal=begun.journal,
-            rights=rights_of(host, at),
         )
 
     def _child(self, payload: Json, call: Call) -> _Child:

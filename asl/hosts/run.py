@@ -11,7 +11,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.events import Event
-from asl.engine.execution import Execution, Usage
+from asl.engine.execution import ANYBODY, Execution, Identity, Usage
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.result import Result
@@ -39,26 +39,18 @@ async def execute(
     data: Json,
     find: Find,
     clock: Clock,
+    identity: Identity = ANYBODY,
     *,
-    name: str | None = None,
-    express: bool = False,
     foreign: bool = False,
     buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
     in_event_loop: bool = False,
     services: Services | None = None,
     parent: LocalHost | None = None,
-    workflow_id: str | None = None,
-    requestor: str | None = None,
-    started: float | None = None,
-    journal: Journal | None = None,
-    limit: float | None = None,
-    redrives: int = 0,
-    redriven: float | None = None,
-    past: Past | None = None,
     within: Frame | None = None,
     counted: Usage | None = None,
-    rights: tuple[Any, ...] = (),
+    journal: Journal | None = None,
+    past: Past | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -67,44 +59,33 @@ async def execute(
     *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
     happens; one that has a method `of` is asked for that of the execution.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
-    for when it is needed. *services* are what the run offers to its states; *parent* is the host of
-    the execution that starts this one, *workflow_id* the id by which it asks for the workflow;
-    *requestor* is who started it.
-    With a *journal* it is kept there, and goes on from what is there; *started* is when it began.
-    *limit* is how many seconds it may take, whatever its document says.
-    *redrives* says how often it went on after its end, *redriven* when
-    it last did; *past* is what it then goes on from, where there is no journal. *rights* are the
-    tool policies of whoever starts it.
+    for when it is needed. *services* are what the run offers to its states.
+    *parent* is the host of the execution that starts this one; *within* is its machine whose budget
+    holds here, too, and *counted* what of the spending was counted there already.
+    With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
+    from where there is no journal.
     """
     if foreign:
         data = detached(data)
-    size = program.profile.max_payload
     history: list[Any] = []
-    began = clock.now() if started is None else started
-    execution = Execution(program, data, name or urandom(16).hex(), began, history, express)
-    execution.requestor, execution.limit, execution.rights = requestor, limit, rights
-    if services is not None and services.prices is not None:
-        execution.prices = services.prices
-    execution.redrives, execution.redriven = redrives, redriven
-    if workflow_id is not None:
-        execution.home, _, execution.workflow = workflow_id.rpartition(":stateMachine:")
-    if listener is not None:
-        listener = _listener_of(execution, listener)
+    name, began = identity.name or urandom(16).hex(), identity.started
+    if began is None:
+        began = clock.now()
+    execution = Execution(program, data, name, began, history, identity)
     delivery = _delivery(program, services)
-    if delivery is not None:
-        listener = _both(listener, delivery.listen)
-    if listener is not None:
-        execution.emit = _told(execution, listener)
-        execution.emit(())
+    if listener is not None or delivery is not None:
+        listener = _listening(execution, listener, delivery)
     kind = LocalHost if journal is None else _durable()
-    host = kind(find, clock, size, execution.deadline, buckets)
+    host = kind(find, clock, program.profile.max_payload, execution.deadline, buckets)
     if services is not None:
         host.services = services
+        if services.prices is not None:
+            execution.prices = services.prices
     if parent is not None:
         host.started_by(parent)
     if in_event_loop:
         host.enter_event_loop()
-    frame = Frame(execution, host, program.machine.start, data, execution.started, {})
+    frame = Frame(execution, host, program.machine.start, data, began, {})
     if journal is not None:
         host.keep(journal, frame)
     if past is not None:
@@ -145,24 +126,38 @@ async def execute(
     if status == "TIMED_OUT":
         failure = StateError("States.Timeout", None)
         host.leave(frame, failed=False)
-    elif foreign and not fits(output, size):
-        status, output = "FAILED", None
-        failure = StateError(
-            "States.DataLimitExceeded",
-            f"the output is larger than {size} bytes or nested without end",
-        )
+    elif foreign and not fits(output, host.limit):
+        status, output, failure = "FAILED", None, _too_large(host.limit)
     result = Result(execution, history, status, ended, output, failure)
+    result.checkpoints = host.checkpoints
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
-    result.checkpoints = host.checkpoints
     if status == "PAUSED":
         result.asked, result.tasks = host.pending, host.awaited
-    if listener is not None and status != "PAUSED":
+    elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:
         await _delivered(delivery, host, clock)
         result.deliveries = delivery.report()
     return result
+
+
+def _listening(
+    execution: Execution, listener: Listener | None, delivery: Delivery | None
+) -> Listener:
+    """Have the events of an execution told to whoever listens, and return that."""
+    own = None if listener is None else _listener_of(execution, listener)
+    if delivery is not None:
+        own = _both(own, delivery.listen)
+    assert own is not None
+    execution.emit = _told(execution, own)
+    execution.emit(())
+    return own
+
+
+def _too_large(limit: int) -> StateError:
+    text = f"the output is larger than {limit} bytes or nested without end"
+    return StateError("States.DataLimitExceeded", text)
 
 
 def _watch(

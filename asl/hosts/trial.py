@@ -23,7 +23,7 @@ from asl.core.errors import AslError, InvalidTest, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, detached, is_integer
 from asl.engine.agent import Find
-from asl.engine.execution import Execution
+from asl.engine.execution import Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import CAUGHT, RETRIED, each_record
@@ -41,6 +41,7 @@ __all__ = ["StateResult", "tested"]
 UNNAMED = "StateName"
 """The name of a state that is given without one (AWS, recorded)."""
 NOT_FOUND = "State not found in definition"
+_EXPRESS = Identity(express=True)
 LEVELS = ("INFO", "DEBUG", "TRACE")
 CONFIGURATION = (
     "retrierRetryCount",
@@ -265,7 +266,7 @@ class _Trial:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
         started = bench.now()
-        execution = Execution(self.program, data, urandom(16).hex(), started, flat, True)
+        execution = Execution(self.program, data, urandom(16).hex(), started, flat, _EXPRESS)
         execution.context = context
         frame = Frame(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:

@@ -12,6 +12,7 @@ from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.patterns import matches
 from asl.core.profile import AWS
+from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.times import epoch
 from asl.hosts.clock import VirtualClock
@@ -118,8 +119,7 @@ def replay(case: Any) -> Result:
         case.get("input", {}),
         registry.find,
         clock,
-        name=case.get("name"),
-        express=case["type"] == "EXPRESS",
+        Identity(case.get("name"), express=case["type"] == "EXPRESS"),
         buckets=bound(case.get("s3")),
     )
     return drive(work, clock)
