@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from asl.core.errors import InvalidTest
+from asl.checks.answers import MODES, check_answer
+from asl.core.errors import AslError, InvalidTest
 from asl.core.values import Json, is_number
 
 __all__ = ["check_context", "check_iterations", "check_mock"]
@@ -45,11 +46,14 @@ def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> No
         )
     if kind not in MOCKED:
         raise InvalidTest(f"State type '{kind}' is not supported when a mock is specified")
+    mode = mock.get("fieldValidationMode", MODES[0])
+    if mode not in MODES:
+        raise AslError(f"fieldValidationMode is one of {', '.join(MODES)}, not {mode!r}")
     if "result" in mock:
-        _check_result(state, mock["result"])
+        _check_result(state, mock["result"], mode)
 
 
-def _check_result(state: Mapping[str, Json], result: Json) -> None:
+def _check_result(state: Mapping[str, Json], result: Json, mode: str) -> None:
     if state["Type"] == "Map" and "ResultWriter" in state:
         if type(result) is not dict:
             raise InvalidTest("Mocked result must be a JSON object.")
@@ -59,6 +63,8 @@ def _check_result(state: Mapping[str, Json], result: Json) -> None:
         raise InvalidTest(
             "Mocked result must contain the same number of items as number of Parallel branches."
         )
+    elif type(state.get("Resource")) is str and type(result) is dict:
+        check_answer(state["Resource"], result, mode)
 
 
 def check_context(state: Mapping[str, Json], context: Mapping[str, Json]) -> None:

@@ -18,6 +18,11 @@ __all__ = ["command"]
 @click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
 @click.option("--mock-result", metavar="JSON", help="What the state's work gives.")
 @click.option("--mock-error", metavar="JSON", help='How it fails: {"error": ..., "cause": ...}.')
+@click.option(
+    "--field-validation",
+    type=click.Choice(["STRICT", "PRESENT", "NONE"]),
+    help="How far a mocked result must be one of the service.  [default: STRICT]",
+)
 @click.option("--context", metavar="JSON", help="The whole context object.")
 @click.option("--variables", metavar="JSON", help="Variables that are there before the state.")
 @click.option(
@@ -50,6 +55,7 @@ def command(
     input_: str | None,
     mock_result: str | None,
     mock_error: str | None,
+    field_validation: str | None,
     context: str | None,
     variables: str | None,
     level: str,
@@ -73,6 +79,11 @@ def command(
         "result": (mock_result, "--mock-result"),
         "errorOutput": (mock_error, "--mock-error"),
     }
+    mock = {
+        key: read_input(text, option) for key, (text, option) in mocks.items() if text is not None
+    }
+    if mock and field_validation is not None:
+        mock["fieldValidationMode"] = field_validation
     given = _object("--configuration", configuration) or {}
     if retries is not None:
         given["retrierRetryCount"] = retries
@@ -81,12 +92,7 @@ def command(
         read_document(document, origin),
         {} if input_ is None else read_input(input_),
         state=state,
-        mock={
-            key: read_input(text, option)
-            for key, (text, option) in mocks.items()
-            if text is not None
-        }
-        or None,
+        mock=mock or None,
         context=_object("--context", context),
         variables=_object("--variables", variables),
         level=level,

@@ -56,3 +56,14 @@ def test_what_aws_refuses_is_wrong_usage(asl: Asl) -> None:
     done = asl("test-state", "pass.asl.json", "--state", "A", "--mock-result", "1")
     assert done.exit_code == 2
     assert "State type 'Pass' is not supported when a mock is specified" in done.stderr
+
+
+def test_a_mocked_result_is_one_of_the_service(asl: Asl, folder: Path) -> None:
+    """Unless it is asked to look less close."""
+    state = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True}
+    (folder / "state.json").write_text(json.dumps(state))
+    words = ("test-state", "state.json", "--mock-result", '{"MessageId": 1}')
+    done = asl(*words)
+    assert done.exit_code == 2
+    assert "Field 'MessageId' must be a string" in done.stderr
+    assert asl(*words, "--field-validation", "NONE").exit_code == 0
