@@ -50,6 +50,8 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
     from asl.executions import Store
 
     path = Path(file) if file else default_store()
+    if path.is_dir():
+        raise AslError(f"{path} is a folder: a store is a file")
     if not path.exists():
         if not make:
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one")
@@ -99,6 +101,8 @@ def say_paused(result: "Result", stored: bool = True) -> None:
 
     for request in result.pending:
         streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
+    for failure in _undelivered(result):
+        streams.say(f"asl: a notification could not be sent: {failure}", style="yellow")
     for task in result.awaited:
         streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if not stored:
@@ -108,6 +112,17 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
     streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
+
+
+def _undelivered(result: "Result") -> list[str]:
+    """Return why people have not heard of what they are asked, each reason once."""
+    asked = {request["requestId"] for request in result.pending}
+    failures = [
+        event.details["cause"]
+        for event in (result.events if asked else ())
+        if event.type == "NotificationFailed" and event.details["requestId"] in asked
+    ]
+    return list(dict.fromkeys(failures))
 
 
 def clipped(value: Json, limit: int) -> str:

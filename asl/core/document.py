@@ -282,7 +282,8 @@ def _file(path: str, limits: Limits) -> bytes:
             return file.read(limits.max_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise DocumentNotFound(path, reason.lower(), _near(path)) from None
+        near = _near(path) if isinstance(error, FileNotFoundError) else None
+        raise DocumentNotFound(path, reason.lower(), near) from None
 
 
 def _near(path: str) -> str | None:

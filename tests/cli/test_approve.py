@@ -224,6 +224,16 @@ def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
     assert json.loads(line)["kind"] == "request"
 
 
+def test_people_who_could_not_be_told_are_told_of(asl: Any, tmp_path: Path) -> None:
+    """A channel that fails does no harm, and is not silent."""
+    asl.document.write_text(json.dumps(TWO))
+    channel = f"jsonl:{tmp_path}/none/told.jsonl"
+    words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "--notify", channel)
+    said = asl(*words, "-i", '{"l": [1, 2]}', code=4).stderr
+    assert said.count("asl: a notification could not be sent: FileNotFoundError") == 1
+    assert "it is paused" in said
+
+
 def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path: Path) -> None:
     """It is answered and gone on with by the name of either."""
     child = tmp_path / "review.asl.json"
@@ -268,8 +278,9 @@ def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
         for name in ("a", "b", "c"):
             (request,) = store.start(ASK, {"title": name}, name=name).pending
             store.answer(request["requestId"], "drop")
-        store.file.write("UPDATE answer SET body = CAST('=00000000{}' AS BLOB) WHERE execution = "
-                         "(SELECT number FROM execution WHERE name = 'b')")  # fmt: skip
+        store.file.write(
+            "UPDATE execution SET input = CAST('=00000000{}' AS BLOB) WHERE name = 'b'"
+        )
     done = asl("resume", "--due", code=2)
     assert done.stdout.splitlines() == ["a  SUCCEEDED", "c  SUCCEEDED"]
     assert "asl: b: " in done.stderr

@@ -53,6 +53,15 @@ def test_a_store_that_is_not_there_is_not_made(asl: Asl, folder: Path) -> None:
     assert not (folder / "none.db").exists()
 
 
+def test_a_folder_is_no_store(asl: Asl, folder: Path) -> None:
+    """And no near name is suggested for one that is to be read."""
+    done = asl("ls", "--store", folder)
+    assert (done.exit_code, done.stderr) == (2, f"asl: {folder} is a folder: a store is a file\n")
+    (folder / "sub").mkdir()
+    (folder / "sut").write_text("{}")
+    assert asl("check", "sub").stderr == "asl: cannot read 'sub': is a directory\n"
+
+
 def test_what_has_ended_is_not_stopped(asl: Asl, folder: Path) -> None:
     """The message says what it came to."""
     made(folder)
