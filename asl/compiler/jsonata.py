@@ -29,7 +29,8 @@ class JsonataCompiler(StateCompiler):
         return queries.compile_template(self.state[field], self._site(field))
 
     def _site(self, field: str) -> queries.Site:
-        return queries.Site(self.place + field, self.name, self.effect, self.token)
+        place = self.place + field
+        return queries.Site(place, self.name, self.effect, self.token, self.profile.aws)
 
     def input(self) -> Evaluate:
         return identity

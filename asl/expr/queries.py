@@ -4,12 +4,13 @@ The closures take `$states` as their data: an object with `input`, and `result` 
 where there is one; its `context` is added here, to those that read it (Specification 3.6).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
+from asl.expr.jsonata.faults import OF_AWS
 from asl.expr.paths.closures import whole_context
 
 __all__ = ["Site", "compile_template", "compile_typed", "expression"]
@@ -25,11 +26,13 @@ class Site:
     """The state reaches the world, so it can be retried."""
     token: bool
     """The state hands out a task token."""
+    aws: bool = False
+    """Limits are worded as AWS does, and numbers that JSON does not have are texts."""
 
     def below(self, step: str | int) -> "Site":
         """Return the site of a member or an element."""
         field = f"{self.field}[{step}]" if type(step) is int else f"{self.field}/{step}"
-        return Site(field, self.state, self.effect, self.token)
+        return replace(self, field=field)
 
 
 def compile_template(template: Json, site: Site) -> Evaluate:
@@ -86,10 +89,12 @@ def _compile_query(query: Query, site: Site) -> Evaluate:
         bindings = {name: variables[name] for name in names if name in variables}
         bindings["states"] = states
         try:
-            value = query(bindings, frame)
+            value = query(bindings, frame, finite=not site.aws)
         except QueryFault as fault:
+            words = OF_AWS.get(fault.code) if site.aws else None
+            why = f". {fault}" if words is None else f": {words}"
             raise EvaluationFailed(
-                f"{what} threw an error during evaluation. {fault}", site.field
+                f"{what} threw an error during evaluation{why}", site.field
             ) from fault
         if value is UNDEFINED:
             raise EvaluationFailed(f"{what} returned nothing (undefined).", site.field)

@@ -42,6 +42,17 @@ OWN = {
 """What only this implementation says: its limits, and failures of AWS's functions."""
 
 
+OF_AWS = {
+    "D1011": (
+        "Stack overflow error: Check for non-terminating recursive function. "
+        "Consider rewriting as tail-recursive"
+    ),
+    "D1012": "Expression evaluation timeout: Check for infinite loop",
+    "D1013": "Expression evaluation memory limit exceeded: Check for excessive memory usage",
+}
+"""How AWS words that a limit was reached, without a code."""
+
+
 @cache
 def _messages() -> dict[str, str]:
     """The library's table, in the words of the JavaScript original that it was ported from."""

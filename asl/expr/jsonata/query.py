@@ -42,15 +42,20 @@ class Query:
     _direct: "Direct | None" = None
     """How to call the function that it is, if it is nothing else."""
 
-    def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
-        """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
+    def __call__(
+        self, bindings: Mapping[str, Json], frame: Frame, finite: bool = True
+    ) -> Json | Undefined:
+        """Evaluate with `$name` for each name of *bindings*; raises QueryFault.
+
+        If not *finite*, a number that JSON does not have is the text "Infinity" or "NaN".
+        """
         if self._direct is not None:
             found = self._direct(bindings.get("states"))
             if found is not UNDEFINED:
                 return found
         scope = Scope(Run(bindings, frame, self._limits), None, {})
         try:
-            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels)
+            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels, finite)
         except RecursionError:
             raise fault("D1011") from None
 

@@ -12,8 +12,12 @@ EVERYWHERE = MAX_DEPTH + 1
 """As many levels as a result can have."""
 
 
-def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
+def plain(
+    value: Value, run: Run, levels: int = EVERYWHERE, finite: bool = True
+) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
+
+    A number that JSON does not have raises D1001, or is a text if not *finite*.
 
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
@@ -21,20 +25,24 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     if value is UNDEFINED:
         return value
     return (
-        _scalar(value) if not isinstance(value, list | dict) else _Plain(run).of(value, 0, levels)
+        _scalar(value, finite)
+        if not isinstance(value, list | dict)
+        else _Plain(run, finite).of(value, 0, levels)
     )
 
 
 _UNCHANGED = frozenset({int, bool, type(None)})
 
 
-def _scalar(value: Value) -> Json:
+def _scalar(value: Value, finite: bool) -> Json:
     kind = type(value)
     if kind is str:
         if not value.isascii() and SURROGATE.search(value):
             raise fault("D1014", what="half of a surrogate pair is no character")
     elif kind is float:
         if not isfinite(value):
+            if not finite:
+                return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
             raise fault("D1001", value=value)
     elif value is UNDEFINED:  # a predicate that holds without an item leaves one in an array
         return None
@@ -44,10 +52,11 @@ def _scalar(value: Value) -> Json:
 
 
 class _Plain:
-    __slots__ = ("known", "run")
+    __slots__ = ("finite", "known", "run")
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, finite: bool) -> None:
         self.run = run
+        self.finite = finite
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 
@@ -71,7 +80,7 @@ class _Plain:
             if isinstance(item, list | dict):
                 new = self.of(item, depth + 1, levels - 1)
             else:
-                new = _scalar(item)
+                new = _scalar(item, self.finite)
             if new is not item:
                 if result is value:
                     result = value.copy()

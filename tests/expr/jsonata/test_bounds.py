@@ -62,7 +62,7 @@ UNBOUNDED = {
     "$contains('a', function($s) { ($f := function() { {'match': '', 'start': 0, 'end': 0,"
     " 'groups': [], 'next': $f} }; $f()) }) and $replace('a', function($s) { ($f := function() {"
     " {'match': '', 'start': 0, 'end': 0, 'groups': [], 'next': $f} }; $f()) }, 'b')": "D1012",
-    "$parse($pad('', 9000, '['))": "D3150",
+    "$parse($pad('', 9000, '['))": "D3137",
 }
 
 

@@ -72,10 +72,10 @@ FAULTS = {
     "$fromMillis(0, '[q]')": ('D3132: Unknown component specifier "q" in date/time picture string'),
     "$split('ab', /x*/)": "D1004: Regular expression matches zero length string",
     "$hash('a', 'CRC')": (
-        "D3150: The algorithm of $hash must be one of MD5, SHA-1, SHA-256, SHA-384, SHA-512"
+        "D3137: Hash algorithm 'CRC' must be one of SHA-1, SHA-384, SHA-256, SHA-512, MD5"
     ),
-    "$partition([1], 0)": "D3150: The size of a $partition must be a positive integer",
-    "$parse('{')": "D3150: The argument of $parse is not valid JSON",
+    "$partition([1], -1)": "D3137: Second argument must be zero or greater",
+    "$parse('{')": "D3137: Invalid JSON",
     "1 / 0": "D1001: Number out of range: null",
     "$sum": "D1014: The result of the expression has no JSON form: a function",
     "{'a': /a/}": "D1014: The result of the expression has no JSON form: a function",

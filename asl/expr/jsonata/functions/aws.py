@@ -6,8 +6,8 @@ from math import trunc
 from uuid import UUID
 
 from asl.core.errors import NotJson
+from asl.core.java import in_hash_order
 from asl.core.values import detached
-from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Sequence, Value
@@ -21,11 +21,22 @@ ALGORITHMS = {
 }
 
 
-def partition(scope: Scope, values: list[Value], size: Value) -> Value:
-    """`$partition(array, size)`: chunks; the last may be shorter."""
-    step = 0 if size is UNDEFINED else trunc(size)
-    if step < 1:
-        raise fault("D3150", message="The size of a $partition must be a positive integer")
+def partition(scope: Scope, values: Value, size: Value = UNDEFINED) -> Value:
+    """`$partition(array, size)`: chunks; the last may be shorter.
+
+    Nothing comes of no elements and of chunks of none; without a size there is one chunk.
+    """
+    if values is UNDEFINED:
+        return UNDEFINED
+    if not isinstance(values, list):
+        raise fault("T0412", value=values, index=1, type=UNDEFINED)
+    if size is UNDEFINED:
+        return [values]
+    if size < 0 and trunc(size) < 0:
+        raise fault("D3137", message="Second argument must be zero or greater")
+    step = trunc(size)
+    if step == 0 or not values:
+        return UNDEFINED
     scope.run.spend(len(values))
     return [values[start : start + step] for start in range(0, len(values), step)]
 
@@ -47,13 +58,13 @@ def span(
     return Sequence(numbers)
 
 
-def hashed(scope: Scope, data: Value, algorithm: Value) -> Value:
-    """`$hash(data, algorithm)` in lower-case hexadecimal; what is no string as JSON."""
+def hashed(text: Value, algorithm: Value = UNDEFINED) -> Value:
+    """`$hash(text, algorithm)` in lower-case hexadecimal."""
+    if UNDEFINED in (text, algorithm):
+        return UNDEFINED
     if algorithm not in ALGORITHMS:
-        raise fault(
-            "D3150", message=f"The algorithm of $hash must be one of {', '.join(ALGORITHMS)}"
-        )
-    text = operators.string(data, scope.run)
+        known = ", ".join(in_hash_order(ALGORITHMS))
+        raise fault("D3137", message=f"Hash algorithm '{algorithm}' must be one of {known}")
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
@@ -65,9 +76,14 @@ def random(scope: Scope, seed: Value = UNDEFINED) -> Value:
     """`$random(seed)`: a number from 0 to below 1, the same for the same seed."""
     if seed is UNDEFINED:
         return (scope.run.frame.entropy() >> 75) / 2**53
-    from random import Random
+    state = trunc(seed) ^ _MULTIPLIER
+    first = _MULTIPLIER * state + _INCREMENT & _STATE
+    second = _MULTIPLIER * first + _INCREMENT & _STATE
+    return ((first >> 22 << 27) + (second >> 21)) / 2**53
 
-    return Random(seed).random()
+
+_MULTIPLIER, _INCREMENT, _STATE = 0x5DEECE66D, 0xB, 2**48 - 1
+"""The generator of `java.util.Random`, by which AWS draws."""
 
 
 def uuid(scope: Scope) -> Value:
@@ -76,13 +92,27 @@ def uuid(scope: Scope) -> Value:
 
 
 def parse(scope: Scope, text: str) -> Value:
-    """`$parse(text)`: the value of a JSON text."""
+    """`$parse(text)`: the value of a JSON text that repeats no key."""
     scope.run.spend(len(text))
     try:
-        return detached(json.loads(text, parse_constant=_refuse))
+        return detached(
+            json.loads(text, parse_constant=_refuse, parse_int=_integer, object_pairs_hook=_members)
+        )
     except (ValueError, NotJson, RecursionError):
-        raise fault("D3150", message="The argument of $parse is not valid JSON") from None
+        raise fault("D3137", message="Invalid JSON") from None
 
 
 def _refuse(name: str) -> Value:
     raise ValueError(name)
+
+
+def _integer(text: str) -> int | float:
+    value = int(text) if len(text) < 20 else float(text)
+    return float(value) if type(value) is int and not -(2**63) <= value < 2**63 else value
+
+
+def _members(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError(pairs)
+    return members

@@ -61,6 +61,7 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "type": ("<x:s>", objects.kind, 1),
     "merge": ("<a<o>:o>", objects.merge, 1),
     "reverse": ("<a:a>", arrays.reverse, 1),
+    "hash": ("<ss?:s>", aws.hashed, 2),
 }
 """Functions of their arguments alone."""
 
@@ -85,8 +86,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "sift": ("<o-f?:o>", objects.sift, 2),
     "clone": ("<(oa)-:o>", _clone, 1),
     "toMillis": ("<s-s?:n>", moments.to_millis, 2),
-    "partition": ("<an:a<a>>", aws.partition, 2),
-    "hash": ("<xs:s>", aws.hashed, 2),
+    "partition": ("<xn?:a<a>>", aws.partition, 2),
     "parse": ("<s-:x>", aws.parse, 1),
 }
 """Functions that call others, or whose work is counted."""

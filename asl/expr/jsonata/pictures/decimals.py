@@ -102,7 +102,7 @@ class _Part:
             if character in signs.active and character != signs.exponent
         ]
         if not bounds:
-            raise fault("D3085")
+            raise fault("D3086" if text else "D3085")
         self.prefix = text[: bounds[0]]
         self.suffix = text[bounds[-1] + 1 :]
         self.active = text[bounds[0] : bounds[-1] + 1]
