@@ -379,6 +379,13 @@ GUARDRAILS: Json = {
 }
 
 
+TOOLS: Json = {
+    "Allowed": ["search", "read_*"],
+    "Denied": ["delete_*"],
+    "RateLimits": {"search": {"MaxPerMinute": 60}},
+}
+
+
 def guarded(seconds: float, limit: int, blocks: bool) -> Sides:
     """Agent calls of so many seconds, one after the other or all at once; by hand the calls."""
     count = 1000 if limit == 0 else 100
@@ -397,12 +404,16 @@ def guarded(seconds: float, limit: int, blocks: bool) -> Sides:
     if blocks:
         document["Budget"] = BUDGET
         task |= {"Budget": {"MaxTokens": 1000, "Category": "c"}, "Guardrails": GUARDRAILS}
+        task["Tools"] = TOOLS
     compiled = program(document)
     data = [{"prompt": f"Say something nice about item {i}, in a few words."} for i in range(count)]
 
     async def agent(payload: Json) -> Json:
         await asyncio.sleep(seconds)
         return {"text": "An answer of some length.", "_tokens": 12, "_cost": 0.001}
+
+    async def equipped(payload: Json, call: Any) -> Json:
+        return await agent(payload)
 
     async def by_hand() -> None:
         if limit == 0:
@@ -413,7 +424,9 @@ def guarded(seconds: float, limit: int, blocks: bool) -> Sides:
 
     return (
         lambda: LOOP.run_until_complete(by_hand()),
-        lambda: LOOP.run_until_complete(start(compiled, data, {"A": agent})),
+        lambda: LOOP.run_until_complete(
+            start(compiled, data, {"A": equipped if blocks else agent})
+        ),
         count,
     )
 
@@ -640,7 +653,7 @@ WORKLOADS = (
     Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),
     Workload(
         "B1",
-        "agent calls of 2 ms with budget and guardrails; vs the calls",
+        "agent calls of 2 ms with budget, guardrails and tools; vs the calls",
         1.05,
         lambda: guarded(0.002, 1, blocks=True),
     ),
