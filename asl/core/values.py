@@ -23,7 +23,8 @@ MAX_DIGITS = 4000
 
 MAX_INTEGER = 10**MAX_DIGITS - 1
 
-_SMALL = 1 << 63
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_NUMBERS = (int, float)
 SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = {
     type(None): "null",
@@ -38,7 +39,7 @@ _NAMES = {
 
 def is_number(value: Json) -> bool:
     """Whether the value is a JSON number; booleans are not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, _NUMBERS) and type(value) is not bool
 
 
 def is_integer(value: Json) -> bool:
@@ -233,7 +234,7 @@ def _is_plain(value: dict[Any, Any]) -> bool:
             if not item.isascii() or len(item) > PLAIN_LENGTH:
                 return False
         elif kind is int:
-            if not -_SMALL < item < _SMALL:
+            if not _LEAST <= item <= _MOST:
                 return False
         elif kind is float:
             if not isfinite(item):

@@ -51,54 +51,36 @@ class Tokens(Protocol):
 class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
-    __slots__ = (
-        "_beat",
-        "_broker",
-        "_memory",
-        "_options",
-        "_sleep",
-        "_tokens",
-        "agent",
-        "at",
-        "bounds",
-        "cancelled",
-        "deadline",
-        "hide",
-        "listener",
-        "progress",
-        "sandbox",
-        "target",
-        "watcher",
-    )
+    agent: Agent | None = None
+    """Who answers."""
+    bounds: Bounds | None = None
+    """What may be reached, where that is limited: in the call of a tool."""
+    deadline: float | None = None
+    """When the state times out, None for never."""
+    cancelled = False
+    """Becomes True when nobody waits for the answer any more: stop working."""
+    progress: tuple[float, str] | None = None
+    """What was last reported: percentage and message."""
+    sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
+    """Says what sandbox a tool needs that is asked what it offers; raises as `confined`."""
+    hide: Callable[[str], str] = str
+    """Takes out of a text what nobody may see."""
+    listener: Callable[[str], object] | None = None
+    """Takes an answer piece by piece, where anybody listens to it."""
+    watcher: Callable[[Json, str], bool] | None = None
+    """Takes reports of progress, where anybody wants to know; says whether a report is a sign of
+    life."""
+    _beat: Callable[[], object] | None = None
+    _memory: MemoryView | None = None
+    _broker: Any = None
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
         self.at = at
         """The machine that calls."""
         self.target = target
         self._options = options
-        self._beat: Callable[[], object] | None = None
-        self._memory: MemoryView | None = None
-        self._broker: Any = None
-        self.agent: Agent | None = None
-        """Who answers."""
-        self.bounds: Bounds | None = None
-        """What may be reached, where that is limited: in the call of a tool."""
-        left = None if options is None else options.left(at.now)
-        self.deadline = None if left is None else at.now + left
-        """When the state times out, None for never."""
-        self.cancelled = False
-        """Becomes True when nobody waits for the answer any more: stop working."""
-        self.progress: tuple[float, str] | None = None
-        """What was last reported: percentage and message."""
-        self.sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
-        """Says what sandbox a tool needs that is asked what it offers; raises as `confined`."""
-        self.hide: Callable[[str], str] = str
-        """Takes out of a text what nobody may see."""
-        self.listener: Callable[[str], object] | None = None
-        """Takes an answer piece by piece, where anybody listens to it."""
-        self.watcher: Callable[[Json, str], bool] | None = None
-        """Takes reports of progress, where anybody wants to know; says whether a report is a sign
-        of life."""
+        if options is not None and options.timeout is not None:
+            self.deadline = at.now + (options.left(at.now) or 0.0)
 
     @property
     def state_name(self) -> str:

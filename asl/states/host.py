@@ -89,7 +89,7 @@ _PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
 class Target:
     """Whom a state calls; one per state, made when the program is compiled."""
 
-    __slots__ = ("aside", "base", "kind", "name", "pattern", "state")
+    __slots__ = ("aside", "base", "kind", "label", "name", "pattern", "state")
 
     def __init__(self, kind: str, name: str, state: str, *, aside: bool = False) -> None:
         self.kind = kind
@@ -106,6 +106,9 @@ class Target:
             self.pattern = next((each for each in _PATTERNS if name.endswith(each)), "")
             function = _QUALIFIED.fullmatch(name)
             self.base = function[1] if function else name.removesuffix(self.pattern)
+        service = _INTEGRATION.match(name) if kind == "resource" else None
+        self.label = name if service is None else service.group(1)
+        """The name in AWS's messages: that of an integration is its service (recorded)."""
 
     @property
     def is_activity(self) -> bool:
@@ -116,12 +119,6 @@ class Target:
     def by_token(self) -> bool:
         """Whether its answer comes by task token."""
         return self.pattern == ".waitForTaskToken" or self.is_activity
-
-    @property
-    def label(self) -> str:
-        """The name in AWS's messages: that of an integration is its service (recorded)."""
-        service = _INTEGRATION.match(self.name) if self.kind == "resource" else None
-        return self.name if service is None else service.group(1)
 
 
 class Part(NamedTuple):

@@ -4,7 +4,7 @@ The document becomes rules here; the broker of a call holds every tool call agai
 (`asl.hosts.broker`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from asl.core.values import Json, compact
@@ -50,9 +50,9 @@ def use_tools(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what the call is told about its tools."""
     rules = compile_rules(compiler, "Tools")
 
-    async def perform(attempt: Attempt) -> Json:
+    def perform(attempt: Attempt) -> Awaitable[Json]:
         attempt.tell("tools", rules(attempt.data, attempt.frame))
-        return await inner(attempt)
+        return inner(attempt)
 
     return perform
 
@@ -69,6 +69,9 @@ def compile_rules(compiler: Compiler, name: str) -> CompileRules:
     ]
     if _is_constant(block):
         constant = {field: block.state[field] for field, _ in fields}
+        if not hooks:  # nobody sees the data
+            always = Rules(constant, hooks, None, True)
+            return lambda data, frame: always
         return lambda data, frame: Rules(constant, hooks, data, True)
     return lambda data, frame: Rules(
         {field: value(data, frame) for field, value in fields}, hooks, data, False
