@@ -1,39 +1,51 @@
 """Accounts: what one level has spent, and what is held for calls under way (8.11)."""
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from asl.core.values import Json
 from asl.engine.execution import ZERO, Used
-from asl.states.blocks.budget import LIMITS, Limits
+from asl.states.blocks.budget import Amounts, Limits
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
 
-__all__ = ["HARD", "NOTHING", "Account", "Amounts", "Lent", "amounts"]
+__all__ = ["HARD", "NOTHING", "Account", "Lent", "amounts"]
 
 HARD: Final = ("Fail", "PauseAndNotify")
 """What a level does that must not be exceeded by calls at the same time."""
-NOTHING: Final = dict.fromkeys(LIMITS, ZERO)
-
-Amounts: TypeAlias = Mapping[str, Decimal]
-"""Amounts by the fields that limit them: money and whole numbers of tokens."""
 
 
-def amounts(used: Used) -> dict[str, Decimal]:
+def amounts(used: Used) -> dict[str, Decimal | int]:
     """Return what was used by the fields that limit it."""
-    cost, tokens, given, made, *_ = used
-    return dict(zip(LIMITS, (cost, Decimal(tokens), Decimal(given), Decimal(made)), strict=True))
+    return {
+        "MaxCost": used.cost,
+        "MaxTokens": used.tokens,
+        "MaxInputTokens": used.input,
+        "MaxOutputTokens": used.output,
+    }
+
+
+NOTHING: Final = amounts(Used(ZERO, 0, 0, 0, None))
 
 
 class Account:
     """What one level has spent. `frame` and `visit` are of the state's machine."""
 
-    __slots__ = (
-        "__weakref__", "alerted", "frame", "held", "label", "lent", "limits", "most", "open",
-        "peak", "period", "recalled", "rejected", "spent", "told", "visit",
-    )  # fmt: skip
+    lent: dict[str, Decimal | int] | None = None
+    """What executions that were started here, and have not ended, have spent so far."""
+    open = 0
+    """How many calls hold something."""
+    period = 0
+    """How often the counts have started again."""
+    told = False
+    """Whether there was an event of the excess."""
+    rejected = False
+    """Whether people have refused to lift the limits."""
+    recalled = False
+    """Whether it was found as it stood, with all that the visit's own calls had used."""
+    alerted = 0
+    """How many alerts there were; they are sorted."""
 
     def __init__(
         self, limits: Limits, frame: "Frame | None" = None, visit: int = 0, label: str = ""
@@ -43,28 +55,14 @@ class Account:
         self.visit = visit
         self.label = label
         """What the limit is called where it is not called as the field that it limits."""
-        self.most = dict(limits.most)
+        self.most: Amounts = limits.most
         """The limits; people may lift them."""
         self.spent = NOTHING.copy()
         self.held = NOTHING.copy()
         self.peak = NOTHING.copy()
         """The most that was held at one time."""
-        self.lent: dict[str, Decimal] | None = None
-        """What executions that were started here, and have not ended, have spent so far."""
-        self.open = 0
-        """How many calls hold something."""
-        self.period = 0
-        """How often the counts have started again."""
-        self.told = False
-        """Whether there was an event of the excess."""
-        self.rejected = False
-        """Whether people have refused to lift the limits."""
-        self.recalled = False
-        """Whether it was found as it stood, with all that the visit's own calls had used."""
-        self.alerted = 0
-        """How many alerts there were; they are sorted."""
 
-    def used(self, name: str) -> Decimal:
+    def used(self, name: str) -> Decimal | int:
         """Return what has been spent of one limit, by executions that were started here as well."""
         return self.spent[name] if self.lent is None else self.spent[name] + self.lent[name]
 
@@ -92,7 +90,8 @@ class Account:
 
     def reached(self, name: str, percent: Decimal | int) -> bool:
         """Whether this share of a limit has been spent."""
-        return name in self.most and self.used(name) * 100 >= self.most[name] * percent
+        most = self.most.get(name)
+        return most is not None and self.used(name) * 100 >= most * percent
 
     def refresh(self, now: float) -> None:
         """Look at how the level stands at *now*, where others or the time change that."""
@@ -106,8 +105,9 @@ class Account:
                 if self.used(name) + self.held[name] + size > self.most[name]:
                     return False
         self.open += 1
+        held = self.held
         for name, size in sizes.items():
-            self.held[name] += size
+            held[name] += size
         return True
 
     def mark(self) -> None:
@@ -120,8 +120,9 @@ class Account:
     def release(self, sizes: Amounts, entry: str, now: float) -> None:
         """Give back what was held for a call."""
         self.open -= 1
+        held = self.held
         for name, size in sizes.items():
-            self.held[name] -= size
+            held[name] -= size
 
     def add(self, used: Amounts, entry: str, now: float) -> None:
         """Count what a call has used."""
@@ -132,7 +133,7 @@ class Account:
 
     # Keeping
 
-    def start_again(self, period: int) -> dict[str, Decimal]:
+    def start_again(self, period: int) -> Amounts:
         """Count from 0 in a new period; return what was spent in those before."""
         before, self.spent = self.spent, dict(NOTHING)
         self.period, self.told, self.alerted = period, False, 0
@@ -163,8 +164,6 @@ class Lent(Account):
 
     What they spend stands there as lent, until this execution ends and it is counted as spent.
     """
-
-    __slots__ = ("account", "total")
 
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits, label=account.label)

@@ -40,8 +40,7 @@ MOST = 10**12
 """The usage that one call can report; what is beyond is no usage but nonsense."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What an execution has spent so far; replaced, never changed, so that history can keep it."""
 
     cost: Decimal = ZERO
@@ -232,9 +231,11 @@ class Execution:
     def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports in its raw result, and return it."""
         used = reported(result, self.prices)
-        if used.tokens or used.cost:
-            spent = used.cost, used.tokens
-            self._spend(state, *spent, {} if used.model is None else {used.model: spent})
+        cost, tokens, model = used.cost, used.tokens, used.model
+        if tokens or cost:
+            self._spend(state, cost, tokens)
+            if model is not None:
+                add_to(self.by_model, model, cost, tokens)
         return used
 
     def absorb(self, state: str, child: "Spent", before: "Spent | None" = None) -> Used:
@@ -246,12 +247,10 @@ class Execution:
         cost = child.usage.cost - known.usage.cost
         tokens = child.usage.tokens - known.usage.tokens
         if tokens or cost:
-            models = {
-                model: (part - known.by_model.get(model, NOTHING)[0],
-                        count - known.by_model.get(model, NOTHING)[1])
-                for model, (part, count) in child.by_model.items()
-            }  # fmt: skip
-            self._spend(state, cost, tokens, models)
+            self._spend(state, cost, tokens)
+            for model, (part, count) in child.by_model.items():
+                before_part, before_count = known.by_model.get(model, NOTHING)
+                add_to(self.by_model, model, part - before_part, count - before_count)
         return Used(cost, tokens, 0, 0, None, False)
 
     @property
@@ -259,14 +258,10 @@ class Execution:
         """What it has spent so far."""
         return Spent(self.usage, self.by_model)
 
-    def _spend(
-        self, state: str, cost: Decimal, tokens: int, models: Mapping[str, tuple[Decimal, int]]
-    ) -> None:
+    def _spend(self, state: str, cost: Decimal, tokens: int) -> None:
         spent = self.usage
         self.usage = Usage(spent.cost + cost, spent.tokens + tokens, spent.max_cost)
         add_to(self.by_state, state, cost, tokens)
-        for model, (part, count) in models.items():
-            add_to(self.by_model, model, part, count)
 
 
 def execution_id(workflow_id: str, name: str, express: bool) -> str:
@@ -284,27 +279,25 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     negative, no number or beyond all measure is a fault and counts 0. Without `_cost` the price of
     the model tells it; tokens that are neither input nor output cost as the dearer of both.
     """
-    fault = None
-    usage: Json = result.get("_usage")
-    tokens: Json = result.get("_tokens")
-    cost: Json = result.get("_cost")
-    given = made = 0
+    fault, given, made = None, 0, 0
     if "_usage" in result:
+        usage: Json = result["_usage"]
         parts = usage if type(usage) is dict else {}
         given, made = parts.get("input", 0), parts.get("output", 0)
         if type(usage) is not dict or not (_is_usage(given) and _is_usage(made)):
             fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
         given, made = int(given), int(made)
-    if "_tokens" not in result:
-        tokens = given + made
-    elif not _is_usage(tokens):
-        fault, tokens = f"_tokens {excerpt(tokens, 200)}", 0
-    else:
+    tokens: Json = given + made
+    if "_tokens" in result:
+        tokens = result["_tokens"]
+        if not _is_usage(tokens):
+            fault, tokens = f"_tokens {excerpt(tokens, 200)}", 0
         tokens = int(tokens)
     model = result.get("model")
     if type(model) is not str:
         model = None
     if "_cost" in result:
+        cost: Json = result["_cost"]
         if not _is_usage(cost):
             fault, cost = f"_cost {excerpt(cost, 200)}", 0
         return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)

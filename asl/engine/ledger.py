@@ -9,7 +9,7 @@ Nothing here waits: the host does (`asl.hosts.meter`).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
@@ -17,12 +17,12 @@ from weakref import WeakValueDictionary
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.engine.accounts import HARD, NOTHING, Account, Amounts, Lent, amounts
+from asl.engine.accounts import HARD, NOTHING, Account, Lent, amounts
 from asl.engine.execution import ZERO, Execution, Usage, Used, add_to, totals
 from asl.engine.frame import Frame
 from asl.engine.tabs import Tab, Tabs, Taken
 from asl.expr.times import format_timestamp
-from asl.states.blocks.budget import Fallback, Limits, amount
+from asl.states.blocks.budget import Amounts, Fallback, Limits, amount
 from asl.states.host import Exhausted
 
 __all__ = ["Later", "Ledger", "Pause", "Terms"]
@@ -32,14 +32,9 @@ SHARES: Final = 16
 UNCATEGORIZED: Final = "uncategorized"
 
 
-@dataclass(slots=True)
 class Terms:
     """On what terms a call is admitted."""
 
-    frame: Frame
-    agent: str
-    accounts: list[Account]
-    """From the workflow to the state itself."""
     model: str | None = None
     """The model to use instead of the preferred one."""
     instead: str | None = None
@@ -49,9 +44,15 @@ class Terms:
     delay: float = 0.0
     """Seconds by which the call is delayed."""
     applied: Fallback | None = None
-    held: list[tuple[Account, Amounts]] = field(default_factory=list)
-    entry: str = ""
+    held: tuple[tuple[Account, Amounts], ...] = ()
+    entry = ""
     """Names the call where others see what it holds."""
+
+    def __init__(self, frame: Frame, agent: str, accounts: list[Account]) -> None:
+        self.frame = frame
+        self.agent = agent
+        self.accounts = accounts
+        """From the workflow to the state itself."""
 
 
 class Later:
@@ -84,7 +85,7 @@ class Ledger:
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
         """Such accounts as they were found at recovery."""
-        self.largest: dict[str, Amounts] = {}
+        self.largest: dict[str, dict[str, Decimal | int]] = {}
         """The most that one call of an agent has used, by its name."""
         self.calling: set[int] = set()
         """The machines that have a call under way."""
@@ -134,7 +135,7 @@ class Ledger:
         own = {
             **NOTHING,
             "MaxCost": spent.cost - counted.cost,
-            "MaxTokens": Decimal(spent.tokens - counted.tokens),
+            "MaxTokens": spent.tokens - counted.tokens,
         }
         tabs = {each.name for each in self.around if isinstance(each, Tab)}
         for lender in lenders:
@@ -246,18 +247,15 @@ class Ledger:
         if terms.accounts[-1].limits.priority == "critical":
             return None
         workflow = self.workflow
-        entries = [
-            entry
-            for entry in workflow.limits.fallbacks
-            if not entry.of or workflow.reached(entry.of, entry.percent)
-        ]
-        if spare is not None:
-            entries = [entry for entry in entries if entry.model or entry.agent]
-            if not entries:
+        for entry in workflow.limits.fallbacks:
+            reached = not entry.of or workflow.reached(entry.of, entry.percent)
+            if reached and (spare is None or entry.model or entry.agent):
+                break
+        else:
+            if spare is not None:
                 raise _failure(*spare, at)
-        if not entries:
             return None
-        entry = terms.applied = entries[0]
+        terms.applied = entry
         terms.model, terms.instead = entry.model, entry.agent
         if entry.action == "PauseAndNotify":
             return Pause(workflow, f"{entry.when} is reached")
@@ -271,22 +269,24 @@ class Ledger:
         return None
 
     def _hold(self, at: Frame, terms: Terms, sizes: Amounts) -> "Terms | type[Later] | None":
-        """Hold for the call what it may use, or say that it is not there now."""
-        known = self.largest.get(terms.agent, {})
-        bounds = _bounds(at, terms.accounts[-1])
-        if bounds or sizes:
-            known = {**known, **bounds, **sizes}
+        """Hold for the call what it may use, or say that it is not there now.
+
+        The state itself makes one call at a time, so nothing is held of what is its own.
+        """
+        known: Amounts = self.largest.get(terms.agent, {})
+        own = terms.accounts[-1].frame is at
+        if own or sizes:
+            known = {**known, **(_rest(terms.accounts[-1]) if own else {}), **sizes}
         if self.around:
             terms.entry = f"{self.execution.id}:{at.key}"
-        for account in terms.accounts:
-            held: Amounts = {
-                name: known[name] if name in known else most / SHARES
-                for name, most in account.most.items()
-            }
+        for account in terms.accounts[:-1] if own else terms.accounts:
+            held = {}
+            for name, most in account.most.items():
+                held[name] = known[name] if name in known else Decimal(most) / SHARES
             if not account.hold(held, terms.entry, at.now):
                 self.release(terms)
                 return Later if isinstance(account, Tab) else None
-            terms.held.append((account, held))
+            terms.held += ((account, held),)
         for account in self.whole:
             account.mark()
         self.calling.add(id(at))
@@ -300,7 +300,7 @@ class Ledger:
             self.calling.discard(id(terms.frame))
         for account, held in terms.held:
             account.release(held, terms.entry, terms.frame.now)
-        terms.held = []
+        terms.held = ()
 
     def settle(self, terms: Terms, state: str, used: Used) -> None:
         """Count what a call has used; raises as `admit` does where that exceeds a limit.
@@ -309,9 +309,10 @@ class Ledger:
         """
         counted = amounts(used)
         if used.fault is None and not used.unpriced:
-            known = self.largest.get(terms.agent, NOTHING)
-            largest = {name: max(known[name], each) for name, each in counted.items()}
-            self.largest[terms.agent] = largest
+            largest = self.largest.setdefault(terms.agent, counted)
+            for name, each in counted.items():
+                if each > largest[name]:
+                    largest[name] = each
         if used.cost or used.tokens:
             self._report(terms.accounts[-1].limits, used)
         failures = self._count(terms, counted, used, state)
@@ -322,7 +323,8 @@ class Ledger:
         self, terms: Terms, counted: Amounts, used: Used, state: str
     ) -> list[StateError | Exhausted]:
         """Count what a call has used in all accounts around it; return what it leads to."""
-        at, failures = terms.frame, list[StateError | Exhausted]()
+        at = terms.frame
+        failures: list[StateError | Exhausted] = []
         unknown: list[StateError | Exhausted] = []
         if used.fault is not None:
             unknown.append(_unreported(state, used.fault))
@@ -333,7 +335,7 @@ class Ledger:
             hard = unknown and account.most and account.action in HARD
             if hard and (used.fault is not None or "MaxCost" in account.most):
                 failures += unknown
-                account.add(_rest(account, terms, counted), terms.entry, at.now)
+                account.add(_unknown(account, terms, counted), terms.entry, at.now)
             if account.limits.alerts:
                 self._alert(at, account)
             name = account.exceeded
@@ -506,17 +508,20 @@ class Ledger:
         self.show_limit()
 
 
-def _bounds(at: Frame, account: Account) -> Amounts:
-    """Return what the state itself lets a call use."""
-    if account.frame is not at:
-        return {}
-    return {name: max(ZERO, most - account.spent[name]) for name, most in account.most.items()}
+def _rest(account: Account) -> dict[str, Decimal | int]:
+    """Return what is left of an account."""
+    spent, rest = account.spent, {}
+    for name, most in account.most.items():
+        rest[name] = most - spent[name] if most > spent[name] else 0
+    return rest
 
 
-def _rest(account: Account, terms: Terms, counted: Amounts) -> Amounts:
-    """Return how much more was held for a call than it has reported."""
+def _unknown(account: Account, terms: Terms, counted: Amounts) -> Amounts:
+    """Return how much more a call could have used than it has reported, which is counted."""
+    if account.frame is terms.frame:
+        return _rest(account)
     held = next((sizes for each, sizes in terms.held if each is account), {})
-    rest = {name: max(ZERO, size - counted[name]) for name, size in held.items()}
+    rest = {name: max(0, size - counted[name]) for name, size in held.items()}
     return {"MaxCost": ZERO, **rest}
 
 
@@ -532,7 +537,11 @@ def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
 def _excess(account: Account, name: str) -> str:
     whose = f"of '{account.limits.state}'" if account.limits.state else "of the workflow"
     most, spent = account.most[name], account.used(name)
-    return f"{account.label or name} {whose} is {most:f}, and {spent:f} are spent"
+    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} are spent"
+
+
+def _plain(amount: Decimal | int) -> str:
+    return f"{Decimal(amount):f}"
 
 
 def _unpriced(state: str, model: str | None) -> StateError:

@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Final, Protocol
 
 from asl.core.values import Json
-from asl.engine.accounts import HARD, NOTHING, Account, Amounts
+from asl.engine.accounts import HARD, NOTHING, Account
 from asl.engine.execution import ZERO
-from asl.states.blocks.budget import Limits
+from asl.states.blocks.budget import Amounts, Limits
 
 __all__ = ["Tab", "Tabs", "Taken"]
 
@@ -39,8 +39,6 @@ class Tab(Account):
 
     An entry is what is held for a call, or for a whole execution, and since when.
     """
-
-    __slots__ = ("length", "name", "tabs")
 
     def __init__(
         self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
@@ -139,8 +137,6 @@ class Tab(Account):
 
 class Taken(Account):
     """What an execution has taken of a pool, all of it at its beginning."""
-
-    __slots__ = ("base", "entry", "tab")
 
     def __init__(
         self, tab: Tab, entry: str, most: Decimal, limits: Limits, spent: Decimal, now: float

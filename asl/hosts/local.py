@@ -536,7 +536,7 @@ class LocalHost:
             if not (self.in_event_loop or self.forks or self.deadline or asks):
                 return agent.answer(payload, call)
             return await self._in_thread(agent, payload, call)
-        if agent.needs_loop:
+        if agent.needs_loop and not self.in_event_loop:
             await self.event_loop()
         if not agent.real:
             return await agent.answer(payload, call)

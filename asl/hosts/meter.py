@@ -13,6 +13,7 @@ from asl.engine.execution import ZERO, Price, Used
 from asl.engine.ledger import Admission, Ledger, Pause, Terms
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
+from asl.states.blocks.budget import Amounts
 from asl.states.host import Options, Question, Suspended, Target
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class Meter:
             self.host.used(at, used)
         self.ledger.settle(terms, target.state, used)
 
-    async def _admitted(
-        self, at: Any, target: Target, sizes: Mapping[str, Decimal], terms: Admission
-    ) -> Terms:
+    async def _admitted(self, at: Any, target: Target, sizes: Amounts, terms: Admission) -> Terms:
         """Return the terms of a call as soon as it may be made; *terms* are what it was told."""
         first = terms is not None
         try:
@@ -189,14 +188,18 @@ def _revised(options: Options | None, terms: Terms) -> Options | None:
     return made
 
 
-def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> dict[str, Decimal]:
+def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> Amounts:
     """Return what a call will use at most, where its state says how long the answer may be."""
     most = options.blocks.get("generation", {}).get("max_tokens")
     if most is None:
         return {}
-    given, made = Decimal(-(-measure(payload, 2**62) // BYTES_PER_TOKEN)), Decimal(most)
+    given, made = -(-measure(payload, 2**62) // BYTES_PER_TOKEN), int(most)
     given += options.blocks.get("context", {}).get("tokens", 0)
-    sizes = {"MaxTokens": given + made, "MaxInputTokens": given, "MaxOutputTokens": made}
+    sizes: dict[str, Decimal | int] = {
+        "MaxTokens": given + made,
+        "MaxInputTokens": given,
+        "MaxOutputTokens": made,
+    }
     price = prices.get(options.blocks.get("model", ""))
     if price is not None:
         sizes["MaxCost"] = price.input * given + price.output * made

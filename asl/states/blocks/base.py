@@ -71,7 +71,8 @@ class Attempt:
 Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Json]]
 """Returns what guardrails leave of a content; raises StateError where they do not let it pass."""
 Perform: TypeAlias = Callable[[Attempt], Awaitable[Json]]
-"""Makes an attempt, or a part of it, and returns the raw result."""
+"""Makes an attempt, or a part of it, and returns the raw result. One that only hands something over
+returns what the next one does, without a coroutine of its own."""
 Wrap: TypeAlias = Callable[[Compiler, Perform], Perform]
 """Compiles a block around what is to be done within it."""
 Limits: TypeAlias = Callable[[Json, Frame], Options]
@@ -129,9 +130,9 @@ def compile_call(
         perform = wrap(compiler, perform)
     effective, whole = compiler.input(), perform
 
-    async def work(raw: Json, frame: Frame) -> Json:
+    def work(raw: Json, frame: Frame) -> Awaitable[Json]:
         options = None if limits is None else limits(raw, frame)
-        return await whole(Attempt(frame, raw, effective(raw, frame), target, options))
+        return whole(Attempt(frame, raw, effective(raw, frame), target, options))
 
     return work
 
@@ -140,7 +141,7 @@ def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what turns the effective input into parameters, the memory in it included."""
     template = compiler.template("Arguments" if compiler.jsonata else "Parameters")
 
-    async def perform(attempt: Attempt) -> Json:
+    def perform(attempt: Attempt) -> Awaitable[Json]:
         data, frame = attempt.data, attempt.frame
         attempt.payload = data if template is None else template(data, frame)
         if attempt.injected is not None:
@@ -148,7 +149,7 @@ def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
             if type(attempt.payload) is dict and not _has(attempt.payload, path):
                 attempt.payload = place(attempt.payload, path.segments, value)
             frame.note("TaskScheduled", {"parameters": attempt.payload})
-        return await inner(attempt)
+        return inner(attempt)
 
     return perform
 
@@ -164,6 +165,6 @@ def _has(value: Json, path: Path) -> bool:
     return True
 
 
-async def _call(attempt: Attempt) -> Json:
+def _call(attempt: Attempt) -> Awaitable[Json]:
     frame = attempt.frame
-    return await frame.host.invoke(frame, attempt.target, attempt.payload, attempt.options)
+    return frame.host.invoke(frame, attempt.target, attempt.payload, attempt.options)

@@ -24,6 +24,7 @@ __all__ = [
     "LEVELS",
     "LIMITS",
     "Alert",
+    "Amounts",
     "CompileLimits",
     "Fallback",
     "Limits",
@@ -51,6 +52,8 @@ PERIODS: Final[Mapping[str, float]] = {
 ACTIONS: Final = ("Fail", "PauseAndNotify", "UseFallback", "Continue", "Throttle")
 CASCADED: Final = ("PauseAndNotify", "Fail", "Throttle", "Continue", "ReduceQuality")
 PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
+Amounts: TypeAlias = Mapping[str, Decimal | int]
+"""Amounts by the fields that limit them: money and whole numbers of tokens."""
 _AMOUNT: Final = re.compile("[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)")
 DELAY: Final = 1.0
 """Seconds by which a throttled call is delayed, where nothing else is said."""
@@ -106,8 +109,8 @@ class Limits:
 
     state: str
     """The name of the state, empty for the workflow."""
-    most: Mapping[str, Decimal]
-    """The limits by their fields; tokens are whole numbers."""
+    most: Amounts
+    """The limits by their fields."""
     on_exceed: str = "Fail"
     currency: str = "USD"
     fallbacks: tuple[Fallback, ...] = ()
@@ -198,7 +201,8 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
             found.get("Notify"),
             None if track_by is None else tuple(map(_string, _listed(track_by))),
             windows=tuple(
-                Window(field, each, WINDOWS[field]) for field, each in windows(data, frame).items()
+                Window(field, Decimal(each), WINDOWS[field])
+                for field, each in windows(data, frame).items()
             ),
             pool=pool(data, frame),
             reset=None if reset is None else _period(reset),
@@ -215,9 +219,7 @@ def _string(value: Json) -> str:
     return value if type(value) is str else compact(value)
 
 
-def _amounts(
-    block: Compiler, names: tuple[str, ...] = LIMITS
-) -> Callable[[Json, Any], Mapping[str, Decimal]]:
+def _amounts(block: Compiler, names: tuple[str, ...] = LIMITS) -> Callable[[Json, Any], Amounts]:
     """Compile the limits that are there."""
     fields = given(block, names)
     return lambda data, frame: {
@@ -233,10 +235,10 @@ def _money(value: Json, field: str) -> Decimal:
     return found
 
 
-def _tokens(value: Json, field: str) -> Decimal:
+def _tokens(value: Json, field: str) -> int:
     if not is_integer(value) or value < 0:
         raise StateError("States.Runtime", f"Budget.{field} is a whole number from 0: {value!r}")
-    return Decimal(int(value))
+    return int(value)
 
 
 def _one_of(value: Json, allowed: tuple[str, ...], field: str) -> str:

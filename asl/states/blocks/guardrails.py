@@ -1,7 +1,8 @@
 """Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
@@ -10,7 +11,7 @@ from asl.core.values import Json, compact, type_name
 from asl.expr.frame import Evaluate
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
-from asl.states.blocks.personal import KINDS, Span, find_personal
+from asl.states.blocks.personal import KINDS, Span, personal_finder
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
@@ -254,8 +255,9 @@ def _length(written: Mapping[str, Json]) -> _Look:
 def _finding(find: _Find | None, missing: Callable[[list[str]], bool] | None) -> _Look:
     def look(content: Json, texts: list[str]) -> _Verdict | None:
         if find is not None:
-            labels = [span.label for text in texts for span in find(text)]
-            if labels:
+            spans = list(chain.from_iterable(map(find, texts)))
+            if spans:
+                labels = [span.label for span in spans]
                 kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
                 what = "something is" if kinds == "masked" else f"{kinds} is"
                 return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
@@ -270,19 +272,15 @@ def _texts(content: Json) -> list[str]:
     """Return every text in the content, in order."""
     if type(content) is str:
         return [content]
+    if type(content) is not dict and type(content) is not list:
+        return []
     found: list[str] = []
-    for each in _members(content):
+    for each in content.values() if type(content) is dict else content:
         if type(each) is str:
             found.append(each)
         elif type(each) is dict or type(each) is list:
             found += _texts(each)
     return found
-
-
-def _members(content: Json) -> Iterable[Json]:
-    if type(content) is dict:
-        return content.values()
-    return content if type(content) is list else ()
 
 
 def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
@@ -317,8 +315,10 @@ def _pattern(written: Mapping[str, Json]) -> _Find | None:
     def find(text: str) -> list[Span]:
         if text.isascii():  # no other letter stands for one of a word
             lower = text.lower()
-            if not any(word in lower for word in words):
-                return []
+            for word in words:
+                if word in lower:
+                    return expression(text)
+            return []
         return expression(text)
 
     return find
@@ -343,7 +343,9 @@ def _expression(pattern: str, flags: str) -> _Find:
     compiled = compiled_regex(pattern, flags)
 
     def find(text: str) -> list[Span]:
-        return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(text)]
+        # The places of bytes are those of characters, and cost the library less.
+        searched = text.encode() if text.isascii() else text
+        return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(searched)]
 
     return find
 
@@ -362,8 +364,7 @@ def compiled_regex(pattern: str, flags: str) -> Any:
 
 
 def _personal(written: Mapping[str, Json]) -> _Find:
-    kinds = tuple(_kind(each) for each in written.get("Types", KINDS))
-    return lambda text: find_personal(text, kinds)
+    return personal_finder(map(_kind, written.get("Types", KINDS)))
 
 
 def _kind(written: str) -> str:

@@ -7,12 +7,12 @@ read in a normal form: full-width digits, ligatures and invisible characters hid
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["KINDS", "Span", "find_personal"]
+__all__ = ["KINDS", "Span", "personal_finder"]
 
 
 class Span(NamedTuple):
@@ -23,20 +23,33 @@ class Span(NamedTuple):
     label: str
 
 
-def find_personal(text: str, kinds: tuple[str, ...]) -> list[Span]:
-    """Return the parts of a text that are personal data of these kinds, without overlaps."""
-    normal, origins = _normal(text)
-    digits = sum(map(normal.count, "0123456789"))
-    if digits < FEWEST and not any(sign in normal for sign in SIGNS):
-        return []
-    found = [
-        Span(origins[start], origins[end - 1] + 1, KINDS[kind].label)
-        for kind in kinds
-        if KINDS[kind].is_possible(normal, digits)
-        for start, end in KINDS[kind].find(normal)
-    ]
-    if not found:
-        return []
+def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
+    """Return what finds the parts of a text that are personal data, without overlaps."""
+    wanted = [KINDS[name] for name in kinds]
+    fewest = min((kind.least for kind in wanted), default=math.inf)
+    signs = [kind.sign for kind in wanted if kind.sign]
+
+    def find(text: str) -> list[Span]:
+        normal, origins = (text, None) if text.isascii() else _normal(text)
+        written = normal.encode()
+        digits = len(written) - len(written.translate(None, b"0123456789"))
+        if digits < fewest and not any(map(normal.__contains__, signs)):
+            return []
+        found = []
+        for label, search, least, sign in wanted:
+            if digits >= least or (sign and sign in normal):
+                found += [Span(start, end, label) for start, end in search(normal)]
+        if not found:
+            return found
+        if origins is not None:
+            found = [Span(origins[start], origins[end - 1] + 1, each) for start, end, each in found]
+        return _apart(found)
+
+    return find
+
+
+def _apart(found: list[Span]) -> list[Span]:
+    """Return spans in their order, without those that begin within another."""
     kept: list[Span] = []
     for span in sorted(found, key=lambda each: (each.start, -each.end)):
         if not kept or span.start >= kept[-1].end:
@@ -44,14 +57,13 @@ def find_personal(text: str, kinds: tuple[str, ...]) -> list[Span]:
     return kept
 
 
-def _normal(text: str) -> tuple[str, Sequence[int]]:
+def _normal(text: str) -> tuple[str, list[int]]:
     """Return the text in a plain form, and for each character the place that it comes from."""
-    if text.isascii():
-        return text, range(len(text))
     characters: list[str] = []
     origins: list[int] = []
     for place, character in enumerate(text):
-        if unicodedata.category(character) == "Cf":  # invisible: zero width, soft hyphen, marks
+        # Invisible: zero width, soft hyphen, marks; or half a character.
+        if unicodedata.category(character) in ("Cf", "Cs"):
             continue
         for plain in unicodedata.normalize("NFKC", character):
             if plain.isdecimal():
@@ -76,19 +88,21 @@ class _Kind(NamedTuple):
     sign: str = ""
     """A character by which there may be one with fewer digits, or none."""
 
-    def is_possible(self, text: str, digits: int) -> bool:
-        """Whether there may be one in a text with so many digits."""
-        return digits >= self.least or (self.sign != "" and self.sign in text)
 
-
-def _matches(pattern: str, holds: Callable[[str], bool] = lambda found: True) -> _Find:
+def _matches(
+    pattern: str, holds: Callable[[str], bool] = lambda found: True, part: str | None = None
+) -> _Find:
     """Find what a pattern matches and *holds*, neither begun nor continued by a letter or digit.
 
     Of a match that does not hold its beginnings are tried: more digits may follow a card's.
+    *part* matches within every one; it is looked for first, where that is quicker.
     """
+    within = None if part is None else re.compile(part)
     compiled = re.compile(rf"(?<![\w@])(?:{pattern})(?![\w@])", re.ASCII)
 
     def find(text: str) -> Iterator[tuple[int, int]]:
+        if within is not None and within.search(text) is None:
+            return
         at = 0
         while (match := compiled.search(text, at)) is not None:
             end = match.end()
@@ -253,7 +267,13 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
             "[CREDIT_CARD]", _matches(r"[0-9](?:[ -]?[0-9]){12,18}", _is_card), 13
         ),
         "iban": _Kind(
-            "[IBAN]", _matches(r"[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}", _is_iban), 2
+            "[IBAN]",
+            _matches(
+                r"[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}",
+                _is_iban,
+                r"[0-9](?<=[A-Za-z]{2}[0-9])[0-9]",
+            ),
+            2,
         ),
         "ssn": _Kind("[SSN]", _matches(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}", _is_ssn), 9),
         "ip": _Kind(
@@ -267,6 +287,3 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
     }
 )
 """The kinds of personal data, by their names in `Types`."""
-FEWEST: Final = min(kind.least for kind in KINDS.values())
-SIGNS: Final = tuple(kind.sign for kind in KINDS.values() if kind.sign)
-"""A text with fewer digits and none of these characters holds nothing personal."""

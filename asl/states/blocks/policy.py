@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, is_integer, is_number
@@ -73,8 +73,7 @@ class Hook:
     parameters: Evaluate | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What one block of tools comes to when it runs."""
 
     block: Mapping[str, Json]
