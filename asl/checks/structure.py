@@ -41,7 +41,8 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
 
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
     if "Type" not in state:
-        return Finding("V-ST-01", "'Type' is missing", pointer, at_key=True)
+        wording = Wording("The field 'Type' is required")
+        return Finding("V-ST-01", "'Type' is missing", pointer, at_key=True, aws=wording)
     kind = state["Type"]
     if type(kind) is not str:
         message = f"'Type' must be a string, not {_article(type_name(kind))}"
@@ -51,7 +52,11 @@ def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -
         f"there is no state type {kind!r}",
         f"{pointer}/Type",
         workflow.suggestions.near(kind, KNOWN_TYPES) or f"one of {', '.join(KNOWN_TYPES)}",
+        aws=Wording(f"The field 'Type' should have one of these values: [{_OF_AWS}]"),
     )
+
+
+_OF_AWS = "Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map"
 
 
 # --------------------------------------------------------------------------------------------

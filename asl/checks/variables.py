@@ -79,6 +79,7 @@ def _hiding(name: str, pointer: str, others: list[str]) -> Iterator[Finding]:
             "use another name inside, or hand the value out as output",
             related=((before[0], "it is assigned here"),),
             at_key=True,
+            aws=Wording(f"The variable name '{name}' was already defined in a parent scope."),
         )
 
 

@@ -161,7 +161,8 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
         words = f"The object must have only one of the following fields, {_SELECTORS}"
         yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer, aws=Wording(words))
     elif not operators and rule.keys() <= _FIELDS:
-        yield Finding("V-CHOICE-03", "the rule compares its variable with nothing", pointer)
+        message = "the rule compares its variable with nothing"
+        yield Finding("V-CHOICE-03", message, pointer, aws=Wording(aws.exactly_one(*_COMPARISONS)))
     else:
         yield from _exclusive(operators, pointer)
     if len(variables) == 2:
@@ -180,6 +181,8 @@ def _several(conditions: list[str]) -> str:
 
 
 _SELECTORS = "[And, Or, Not, Variable, Condition]"
+
+_COMPARISONS = sorted(OPERATORS, key=lambda name: name.startswith("Is"))
 
 _FIELDS = frozenset({"Variable", "Variable.$", "Next", "Assign", "Comment"})
 

@@ -190,6 +190,40 @@ def _reader(node: Node) -> Iterator[Finding]:
                     aws=Wording(aws.unsupported(field), at=pointer),
                 )
     yield from _headers(node, config, pointer)
+    yield from _read(node, config, pointer)
+
+
+def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """Find what does not fit together in what is read and how."""
+    kind, items = config.get("InputType"), config.get("ItemsPointer")
+    if config.get("Transformation") == "LOAD_AND_FLATTEN" and kind is None:
+        yield Finding(
+            "V-MAP-16",
+            "'LOAD_AND_FLATTEN' loads objects of an 'InputType', which is missing",
+            pointer,
+            severity=_stricter(node),
+            at_key=True,
+            aws=Wording("The field 'InputType' is required"),
+        )
+    if config.get("ManifestType") == "ATHENA_DATA" and kind == "JSON":
+        yield Finding(
+            "V-MAP-16",
+            "a manifest of Athena lists no objects of the type JSON",
+            f"{pointer}/ManifestType",
+            severity=_stricter(node),
+            at_key=True,
+            aws=Wording(aws.unsupported("ManifestType"), at=pointer),
+        )
+    if type(items) is str and items and not items.startswith("/"):
+        words = f"Invalid input: JSON Pointer expression must start with '/': \"{items}\""
+        yield Finding(
+            "V-MAP-16",
+            f"{items!r} is no JSON Pointer",
+            f"{pointer}/ItemsPointer",
+            f"write {'/' + items!r}",
+            severity=_stricter(node),
+            aws=Wording(words),
+        )
 
 
 def _headers(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Finding]:

@@ -42,6 +42,16 @@ def mapping(**fields: Json) -> Json:
     return machine(S={**MAP, **fields})
 
 
+def reading(**config: Json) -> Json:
+    processor = {
+        **PROCESSOR,
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+    }
+    resource, place = "arn:aws:states:::s3:getObject", {"Bucket": "b", "Key": "k"}
+    reader = {"Resource": resource, "Parameters": place, "ReaderConfig": config}
+    return machine(S={"Type": "Map", "ItemProcessor": processor, "ItemReader": reader, "End": True})
+
+
 def choice(rule: Json, **fields: Json) -> Json:
     return machine(S={"Type": "Choice", "Choices": [rule], "Default": "Z", **fields}, Z=DONE)
 
@@ -138,12 +148,38 @@ MEANINGS: list[tuple[Json, str, str, str]] = [
     (choice({**RULE, "IsString": True, "Next": "Z"}), SCHEMA, only_one("IsString", "IsNull"),
      "/States/S/Choices[0]"),
     (passing(Arguments={}), SCHEMA, "Field 'Arguments' is not supported", "/States/S"),
+    (reading(Transformation="LOAD_AND_FLATTEN"), SCHEMA, "The field 'InputType' is required",
+     "/States/S/ItemReader/ReaderConfig"),
+    (reading(InputType="JSON", ManifestType="ATHENA_DATA"), SCHEMA,
+     "Field 'ManifestType' is not supported", "/States/S/ItemReader/ReaderConfig"),
+    (reading(InputType="JSON", ItemsPointer="a/b"), SCHEMA,
+     "Invalid input: JSON Pointer expression must start with '/': \"a/b\"",
+     "/States/S/ItemReader/ReaderConfig/ItemsPointer"),
+    (machine(S={**PASS, "Type": "Foo"}), SCHEMA,
+     "The field 'Type' should have one of these values: [Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map]", "/States/S/Type"),
+    (machine(S={"End": True}), SCHEMA, "The field 'Type' is required", "/States/S"),
+    (machine(A={"Type": "Pass", "Assign": {"v": 1}, "Next": "S"},
+             S={"Type": "Parallel", "End": True,
+                "Branches": [machine(I={**PASS, "Assign": {"v": 2}})]}), "DUPLICATE_VARIABLE_NAME",
+     "The variable name 'v' was already defined in a parent scope.",
+     "/States/S/Branches[0]/States/I/Assign/v"),
     (task(Arguments={}), SCHEMA, "The QueryLanguage is set to 'JSONPath', but field 'Arguments' is "
      "only supported for the 'JSONata' QueryLanguage", "/States/S"),
     ({**passing(InputPath="$"), "QueryLanguage": "JSONata"}, SCHEMA,
      "The QueryLanguage is set to 'JSONata', but field 'InputPath' is only supported for the "
      "'JSONPath' QueryLanguage", "/States/S"),
 ]  # fmt: skip
+
+
+def test_a_rule_that_compares_nothing_is_told_all_operators() -> None:
+    """They stand in the order of a set (recorded)."""
+    ((code, message, place),) = answer(choice({"Variable": "$.a", "Next": "Z"}))
+    assert (code, place) == (SCHEMA, "/States/S/Choices[0]")
+    assert message.startswith(
+        "This object should have only one of the following fields: "
+        "[StringEquals, IsBoolean, StringLessThan, "
+    )
+    assert message.count(",") == 38
 
 
 @pytest.mark.parametrize(("document", "code", "message", "place"), [*SHAPES, *MEANINGS])
