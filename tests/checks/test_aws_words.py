@@ -156,7 +156,8 @@ MEANINGS: list[tuple[Json, str, str, str]] = [
      "Invalid input: JSON Pointer expression must start with '/': \"a/b\"",
      "/States/S/ItemReader/ReaderConfig/ItemsPointer"),
     (machine(S={**PASS, "Type": "Foo"}), SCHEMA,
-     "The field 'Type' should have one of these values: [Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map]", "/States/S/Type"),
+     "The field 'Type' should have one of these values: "
+     "[Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map]", "/States/S/Type"),
     (machine(S={"End": True}), SCHEMA, "The field 'Type' is required", "/States/S"),
     (machine(A={"Type": "Pass", "Assign": {"v": 1}, "Next": "S"},
              S={"Type": "Parallel", "End": True,
