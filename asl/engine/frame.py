@@ -235,6 +235,10 @@ class Frame:
             position["attempts"] = [[index, *made] for index, made in self.attempts.items()]
         return position
 
+    def discard(self) -> None:
+        """Keep nothing of what the state has forked: redriven, it does all of it again (AWS)."""
+        self.forking = self.step, self.visit, -1
+
     def restore(self, position: Json) -> None:
         """Stand where the machine stood when *position* was taken."""
         state = position["state"]  # None where nothing is left to do

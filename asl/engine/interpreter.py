@@ -180,6 +180,7 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
 def _check_size(frame: Frame, value: Json) -> None:
     limit = frame.execution.program.profile.max_payload
     if measure(value, limit) > limit:
+        frame.discard()
         raise too_large(frame.step.name)
 
 

@@ -214,6 +214,34 @@ def test_a_failed_state_is_tried_anew(store: Store) -> None:
     assert list(store.faults()) == []
 
 
+@pytest.mark.parametrize("within", [False, True])
+def test_a_fork_whose_result_was_too_large_is_done_again_as_a_whole(
+    within: bool, store: Store
+) -> None:
+    """Its iterations have succeeded, and would come to the same again (AWS, redrive)."""
+    size, calls = [100_000], []
+    resource = "arn:aws:lambda:us-east-1:123456789012:function:f"
+    work = {"StartAt": "T", "States": {"T": {"Type": "Task", "Resource": resource, "End": True}}}
+    each = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": work, "End": True}
+    document = {"StartAt": "M", "States": {"M": each}}
+    if within:
+        both = {"Type": "Parallel", "Branches": [document], "End": True}
+        document = {"StartAt": "P", "States": {"P": both}}
+
+    def answer(parameters: Any) -> str:
+        calls.append(parameters)
+        return "x" * size[0]
+
+    bound = {"resources": {"*": answer}}
+    result = store.start(document, [1, 2, 3], name="it", profile="aws", **bound)
+    assert result.error == "States.DataLimitExceeded"
+    size[0] = 10
+    assert store.redrive("it", **bound).ok
+    assert sorted(calls) == [1, 1, 2, 2, 3, 3]
+    assert types(store.result("it")).count("MapIterationSucceeded") == 6
+    assert list(store.faults()) == []
+
+
 def test_what_has_succeeded_is_not_redriven(store: Store) -> None:
     """In AWS's words; so is nothing that runs or waits."""
     store.start(SAVING, {}, name="it", agents={**COSTLY, **LUCK})
