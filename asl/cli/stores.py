@@ -83,6 +83,8 @@ def came_to(result: "Result") -> Exit:
     else:
         why = ": ".join(each for each in (result.error, result.cause) if each)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+        if result.error == "States.AgentNotFound":
+            streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
         say_redrivable(result)
     return of_status(result.status)
 
@@ -91,8 +93,7 @@ def say_redrivable(result: "Result") -> None:
     """Say how an execution that has not succeeded goes on."""
     from asl.cli import streams
 
-    bound = "bind it with --agent or --agents: " if result.error == "States.AgentNotFound" else ""
-    streams.say(f"  hint: {bound}{command_for('redrive', result.name)} goes on from there")
+    streams.say(f"  hint: {command_for('redrive', result.name)} goes on from there")
 
 
 def say_paused(result: "Result", stored: bool = True) -> None:
