@@ -64,7 +64,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
     metavar="FILE",
     is_flag=False,
     flag_value="",
-    help="Keep the execution in this store; without FILE in that of the user.",
+    help="Keep the execution in this store; without FILE in $ASL_STORE, or that of the user.",
 )
 @click.option(
     "--synchronous",

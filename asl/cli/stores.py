@@ -1,5 +1,6 @@
 """The store that commands look at, and how an execution in it is found."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,20 +30,21 @@ __all__ = [
     "say_redrivable",
 ]
 
+VARIABLE = "ASL_STORE"
 STORE = click.option(
     "--store",
     "store_file",
     metavar="FILE",
-    envvar="ASL_STORE",
-    help="The store of executions; by default asl/runs.db in the user's state folder.",
+    envvar=VARIABLE,
+    help="The store of executions; by default $ASL_STORE, or asl/runs.db in the user's state folder.",
 )
 
 
 def default_store() -> Path:
-    """Return the store that is used where none is named."""
+    """Return the store that is used where none is named: that of the variable, or of the user."""
     from asl.stores.folder import state_folder
 
-    return Path(state_folder()) / "runs.db"
+    return Path(os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db"))
 
 
 def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":

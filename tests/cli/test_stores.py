@@ -53,6 +53,20 @@ def test_a_store_that_is_not_there_is_not_made(asl: Asl, folder: Path) -> None:
     assert not (folder / "none.db").exists()
 
 
+@pytest.mark.parametrize("variable", [None, "mine.db"])
+def test_all_commands_take_the_same_store_where_none_is_named(
+    variable: str | None, asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the variable, or the one of the user."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    monkeypatch.delenv("ASL_STORE", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("ASL_STORE", variable)
+    assert asl("run", "pass.asl.json", "--store", "--name", "it").exit_code == 0
+    assert asl("ls").stdout.startswith("it  SUCCEEDED")
+    assert (folder / (variable or "state/asl/runs.db")).exists()
+
+
 def test_a_folder_is_no_store(asl: Asl, folder: Path) -> None:
     """And no near name is suggested for one that is to be read."""
     done = asl("ls", "--store", folder)
