@@ -25,7 +25,7 @@ from asl.cli.arguments import (
     workflows,
 )
 from asl.cli.exits import Exit, of_status
-from asl.cli.stores import opened, say_paused, say_redrivable
+from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
@@ -149,23 +149,29 @@ def command(
             from asl.telemetry.export import exporting
 
             listeners.append(stack.enter_context(exporting(telemetry)))
-        result = _run(
-            program,
-            loaded,
-            data,
-            bound,
-            listeners,
-            record,
-            buckets=named_folders(given.bucket_pairs),
-            pools=filled_pools(given.pool_pairs),
-            workflows=startable or None,
-            name=name,
-            requestor=requestor,
-            notify=given.channels or None,
-            sinks=named_sinks(given.sink_pairs),
-            memory=memories(given.memory_places, bound) or None,
-            **options,
-        )
+        try:
+            result = _run(
+                program,
+                loaded,
+                data,
+                bound,
+                listeners,
+                record,
+                buckets=named_folders(given.bucket_pairs),
+                pools=filled_pools(given.pool_pairs),
+                workflows=startable or None,
+                name=name,
+                requestor=requestor,
+                notify=given.channels or None,
+                sinks=named_sinks(given.sink_pairs),
+                memory=memories(given.memory_places, bound) or None,
+                **options,
+            )
+        except KeyboardInterrupt:
+            if store_file is not None:
+                due = command_for("resume", "--due")
+                streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
+            raise
         if history is not None:
             told = result.history()  # some of it may stand in the store
     if history == "-":

@@ -134,6 +134,17 @@ def test_details_of_the_history_are_cut_off(asl: Asl, folder: Path) -> None:
     assert json.loads(first)["details"]["input"] == {"n": "x" * 400}
 
 
+def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
+    """Ctrl-C ends the process, and not the execution."""
+    (folder / "stops.py").write_text("def now(parameters):\n    raise KeyboardInterrupt\n")
+    words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
+    done = asl(*words, "--agent", "Greeter=stops:now")
+    assert done.exit_code == 5
+    assert "'asl resume --due --store runs.db' goes on with what is left behind" in done.stderr
+    words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
+    assert asl(*words).stdout == "it  SUCCEEDED\n"
+
+
 def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
     """Where it is kept; also for one without a name of its own."""
     done = asl("run", "fail.asl.json", "--store", "runs.db", "--name", "it")
