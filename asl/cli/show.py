@@ -8,7 +8,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import STORE, clipped, command_for, found, opened, prompt_of
+from asl.cli.stores import LISTED, STORE, clipped, command_for, found, opened, prompt_of
 from asl.core.values import Json
 from asl.engine.events import Event
 from asl.engine.result import Result
@@ -21,8 +21,6 @@ __all__ = ["command"]
 
 SHOWN = 200
 """Characters of a value that are shown."""
-SAVED = 10
-"""Places and checkpoints that are shown."""
 
 
 @click.command("show")
@@ -71,11 +69,13 @@ def _summary(result: Result, below: "list[Stored]", decided: list[dict[str, Json
         lines += [
             f"stands at {name_of(each.path)}{_since(each, result)}" for each in _standing(events)
         ]
-    lines += [f"waits for {_request(each)}" for each in result.pending]
-    lines += [f"waits for {_task(each)}" for each in result.awaited]
+    waits = [*map(_request, result.pending), *map(_task, result.awaited)]
+    lines += [f"waits for {each}" for each in waits[:LISTED]]
+    if len(waits) > LISTED:
+        lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")
     go_on = command_for("resume", result.name)
-    lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided]
-    for saved in result.checkpoints[-SAVED:]:
+    lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided[:LISTED]]
+    for saved in result.checkpoints[-LISTED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage
     if spent["tokens"] or spent["cost"]:
@@ -101,7 +101,7 @@ def _standing(events: list[Event]) -> list[Event]:
             inside.clear()
     around = {each[:length] for each in inside for length in range(len(each))}
     found = [event for event in inside.values() if event.path not in around]
-    return sorted(found, key=lambda event: event.id)[:SAVED]
+    return sorted(found, key=lambda event: event.id)[:LISTED]
 
 
 def _since(entered: Event, result: Result) -> str:

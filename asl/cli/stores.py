@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from asl.stores.sqlite import Stored
 
 __all__ = [
+    "LISTED",
     "STORE",
     "came_to",
     "clipped",
@@ -30,6 +31,8 @@ __all__ = [
     "say_redrivable",
 ]
 
+LISTED = 10
+"""How many requests are listed where others come after them."""
 VARIABLE = "ASL_STORE"
 STORE = click.option(
     "--store",
@@ -102,12 +105,15 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     """Say what an execution waits for, and how to answer."""
     from asl.cli import streams
 
-    for request in result.pending:
+    for request in result.pending[:LISTED]:
         streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for failure in _undelivered(result):
         streams.say(f"asl: a notification could not be sent: {failure}", style="yellow")
-    for task in result.awaited:
+    for task in result.awaited[:LISTED]:
         streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
+    if more := _unlisted(result):
+        all_of_them = f": {command_for('inbox')} lists all" if stored else ""
+        streams.say(f"asl: and {more} more{all_of_them}")
     if not stored:
         streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
@@ -115,6 +121,11 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
     streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
+
+
+def _unlisted(result: "Result") -> int:
+    """Return how many requests are not listed: they are too many."""
+    return sum(max(0, len(each) - LISTED) for each in (result.pending, result.awaited))
 
 
 def _undelivered(result: "Result") -> list[str]:

@@ -81,6 +81,15 @@ def test_several_requests_need_a_name(asl: Any) -> None:
     assert [each["approval"] for each in json.loads(asl("resume", "it").stdout)] == ["reject"] * 2
 
 
+def test_many_requests_are_told_of_in_few_lines(asl: Any) -> None:
+    """Where others come after them; the inbox lists all."""
+    said = paused(asl, TWO, {"l": list(range(30))}).stderr
+    assert said.count("asl: asks:") == 10
+    assert f"asl: and 20 more: 'asl inbox --store {asl.store}' lists all" in said
+    assert "waits for 20 more: 'asl inbox' lists all" in asl("show", "it").stdout
+    assert len(asl("inbox", "--json").stdout.splitlines()) == 30
+
+
 def test_a_run_that_is_not_kept_says_so(asl: Any) -> None:
     """Nobody could answer it."""
     asl.document.write_text(json.dumps(ASK))
