@@ -5,13 +5,11 @@ V-JSONATA-*. Specification 3.6. The query language itself is imported with the f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from asl.checks.workflow import Workflow, below, objects
-from asl.core import aws
-from asl.core.diagnostics import Finding, Wording, escape
+from asl.core.diagnostics import Finding, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.states.base import Node
@@ -81,8 +79,7 @@ NESTED = (
 """`(way to an object, field of it, type)`; without a type it is a template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A string that is evaluated when it stands between the delimiters.
 
     `source` is what stands between the delimiters, None for a string that is no expression.
@@ -105,18 +102,21 @@ class Written:
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the expressions of every JSONata state."""
+    nodes = [node for node in workflow.nodes() if node.query_language == "JSONata"]
+    if not nodes:
+        return
+    from asl.checks.judging import judged
+
     right: set[tuple[str, frozenset[str], str | None]] = set()
-    for node in workflow.nodes():
-        if node.query_language == "JSONata":
-            for written in queries_of(workflow, node):
-                if node.open(written.text):
-                    continue
-                judged = written.text, written.members, written.wanted
-                if judged not in right:
-                    found = [*_judged(workflow, written)]
-                    yield from found
-                    if not found:
-                        right.add(judged)
+    for node in nodes:
+        for written in queries_of(workflow, node):
+            key = written.text, written.members, written.wanted
+            if key in right or node.open(written.text):
+                continue
+            found = [*judged(workflow, written)]
+            yield from found
+            if not found:
+                right.add(key)
 
 
 # --------------------------------------------------------------------------------------------
@@ -172,148 +172,15 @@ def _written(node: Node) -> list[Written]:
     return found
 
 
-# --------------------------------------------------------------------------------------------
-# Judging one expression
-
-
 def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
     """Return an expression parsed, or why it cannot be; each text is parsed once."""
-    from asl.expr.jsonata import parse
-
     known = workflow.queries.get(source)
     if known is None:
+        from asl.expr.jsonata import parse
+
         try:
             known = parse(source)
         except ExpressionFault as fault:
             known = fault
         workflow.queries[source] = known
     return known
-
-
-def _judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
-    source = written.source
-    if source is None:
-        if written.wanted is None or written.wanted == "string":
-            yield from _delimiters(written)
-        return
-    query, lead = read(workflow, source), written.lead
-    if isinstance(query, ExpressionFault):
-        # AWS gives the words of JSONata without its code (recorded).
-        words = Wording(query.message.partition(": ")[2])
-        place = lead + query.offset
-        yield Finding(
-            query.code, query.message, written.pointer, query.hint, aws=words, inside=place
-        )
-        return
-    yield from _context(written, query, lead)
-    yield from _references(workflow, written, query, lead)
-    yield from _constant(written, query)
-
-
-def _delimiters(written: Written) -> Iterator[Finding]:
-    from asl.expr.jsonata import DELIMITERS
-
-    opening, closing = DELIMITERS
-    opened, closed = written.text.startswith(opening), written.text.endswith(closing)
-    if opened is not closed:
-        missing, where = (closing, "end") if opened else (opening, "begin")
-        yield Finding(
-            "V-JSONATA-02",
-            f"the string does not {where} with {missing!r}, so it is no expression",
-            written.pointer,
-            "an expression is written '{% ... %}', without blanks before or after",
-            aws=Wording(aws.DELIMITERS),
-        )
-
-
-def _context(written: Written, query: Query, lead: int) -> Iterator[Finding]:
-    from asl.expr.jsonata.context import context_reads
-
-    for name, offset in dict(reversed(context_reads(query))).items():
-        root = name == "$$"
-        yield Finding(
-            "V-JSONATA-03",
-            f"{name!r} stands for nothing here: there is no document around an expression",
-            written.pointer,
-            _advice(name),
-            aws=Wording(
-                f"Reference to '{name}' {'is' if root else 'at the top level is'} not supported."
-            ),
-            inside=lead + offset,
-        )
-
-
-def _advice(name: str) -> str:
-    if name.startswith("$"):
-        return "the input is $states.input"
-    if name == "States":
-        return "intrinsic functions belong to JSONPath; JSONata has functions of its own"
-    return f"write $states.input.{name} for a field of the input, ${name} for a variable"
-
-
-def _references(workflow: Workflow, written: Written, query: Query, lead: int) -> Iterator[Finding]:
-    for reference in query.references:
-        if reference.name == "states":
-            member = reference.member
-            if member is not None and member not in written.members:
-                yield _no_member(workflow, written, member, lead + reference.offset)
-        elif reference.called and not _is_function(workflow, reference.name):
-            yield _no_function(workflow, written, reference.name, lead + reference.offset)
-
-
-def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:
-    reasons = {
-        "result": "only 'Output' and 'Assign' of a state that does work have a result",
-        "errorOutput": "only 'Output' and 'Assign' of a catcher have an error",
-    }
-    near = workflow.suggestions.near(member, written.members)
-    return Finding(
-        "V-JSONATA-04",
-        f"$states has no member {member!r} here",
-        written.pointer,
-        reasons.get(member) or near or f"one of {', '.join(sorted(written.members))}",
-        aws=Wording(f"Field '$states.{member}' does not exist."),
-        inside=offset,
-    )
-
-
-def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
-    from asl.expr.jsonata.functions.dialects import belonging
-
-    known = [f"${each}" for each in (*_functions(), *belonging(name))]
-    hint = workflow.suggestions.near(f"${name}", known)
-    if name == "eval":
-        hint = "$parse reads JSON text"
-    return Finding(
-        "V-JSONATA-05",
-        f"there is no function ${name}",
-        written.pointer,
-        hint,
-        inside=offset,
-    )
-
-
-def _is_function(workflow: Workflow, name: str) -> bool:
-    """Whether a query may call a function; AWS has none of those that belong to a dialect."""
-    from asl.expr.jsonata.functions.dialects import belonging
-
-    return name in _functions() or (not workflow.profile.aws and name in belonging(name))
-
-
-def _functions() -> Collection[str]:
-    from asl.expr.jsonata.functions.table import NATIVES
-
-    return NATIVES
-
-
-def _constant(written: Written, query: Query) -> Iterator[Finding]:
-    from asl.expr.jsonata.context import constant
-
-    found = constant(query)
-    if written.wanted is not None and found is not None and found != written.wanted:
-        yield Finding(
-            "V-JSONATA-06",
-            f"the value must be of type {written.wanted}, and this is always of type {found}",
-            written.pointer,
-            inside=written.lead,
-        )

@@ -4,7 +4,7 @@ V-MOD-01, V-MOD-02.
 Specification 1.4, 2.1, 9.2 and 9.4.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ ENDS = ("Succeed", "Fail")
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with starts, targets and ends, machine by machine."""
     for scope in workflow.scopes:
-        checker = _Machine(workflow, scope)
+        checker = _Machine(workflow, scope, {node.name: following(node) for node in scope.nodes})
         yield from checker.starts()
         yield from checker.ways()
         yield from checker.wrong_targets()
@@ -34,6 +34,8 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 class _Machine:
     workflow: Workflow
     scope: Scope
+    after: Mapping[str, list[str]]
+    """The names of the states that each state may go on to."""
 
     @property
     def loose(self) -> bool:
@@ -120,7 +122,7 @@ class _Machine:
 
     def wrong_targets(self) -> Iterator[Finding]:
         for node in self.scope.nodes:
-            if not self.scope.names.issuperset(following(node)):
+            if not self.scope.names.issuperset(self.after[node.name]):
                 for pointer, name in targets(node):
                     yield from self.target(pointer, name, "V-ST-03")
 
@@ -168,8 +170,8 @@ class _Machine:
                     aws=Wording(f'State "{node.name}" is not reachable.'),
                 )
         # AWS refuses a workflow without any end; a machine inside it may loop for ever (recorded).
-        endless = self.scope.outer is None and not any(map(_ends, self.scope.nodes))
-        if self.workflow.profile.aws and endless:
+        whole = self.workflow.profile.aws and self.scope.outer is None
+        if whole and not any(map(self.ends, self.scope.nodes)):
             wording = Wording("Workflow has no terminal state")
             yield self.endless("no state ends this workflow", Severity.ERROR, wording)
         elif not any(self.may_end(node) for node in self.scope.nodes if node.name in reached):
@@ -208,21 +210,20 @@ class _Machine:
                 continue
             reached.add(name)
             if name in nodes:
-                todo += following(nodes[name])
+                todo += self.after[name]
                 if name in beside and not nodes[name].value.keys() & {"Next", "End"}:
                     todo.append(beside[name])
         return reached
 
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        return _ends(node) or not self.scope.names.issuperset(following(node))
+        return self.ends(node) or not self.scope.names.issuperset(self.after[node.name])
 
-
-def _ends(node: Node) -> bool:
-    if node.value.get("Type") in ENDS or node.value.get("End") is True:
-        return True
-    # A state without any way on is a fault of its own, or an end in a template or module.
-    return not following(node)
+    def ends(self, node: Node) -> bool:
+        if node.value.get("Type") in ENDS or node.value.get("End") is True:
+            return True
+        # A state without any way on is a fault of its own, or an end in a template or module.
+        return not self.after[node.name]
 
 
 def following(node: Node) -> list[str]:

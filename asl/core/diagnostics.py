@@ -195,11 +195,12 @@ def place(
 def insist(document: Document, findings: Iterable[Finding]) -> None:
     """Raise InvalidDocument with all findings if one of them is an error."""
     found = dict.fromkeys(findings)
-    if any(_is_error(each) for each in found):  # places are for those who are told
+    if any(map(is_error, found)):  # places are for those who are told
         raise InvalidDocument(place(document, found))
 
 
-def _is_error(finding: Finding) -> bool:
+def is_error(finding: Finding) -> bool:
+    """Whether a finding is an error in the default profile."""
     severity = finding.severity or lookup(finding.code).severity
     return severity == Severity.ERROR
 

@@ -14,9 +14,8 @@ from typing import Any, Final
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.core.diagnostics import did_you_mean, place
-from asl.core.document import Document, What
+from asl.core.document import Document, What, parsed
 from asl.core.errors import AslError, InvalidDocument
-from asl.core.json_text import loads
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects.base import Conversion, Dialect
 
@@ -74,15 +73,25 @@ def _outside() -> Iterator[Dialect]:
 
 def detect(what: Source | Document) -> Dialect | None:
     """Return the dialect of a text or a value by its shape, None for the language itself."""
-    text = what.text if isinstance(what, Source) else None
-    if text is not None and isinstance(what, Source) and what.format == "json":
-        if '"States"' in text:
-            return None
-        value, faults = loads(text, DEFAULT_LIMITS)
-        return None if faults else _of_value(value)
-    if text is None:
-        return _of_value(what.value) if isinstance(what, Document) else None
-    return next((each for each in _every() if each.of_text(text)), None)
+    return _recognised(what, DEFAULT_LIMITS)[0]
+
+
+def _recognised(
+    what: Source | Document, limits: Limits
+) -> tuple[Dialect | None, Source | Document]:
+    """Return the dialect of a text or a value, and that parsed where it had to be."""
+    if isinstance(what, Document):
+        return _of_value(what.value), what
+    text = what.text
+    if text is None or (what.format == "json" and '"States"' in text):
+        return None, what
+    if what.format != "json":
+        return next((each for each in _every() if each.of_text(text)), None), what
+    try:
+        document = parsed(what, limits)
+    except InvalidDocument:
+        return None, what
+    return _of_value(document.value), document
 
 
 def _of_value(value: Any) -> Dialect | None:
@@ -125,7 +134,10 @@ def _foreign(
     name: str | None, reading: Mapping[str, Any], what: Source | Document, limits: Limits
 ) -> Document | None:
     """Read what is of another language; None for what is not."""
-    found = detect(what) if name is None else dialect(name)
+    if name is None:
+        found, what = _recognised(what, limits)
+    else:
+        found = dialect(name)
     if found is None or found.read is None:
         return None
     _known(found, "read", reading, found.reading)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from asl.core import yaml_text
@@ -22,7 +23,7 @@ class Part:
     value: Mapping[str, Any]
     pointer: str
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Its name."""
         return str(self.value["id"])

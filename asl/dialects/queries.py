@@ -1,6 +1,7 @@
 """What readers write in JSONata."""
 
 import json
+from json.encoder import encode_basestring
 
 __all__ = ["literal", "query"]
 
@@ -17,7 +18,7 @@ def literal(value: object) -> str:
         return f"{{{pairs}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
-    written = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and "'" not in value:
-        return f"'{written[1:-1]}'".replace('\\"', '"')
-    return written
+    if not isinstance(value, str):
+        return json.dumps(value)
+    written = encode_basestring(value)
+    return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')

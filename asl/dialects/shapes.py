@@ -3,7 +3,7 @@
 A shape is a table; whatever does not fit it is a finding at its place.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -118,18 +118,24 @@ def anything(value: Json) -> str | None:
     return None
 
 
-def check(value: Json, kind: Kind, pointer: str, codes: Codes) -> Iterator[Finding]:
-    """Yield what does not fit a kind, and keys without effect as warnings."""
+def check(value: Json, kind: Kind, pointer: str, codes: Codes) -> list[Finding]:
+    """Return what does not fit a kind, and keys without effect as warnings."""
+    found: list[Finding] = []
+    _check(value, kind, pointer, codes, found)
+    return found
+
+
+def _check(value: Json, kind: Kind, pointer: str, codes: Codes, found: list[Finding]) -> None:
     if isinstance(kind, Shape):
-        yield from _object(value, kind, pointer, codes)
+        _object(value, kind, pointer, codes, found)
     elif isinstance(kind, Items):
         if type(value) is not list:
-            yield _misfit(value, "must be an array", pointer, codes)
+            found.append(_misfit(value, "must be an array", pointer, codes))
             return
         for index, item in enumerate(value):
-            yield from check(item, kind.kind, f"{pointer}/{index}", codes)
+            _check(item, kind.kind, f"{pointer}/{index}", codes, found)
     elif complaint := kind(value):
-        yield _misfit(value, complaint, pointer, codes)
+        found.append(_misfit(value, complaint, pointer, codes))
 
 
 def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
@@ -144,22 +150,25 @@ def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 
 
-def _object(value: Json, shape: Shape, pointer: str, codes: Codes) -> Iterator[Finding]:
+def _object(value: Json, shape: Shape, pointer: str, codes: Codes, found: list[Finding]) -> None:
     if type(value) is not dict:
-        yield _misfit(value, "must be an object", pointer, codes)
+        found.append(_misfit(value, "must be an object", pointer, codes))
         return
     for key in shape.required:
         if key not in value:
             hint = shape.missing.get(key)
-            yield Finding(codes.misfit, f"{key!r} is missing", pointer, hint, at_key=True)
+            found.append(Finding(codes.misfit, f"{key!r} is missing", pointer, hint, at_key=True))
     for key, each in value.items():
-        place = f"{pointer}/{escape(key)}"
         if key in shape.keys:
-            yield from check(each, shape.keys[key], place, codes)
-        elif key in shape.near_misses:
-            message = f"{key!r} has no effect here"
-            yield Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)
+            _check(each, shape.keys[key], f"{pointer}/{key}", codes, found)
         elif key not in shape.ignored:
-            near = did_you_mean(key, shape.keys)
-            message = f"{key!r} means nothing here, so it has no effect"
-            yield Finding(codes.unknown, message, place, near, at_key=True)
+            found.append(_without_effect(key, shape, f"{pointer}/{escape(key)}", codes))
+
+
+def _without_effect(key: str, shape: Shape, place: str, codes: Codes) -> Finding:
+    if key in shape.near_misses:
+        message = f"{key!r} has no effect here"
+        return Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)
+    near = did_you_mean(key, shape.keys)
+    message = f"{key!r} means nothing here, so it has no effect"
+    return Finding(codes.unknown, message, place, near, at_key=True)

@@ -4,7 +4,7 @@ The closures take `$states` as their data: an object with `input`, and `result` 
 where there is one; its `context` is added here, to those that read it (Specification 3.6).
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
@@ -16,8 +16,7 @@ from asl.expr.paths.closures import whole_context
 __all__ = ["Site", "compile_template", "compile_typed", "expression"]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """Where an expression stands: the way to its field, and its state."""
 
     field: str
@@ -32,7 +31,7 @@ class Site:
     def below(self, step: str | int) -> "Site":
         """Return the site of a member or an element."""
         field = f"{self.field}[{step}]" if type(step) is int else f"{self.field}/{step}"
-        return replace(self, field=field)
+        return self._replace(field=field)
 
 
 def compile_template(template: Json, site: Site) -> Evaluate:
@@ -80,7 +79,6 @@ def _dynamic(template: Json) -> bool:
 def _compile_query(query: Query, site: Site) -> Evaluate:
     names = (*query.variables, *query.shadowed)
     in_context = query.members is None or "context" in query.members
-    what = f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
 
     def evaluate(states: Json, frame: Frame) -> Json:
         if in_context:
@@ -94,10 +92,13 @@ def _compile_query(query: Query, site: Site) -> Evaluate:
             words = OF_AWS.get(fault.code) if site.aws else None
             why = f". {fault}" if words is None else f": {words}"
             raise EvaluationFailed(
-                f"{what} threw an error during evaluation{why}", site.field
+                f"{what()} threw an error during evaluation{why}", site.field
             ) from fault
         if value is UNDEFINED:
-            raise EvaluationFailed(f"{what} returned nothing (undefined).", site.field)
+            raise EvaluationFailed(f"{what()} returned nothing (undefined).", site.field)
         return value
+
+    def what() -> str:
+        return f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
 
     return evaluate

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, insist, place
+from asl.core.diagnostics import Finding, insist, is_error
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
@@ -33,7 +33,7 @@ def read(
     findings = [*otherwise(foreign, "CM-YAML-SCALAR"), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
         findings += rules.of_shape(config, options)
-        faulty = [each.pointer for each in place(foreign, findings).errors]
+        faulty = [each.pointer for each in findings if is_error(each)]
         findings += rules.of_states(config, faulty)
     insist(foreign, findings)
     made = built(config, options)

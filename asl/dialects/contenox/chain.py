@@ -67,19 +67,19 @@ class Branch:
     value: Mapping[str, Any]
     pointer: str
 
-    @property
+    @cached_property
     def operator(self) -> str:
         """The operator, without its old spellings."""
         written = self.value.get("operator", "")
         return OPERATORS.get(written, written)
 
-    @property
+    @cached_property
     def when(self) -> str:
         """The right-hand side, as text."""
         written = self.value.get("when", "")
         return written if isinstance(written, str) else str(written)
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str, str]:
         """What it asks: another branch with the same key is never taken."""
         return self.operator, self.when, self.value.get("edge", "")
@@ -103,7 +103,7 @@ class Task(Part):
         """The handler as it is written."""
         return str(self.value.get("handler", self.value.get("type", "")))
 
-    @property
+    @cached_property
     def handler(self) -> str:
         """The handler, under its name of today or, where it is gone, its first one."""
         return SYNONYMS.get(self.written_handler, self.written_handler)

@@ -153,6 +153,8 @@ _BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 def macros_in(text: str) -> Iterator[tuple[int, int, Macro]]:
     """Yield the macros of a text that is no template, each with its start and end."""
+    if "{{" not in text:
+        return
     for match in _BRACES.finditer(text):
         found = macro(match[1], match[0])
         if found is not None:

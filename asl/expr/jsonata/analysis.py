@@ -1,14 +1,15 @@
-"""What a query reads, found in its syntax tree: free variables and members of `$states`."""
+"""What a query reads and binds, found in its tree: free variables, members of `$states`, names."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
-__all__ = ["Reference", "references"]
+__all__ = ["Parsed", "Reference", "bound_in", "nodes_of", "references"]
+
+Node = Any
+"""A node of the library's tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One reading of a variable that the query does not bind itself.
 
     `called` says that it is invoked as a function, `member` which member is taken at once:
@@ -19,6 +20,18 @@ class Reference:
     offset: int
     called: bool = False
     member: str | None = None
+
+
+class Parsed(NamedTuple):
+    """A source as a tree, with what can be told of it."""
+
+    tree: Node
+    bound: frozenset[str]
+    """The names that it binds itself."""
+    references: tuple[Reference, ...]
+    """Every reading of a free variable, in the order of the text."""
+    context: tuple[tuple[str, int], ...]
+    """What it reads of its context item, and where: a name, `$` for the item, `$$` for the root."""
 
 
 def references(tree: Any) -> tuple[Reference, ...]:
@@ -166,3 +179,53 @@ class _Walk:
     def _transform(self, node: Any, scope: _Scope) -> None:
         parts = (node.pattern, node.update, node.delete)
         self._all((part for part in parts if part is not None), scope)
+
+
+# Names that are bound -------------------------------------------------------------------------
+
+
+def bound_in(tree: Node) -> frozenset[str]:
+    """Return the names that a query binds itself, anywhere."""
+    return frozenset(_bound(tree))
+
+
+_LEAVES = {"string", "number", "value", "name", "variable", "wildcard", "descendant", "parent"}
+"""Nodes that have nothing below them but filters and a grouping."""
+
+
+def _children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node of the library's tree."""
+    if node.type in _LEAVES:
+        yield node.group
+        yield from node.predicate or ()
+        yield from node.stages or ()
+        return
+    for name in ("lhs", "rhs", "expression", "procedure", "body", "condition", "then", "_else"):
+        yield getattr(node, name)
+    for name in ("pattern", "update", "delete", "group", "expr"):
+        yield getattr(node, name)
+    for name in ("steps", "expressions", "arguments", "predicate", "stages", "terms"):
+        yield from getattr(node, name) or ()
+    for pair in node.lhs_object or ():
+        yield from pair
+
+
+def nodes_of(tree: Node) -> Iterator[Node]:
+    """Yield a node and all below it, in no particular order."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(child for child in _children(node) if child is not None)
+
+
+def _bound(tree: Node) -> Iterator[str]:
+    """Yield the names that a query binds itself, anywhere."""
+    for node in nodes_of(tree):
+        if node.type == "bind":
+            yield node.lhs.value
+        elif node.type == "lambda":
+            yield from (parameter.value for parameter in node.arguments)
+        elif node.type == "index":
+            yield node.value
+        yield from (name for name in (node.focus, node.index) if type(name) is str)

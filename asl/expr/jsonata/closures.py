@@ -5,10 +5,11 @@ counted while it is compiled, so that a loop can pay for its body with one subtr
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from asl.expr.jsonata import operators, paths, plain
+from asl.expr.jsonata import operators, paths
+from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
@@ -34,52 +35,6 @@ Node = Any
 def compile(tree: Node, natives: dict[str, Native], bound: frozenset[str]) -> Closure:
     """Compile a whole query; its functions are *natives*, the names of its own are *bound*."""
     return _Compiler(bound, natives).compile(tree)
-
-
-def bound_in(tree: Node) -> frozenset[str]:
-    """Return the names that a query binds itself, anywhere."""
-    return frozenset() if isinstance(tree, plain.Node) else frozenset(_bound(tree))
-
-
-_LEAVES = {"string", "number", "value", "name", "variable", "wildcard", "descendant", "parent"}
-"""Nodes that have nothing below them but filters and a grouping."""
-
-
-def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below a node of the library's tree."""
-    if node.type in _LEAVES:
-        yield node.group
-        yield from node.predicate or ()
-        yield from node.stages or ()
-        return
-    for name in ("lhs", "rhs", "expression", "procedure", "body", "condition", "then", "_else"):
-        yield getattr(node, name)
-    for name in ("pattern", "update", "delete", "group", "expr"):
-        yield getattr(node, name)
-    for name in ("steps", "expressions", "arguments", "predicate", "stages", "terms"):
-        yield from getattr(node, name) or ()
-    for pair in node.lhs_object or ():
-        yield from pair
-
-
-def _walk(tree: Node) -> Iterator[Node]:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo.extend(child for child in children(node) if child is not None)
-
-
-def _bound(tree: Node) -> Iterator[str]:
-    """Yield the names that a query binds itself, anywhere."""
-    for node in _walk(tree):
-        if node.type == "bind":
-            yield node.lhs.value
-        elif node.type == "lambda":
-            yield from (parameter.value for parameter in node.arguments)
-        elif node.type == "index":
-            yield node.value
-        yield from (name for name in (node.focus, node.index) if type(name) is str)
 
 
 _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
@@ -304,7 +259,7 @@ class _Compiler:
 
     def _block(self, node: Node) -> Closure:
         parts = [self.compile(each) for each in node.expressions]
-        scoped = any(each.type == "bind" for each in _walk(node))
+        scoped = any(each.type == "bind" for each in nodes_of(node))
         if not parts:
             return NOTHING
         if len(parts) == 1 and not scoped:

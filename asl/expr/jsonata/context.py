@@ -8,24 +8,21 @@ what the step before has found, so names are right there; a function keeps that 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from asl.expr.jsonata.query import Query
-
 __all__ = ["constant", "context_reads"]
 
 _CONSTANTS = {"string": "string", "number": "number"}
 _CONSTRUCTORS = {"[": "array", "{": "object"}
 
 
-def context_reads(query: Query) -> list[tuple[str, int]]:
+def context_reads(tree: Any) -> tuple[tuple[str, int], ...]:
     """Return `(what is read, offset)`: a field name, `$` for the item itself, `$$` for the root."""
     found: list[tuple[str, int]] = []
-    _read(query.tree, True, found)
-    return found
+    _read(tree, True, found)
+    return tuple(found)
 
 
-def constant(query: Query) -> str | None:
+def constant(tree: Any) -> str | None:
     """Return the JSON type of a query that is a literal value, None for any other."""
-    tree = query.tree
     if tree.type == "value":
         return "null" if tree.value is None else "boolean"
     if tree.type == "unary":

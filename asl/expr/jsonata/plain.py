@@ -6,7 +6,10 @@ is read here binds no names of its own.
 
 import re
 from collections.abc import Callable
+from json import JSONDecoder
 from typing import Any, Final
+
+from asl.expr.jsonata.analysis import Parsed, Reference
 
 __all__ = ["Node", "read"]
 
@@ -17,6 +20,9 @@ class Node:
     type: str
     value: Any = None
     position = 0
+    called = False
+    member: str | None = None
+    """How a variable is read, as in `Reference`."""
     keep_array = descending = keep_singleton_array = consarray = thunk = False
     lhs: Any = None
     rhs = expression = steps = procedure = arguments = lhs_object = expressions = lhs
@@ -44,6 +50,8 @@ _TOKEN: Final = re.compile(
 _NAME, _VARIABLE, _SINGLE, _DOUBLE, _NUMBER, _QUOTED, _OPERATOR, _END = range(1, 9)
 _ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_JSON: Final = JSONDecoder(strict=False)
+"""Has the same escapes."""
 _VALUES: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 _WORDS: Final = ("and", "or", "in")
 _POWERS: Final = {
@@ -58,14 +66,17 @@ _POWERS: Final = {
 }
 """How strongly an operator binds what stands before it."""
 _SIGN: Final = 70
+_NOTHING: Final[frozenset[str]] = frozenset()
 _DEEPEST: Final = 60
 """How many levels a tree may have here."""
 
 
-def read(source: str) -> Node | None:
-    """Return the library's tree of a source, None for what is to be read by the library."""
+def read(source: str) -> Parsed | None:
+    """Return a source as the library's tree, None for what is to be read by the library."""
     try:
-        return _Reader(source).whole()
+        reader = _Reader(source)
+        tree = reader.whole()
+        return Parsed(tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,))
     except _Unusual:
         return None
 
@@ -77,11 +88,26 @@ class _Unusual(Exception):
 class _Reader:
     """Top-down operator precedence, as the library does it; `id` is that of the token at hand."""
 
-    __slots__ = ("depth", "id", "kind", "next", "position", "value")
+    __slots__ = (
+        "context",
+        "depth",
+        "id",
+        "inside",
+        "kind",
+        "next",
+        "position",
+        "value",
+        "variables",
+    )
 
     def __init__(self, source: str) -> None:
         self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
         self.depth = 0
+        self.variables: list[Node] = []
+        """The readings of variables so far."""
+        self.context: list[tuple[str, int]] = []
+        """Those of the context item, as long as that is not *inside* of a path."""
+        self.inside = False
         self.id = ""
         """An operator as it is written, empty for any other token."""
         self.advance()
@@ -134,9 +160,9 @@ class _Reader:
         if operator:
             return self.opened(operator, position)
         if kind == _VARIABLE:
-            return Node("variable", value=value, position=position)
+            return self.variable(value, position)
         if kind in (_SINGLE, _DOUBLE):
-            text = _ESCAPE.sub(_meant, value) if "\\" in value else value
+            text = _unescaped(value) if "\\" in value else value
             return Node("string", value=text, position=position)
         if kind == _NUMBER:
             number = float(value)
@@ -145,7 +171,17 @@ class _Reader:
             return Node("number", value=_whole(number), position=position)
         if kind == _NAME and value in _VALUES:
             return Node("value", value=_VALUES[value], position=position)
+        if not self.inside:
+            self.context.append((value, max(position - len(value), 0)))
         return Node("path", steps=[Node("name", value=value, position=position)])
+
+    def variable(self, name: str, position: int) -> Node:
+        node = Node("variable", value=name, position=position)
+        if name not in ("", "$"):
+            self.variables.append(node)
+        elif name or not self.inside:
+            self.context.append((f"${name}", position - 1 - len(name)))
+        return node
 
     def opened(self, operator: str, position: int) -> Node:
         """Read what begins with an operator."""
@@ -188,12 +224,16 @@ class _Reader:
         if operator == "(":
             if left.type == "path" and left.steps[-1].value == "function":
                 raise _Unusual
+            left.called = left.type == "variable"
             arguments = self.listed(")", self.expression)
             return Node(
                 "function", value="(", procedure=left, arguments=arguments, position=position
             )
         if operator == ".":
-            return _path(left, self.expression(_POWERS["."]))
+            inside, self.inside = self.inside, True
+            right = self.expression(_POWERS["."])
+            self.inside = inside
+            return _path(left, right)
         if operator == "?":
             node = Node("condition", condition=left, position=position)
             node.then = self.expression(0)
@@ -212,11 +252,26 @@ def _path(left: Node, right: Node) -> Node:
         raise _Unusual
     path = left if left.type == "path" else Node("path", steps=[left])
     path.steps += right.steps if right.type == "path" else [right]
+    if left.type == "variable" and right.type == "path":
+        left.member = right.steps[0].value
     return path
+
+
+def _reference(node: Node) -> Reference:
+    name = node.value
+    return Reference(name, node.position - len(name) - 1, node.called, node.member)
 
 
 def _whole(number: float) -> float:
     return int(number) if number.is_integer() else number
+
+
+def _unescaped(text: str) -> str:
+    if "\\u" not in text:  # JSON joins the halves of surrogate pairs
+        found, end = _JSON.raw_decode(f'"{text}"')
+        if end == len(text) + 2:  # else a double quote stands in it
+            return str(found)
+    return _ESCAPE.sub(_meant, text)
 
 
 def _meant(escape: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.values import Json
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks
-from asl.expr.jsonata.analysis import Reference, references
+from asl.expr.jsonata.analysis import Reference
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
@@ -34,6 +34,8 @@ class Query:
     shadowed: frozenset[str]
     members: frozenset[str] | None
     references: tuple[Reference, ...]
+    context: tuple[tuple[str, int], ...]
+    """What it reads of its context item, and where (`Parsed`)."""
     tree: Any
     """The library's syntax tree."""
     _closure: Closure
@@ -75,15 +77,13 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
-    from asl.expr.jsonata.closures import bound_in, compile, levels
+    from asl.expr.jsonata.closures import compile, levels
     from asl.expr.jsonata.direct import direct
     from asl.expr.jsonata.functions.dialects import found_in
     from asl.expr.jsonata.functions.table import NATIVES
     from asl.expr.jsonata.syntax import parse
 
-    tree = parse(source)
-    bound = bound_in(tree)
-    found = references(tree)
+    tree, bound, found, context = parse(source)
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
@@ -93,6 +93,7 @@ def _parsed(source: str, limits: Limits) -> Query:
         frozenset(free & NATIVES.keys()),
         None if None in states else frozenset(each for each in states if each is not None),
         found,
+        context,
         tree,
         compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
         levels(tree, bound),

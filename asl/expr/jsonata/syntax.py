@@ -5,6 +5,8 @@ from typing import Any
 
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import plain
+from asl.expr.jsonata.analysis import Parsed, bound_in, references
+from asl.expr.jsonata.context import context_reads
 from asl.expr.jsonata.faults import fault, places
 from asl.expr.jsonata.patterns import BadPattern, Pattern
 
@@ -19,18 +21,19 @@ DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|/\*.*?\*/|[][(){}]', re.DOTALL)
 
 
-def parse(source: str) -> Any:
-    """The library's tree of a source; raises ExpressionFault(V-JSONATA-01) with the offset.
+def parse(source: str) -> Parsed:
+    """The library's tree of a source and what it reads.
 
-    Raises RecursionError for operators that nest too deeply for the stack.
+    Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
+    operators that nest too deeply for the stack.
     """
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
     return plain.read(source) or by_library(source)
 
 
-def by_library(source: str) -> Any:
-    """The tree of any source; raises ExpressionFault and RecursionError as `parse` does."""
+def by_library(source: str) -> Parsed:
+    """The same of any source; raises ExpressionFault and RecursionError as `parse` does."""
     from asl.expr.jsonata import library
 
     _check_depth(source)
@@ -58,7 +61,7 @@ def by_library(source: str) -> Any:
         named = (code for code, text in library.MESSAGES.items() if text == str(error))
         raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
     _keep(parser)
-    return tree
+    return Parsed(tree, bound_in(tree), references(tree), context_reads(tree))
 
 
 _IDLE: list[Any] = []

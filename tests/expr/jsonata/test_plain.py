@@ -12,7 +12,8 @@ from asl.expr.jsonata import plain
 from asl.expr.jsonata.plain import Node
 from asl.expr.jsonata.syntax import by_library
 
-PARTS = sorted(name for name in vars(Node) if not name.startswith("__"))
+OWN = ("called", "member")
+PARTS = sorted(name for name in vars(Node) if not name.startswith("__") and name not in OWN)
 
 
 def shape(node: Any) -> Any:
@@ -27,10 +28,12 @@ def shape(node: Any) -> Any:
 
 def as_by_library(source: str) -> bool:
     """Whether a source is read here at all; then, hold the tree against the library's."""
-    tree = plain.read(source)
-    if tree is not None:
-        assert shape(tree) == shape(by_library(source))
-    return tree is not None
+    found = plain.read(source)
+    if found is not None:
+        tree, *told = by_library(source)
+        assert shape(found.tree) == shape(tree)
+        assert [*found[1:]] == told
+    return found is not None
 
 
 READ = [
@@ -43,6 +46,9 @@ READ = [
     "'a\"b'",
     '"\\u0041\\n\\\\\\""',
     "''",
+    "'a\\\\\"b\\\\'",
+    "'\\n\"\\n'",
+    "'\\ud83d\\ude00'",
     "true",
     "$",
     "$$.a",
@@ -53,7 +59,8 @@ READ = [
     "$states.input.eval in ['tool_call', 'tool-call']",
     "$f()",
     "$f(1, $g($states.input), {'a': [1, {}], 'b': null})",
-    "$f($x).messages",
+    "$f($x, b, $, $$).messages",
+    "$a.$f($, b).c(d)",
     "a.$f(b).c",
     "f(1)",
     "$f(1)(2)",

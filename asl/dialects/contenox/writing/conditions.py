@@ -53,7 +53,7 @@ class _Conditions:
             if isinstance(said, bool):
                 return "true" if said else NEVER
             try:
-                return self.node(parse(source or "false"), where)
+                return self.node(parse(source or "false").tree, where)
             except (ExpressionFault, RecursionError):
                 return self.never("no condition says this", where)
         for key, word in (("And", "and"), ("Or", "or")):

@@ -128,7 +128,7 @@ class Reader:
     def query(self, source: str) -> Value:
         """Return what a query gives."""
         try:
-            return self.node(parse(source))
+            return self.node(parse(source).tree)
         except (ExpressionFault, RecursionError):
             return Unknown(self.why)
 

@@ -4,6 +4,7 @@ They are there for documents that a dialect was converted to; AWS knows none of 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 
 from asl.expr.jsonata.calls import Native
@@ -26,8 +27,11 @@ _NONE: Mapping[str, Native] = {}
 def belonging(name: str) -> Mapping[str, Native]:
     """Return the functions of the dialect that a name belongs to; none for other names."""
     prefix, mark, _ = name.partition("_")
-    if not mark or prefix not in TABLES:
-        return _NONE
+    return _table(prefix) if mark and prefix in TABLES else _NONE
+
+
+@cache
+def _table(prefix: str) -> Mapping[str, Native]:
     table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
     return table
 

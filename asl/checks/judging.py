@@ -1,0 +1,132 @@
+"""What is wrong with one expression of a JSONata state: V-JSONATA-*. Specification 3.6.
+
+Imported with the first expression, as the query language itself.
+"""
+
+from collections.abc import Iterator
+
+from asl.checks.queries import Written, read
+from asl.checks.workflow import Workflow
+from asl.core import aws
+from asl.core.diagnostics import Finding, Wording
+from asl.core.errors import ExpressionFault
+from asl.expr.jsonata import DELIMITERS, Query
+from asl.expr.jsonata.context import constant
+from asl.expr.jsonata.functions.dialects import belonging
+from asl.expr.jsonata.functions.table import NATIVES
+
+__all__ = ["judged"]
+
+
+def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
+    """Yield what is wrong with a string that may be an expression."""
+    source = written.source
+    if source is None:
+        if written.wanted is None or written.wanted == "string":
+            yield from _delimiters(written)
+        return
+    query = read(workflow, source)
+    if isinstance(query, ExpressionFault):
+        # AWS gives the words of JSONata without its code (recorded).
+        words = Wording(query.message.partition(": ")[2])
+        place = written.lead + query.offset
+        yield Finding(
+            query.code, query.message, written.pointer, query.hint, aws=words, inside=place
+        )
+        return
+    yield from _context(written, query)
+    yield from _references(workflow, written, query)
+    yield from _constant(written, query)
+
+
+def _delimiters(written: Written) -> Iterator[Finding]:
+    opening, closing = DELIMITERS
+    opened, closed = written.text.startswith(opening), written.text.endswith(closing)
+    if opened is not closed:
+        missing, where = (closing, "end") if opened else (opening, "begin")
+        yield Finding(
+            "V-JSONATA-02",
+            f"the string does not {where} with {missing!r}, so it is no expression",
+            written.pointer,
+            "an expression is written '{% ... %}', without blanks before or after",
+            aws=Wording(aws.DELIMITERS),
+        )
+
+
+def _context(written: Written, query: Query) -> Iterator[Finding]:
+    for name, offset in dict(reversed(query.context)).items():
+        root = name == "$$"
+        yield Finding(
+            "V-JSONATA-03",
+            f"{name!r} stands for nothing here: there is no document around an expression",
+            written.pointer,
+            _advice(name),
+            aws=Wording(
+                f"Reference to '{name}' {'is' if root else 'at the top level is'} not supported."
+            ),
+            inside=written.lead + offset,
+        )
+
+
+def _advice(name: str) -> str:
+    if name.startswith("$"):
+        return "the input is $states.input"
+    if name == "States":
+        return "intrinsic functions belong to JSONPath; JSONata has functions of its own"
+    return f"write $states.input.{name} for a field of the input, ${name} for a variable"
+
+
+def _references(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
+    for reference in query.references:
+        if reference.name == "states":
+            member = reference.member
+            if member is not None and member not in written.members:
+                yield _no_member(workflow, written, member, reference.offset)
+        elif reference.called and not _is_function(workflow, reference.name):
+            yield _no_function(workflow, written, reference.name, reference.offset)
+
+
+def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:
+    reasons = {
+        "result": "only 'Output' and 'Assign' of a state that does work have a result",
+        "errorOutput": "only 'Output' and 'Assign' of a catcher have an error",
+    }
+    near = workflow.suggestions.near(member, written.members)
+    return Finding(
+        "V-JSONATA-04",
+        f"$states has no member {member!r} here",
+        written.pointer,
+        reasons.get(member) or near or f"one of {', '.join(sorted(written.members))}",
+        aws=Wording(f"Field '$states.{member}' does not exist."),
+        inside=written.lead + offset,
+    )
+
+
+def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
+    known = [f"${each}" for each in (*NATIVES, *belonging(name))]
+    hint = workflow.suggestions.near(f"${name}", known)
+    if name == "eval":
+        hint = "$parse reads JSON text"
+    return Finding(
+        "V-JSONATA-05",
+        f"there is no function ${name}",
+        written.pointer,
+        hint,
+        inside=written.lead + offset,
+    )
+
+
+def _is_function(workflow: Workflow, name: str) -> bool:
+    """Whether a query may call a function; AWS has none of those that belong to a dialect."""
+    return name in NATIVES or (not workflow.profile.aws and name in belonging(name))
+
+
+def _constant(written: Written, query: Query) -> Iterator[Finding]:
+    found = constant(query.tree)
+    if written.wanted is not None and found is not None and found != written.wanted:
+        yield Finding(
+            "V-JSONATA-06",
+            f"the value must be of type {written.wanted}, and this is always of type {found}",
+            written.pointer,
+            inside=written.lead,
+        )
