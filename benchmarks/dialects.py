@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import asl
-from asl.core.json_text import loads as loads_json
+from asl.core.json_text import scan
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import PLATFORM, loads
 from benchmarks.workloads import Sides, Workload
@@ -123,11 +123,12 @@ def chain(number: int) -> str:
 
 
 def reading_a_chain() -> Sides:
+    """Prepare a chain beside the parse that gives every value its place, as that of YAML does."""
     texts: Iterator[str] = map(chain, count())
 
     def by_hand() -> None:
-        value, faults = loads_json(next(texts), DEFAULT_LIMITS)
-        assert value
+        span, faults = scan(next(texts), DEFAULT_LIMITS)
+        assert span.members
         assert not faults
 
     return by_hand, lambda: asl.compile(asl.load(next(texts))), 1
@@ -136,6 +137,9 @@ def reading_a_chain() -> Sides:
 WORKLOADS = (
     Workload("CM", "read, check and compile a CodeMie workflow; vs its YAML parse", 3, reading),
     Workload(
-        "CX", "read, check and compile a Contenox chain; vs its JSON parse", 3, reading_a_chain
+        "CX",
+        "read, check and compile a Contenox chain; vs its JSON parse with places",
+        3,
+        reading_a_chain,
     ),
 )

@@ -133,7 +133,7 @@ class _Compiler:
         """Compile a node with the filters and the grouping that belong to it."""
         self.weight += 1
         closure: Closure = getattr(self, "_" + node.type)(node)
-        loose = node.type in _LOOSE
+        loose = node.type in _LOOSE and not self.given(node)
         for each in node.predicate or ():
             closure = paths.filtered(closure, self.filter(each))
             loose = True
@@ -143,6 +143,10 @@ class _Compiler:
         if node.keep_array and node.type != "path":
             return _kept(closure)
         return _collapsing(closure) if loose else closure
+
+    def given(self, node: Node) -> bool:
+        """Whether a node is a variable of the workflow, or a function: no sequence."""
+        return node.type == "variable" and node.value != "" and node.value not in self.bound
 
     def weighed(self, node: Node) -> tuple[Closure, int]:
         """Compile a node; also its weight."""
