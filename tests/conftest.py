@@ -1,7 +1,12 @@
 """What all tests share: the option `--full`, and how hard hypothesis tries."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from asl.conformance import Case
 
 settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True)
 settings.register_profile("full", max_examples=2000, deadline=None)
@@ -15,6 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples hypothesis tries."""
     settings.load_profile("full" if config.getoption("--full") else "quick")
+
+
+@pytest.fixture(scope="session")
+def bundled() -> "list[Case]":
+    """The cases that ship with the library, read once: that takes longer than to run them."""
+    from asl.conformance import load_suite
+
+    return load_suite()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from asl.cli.exits import MEANINGS, Exit
 from asl.cli.main import COMMANDS
-from asl.conformance import Case, load_suite
+from asl.conformance import Case
 from asl.core.codes import all_codes
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
@@ -35,9 +35,9 @@ def page(path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def documents() -> list[Json]:
+def documents(bundled: list[Case]) -> list[Json]:
     """The documents of the bundled cases that can be read."""
-    return [value for case in load_suite() if (value := document_of(case)) is not None]
+    return [value for case in bundled if (value := document_of(case)) is not None]
 
 
 def document_of(case: Case) -> Json:

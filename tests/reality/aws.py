@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,19 @@ NOT_YET = {
 needs_recordings = pytest.mark.skipif(not RECORDINGS.exists(), reason="the recordings are not here")
 
 
+@cache
+def everything() -> tuple[Any, ...]:
+    """Return all that was recorded; nothing where the recordings are not here."""
+    if not RECORDINGS.exists():
+        return ()
+    # Only a line feed ends a line: other line separators occur inside the recorded strings.
+    lines = RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return tuple(map(json.loads, lines))
+
+
 def recordings() -> Iterator[Any]:
     """Yield the executions that this version can run."""
-    if not RECORDINGS.exists():
-        return
-    # Only a line feed ends a line: other line separators occur inside the recorded strings.
-    for line in RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
-        case = json.loads(line)
+    for case in everything():
         if case["kind"] == "execute" and case["runnable"] != "no" and not NOT_YET & {*case["tags"]}:
             yield pytest.param(case, id=case["id"])
 

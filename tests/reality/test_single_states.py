@@ -1,6 +1,5 @@
 """Recordings of AWS's TestState: one state alone gives the same answer, and the same refusals."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 import asl
 
-from .aws import RECORDINGS, agrees, needs_recordings
+from .aws import agrees, everything, needs_recordings
 
 pytestmark = needs_recordings
 
@@ -23,10 +22,7 @@ CALL = "An error occurred (ValidationException) when calling the TestState opera
 
 
 def recordings(refused: bool) -> Iterator[Any]:
-    if not RECORDINGS.exists():
-        return
-    for line in RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
-        case = json.loads(line)
+    for case in everything():
         if case["kind"] != "test_state" or "unverified" in case["tags"]:
             continue
         message = case["expected"].get("message")

@@ -17,7 +17,7 @@ from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS
 from asl.core.render import render_aws
 
-from .aws import RECORDINGS, needs_recordings
+from .aws import everything, needs_recordings
 
 pytestmark = needs_recordings
 
@@ -26,14 +26,10 @@ Json = Any
 
 def recorded() -> list[Any]:
     """Return the documents that AWS itself judged."""
-    if not RECORDINGS.exists():
-        return []
-    lines = RECORDINGS.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    cases = (json.loads(line) for line in lines)
     doubtful = {"third-party", "unverified", "api-validation"}
     return [
         pytest.param(case, id=case["id"].rpartition("::")[2])
-        for case in cases
+        for case in everything()
         if case["kind"] == "validate" and not doubtful & {*case["tags"]}
     ]
 
