@@ -15,7 +15,7 @@ from asl.engine.accounts import HARD, NOTHING, Account
 from asl.engine.execution import ZERO
 from asl.states.blocks.budget import Amounts, Limits
 
-__all__ = ["Tab", "Tabs", "Taken"]
+__all__ = ["Tab", "Tabs", "Taken", "without"]
 
 PARTS: Final = 60
 """Into how many parts a window is divided: what was spent counts until its whole part is over."""
@@ -72,11 +72,7 @@ class Tab(Account):
         self.tabs.change(self.name, make)
 
     def _part(self, now: float) -> str:
-        """Return the end of the part of the window in which something is spent at *now*."""
-        if self.length is None:
-            return "0"
-        size = self.length / PARTS
-        return repr((now // size + 1) * size)
+        return _part(self.length, now)
 
     # Calls
 
@@ -115,10 +111,13 @@ class Tab(Account):
 
     # Whole executions
 
-    def take(self, entry: str, most: Decimal, before: Decimal, now: float) -> list[Decimal]:
+    def take(
+        self, entry: str, most: Decimal, before: Decimal, release: bool, now: float
+    ) -> list[Decimal]:
         """Hold for a whole execution as much as is there, at most *most*.
 
         Returns that, and what the execution had spent when it took it first: *before* if it is now.
+        *release* says whether others get at its end what it has not spent.
         """
         found: list[Decimal] = []
 
@@ -127,12 +126,40 @@ class Tab(Account):
                 used = sum(map(Decimal, spent.values()), ZERO)
                 used += sum((Decimal(amount) for amount, *_ in entries.values()), ZERO)
                 there = max(ZERO, min(most, self.most["MaxCost"] - used))
-                entries[entry] = [str(there), now, str(before)]
-            amount, _, base = entries[entry]
+                entries[entry] = [str(there), now, str(before), release, self.length]
+            amount, _, base, *_ = entries[entry]
             found[:] = Decimal(amount), Decimal(base)
 
         self._change(now, act)
         return found
+
+
+def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
+    """Return a tab without what is held for an execution that has ended, and for its calls.
+
+    *spent* is what the execution has spent in all: what it had taken for itself counts as spent, or
+    only that, where it gives back the rest. Nobody knows what a call has spent that never ended.
+    """
+    entries = {}
+    for entry, held in kept["open"].items():
+        if entry == execution:
+            amount, _, base, release, length = held
+            used = spent - Decimal(base)
+            used = used if release else max(used, Decimal(amount))
+            part = _part(length, now)
+            known = Decimal(kept["spent"].get(part, "0"))
+            kept = {**kept, "spent": {**kept["spent"], part: str(known + used)}}
+        elif not entry.startswith((f"{execution}:", f"{execution} ")):
+            entries[entry] = held
+    return {**kept, "open": entries}
+
+
+def _part(length: float | None, now: float) -> str:
+    """Return the end of the part of a window in which something is spent at *now*."""
+    if length is None:
+        return "0"
+    size = length / PARTS
+    return repr((now // size + 1) * size)
 
 
 class Taken(Account):
@@ -143,7 +170,8 @@ class Taken(Account):
     ) -> None:
         self.tab = tab
         self.entry = entry
-        amount, base = tab.take(entry, most, spent, now)
+        release = limits.pool is not None and limits.pool.release
+        amount, base = tab.take(entry, most, spent, release, now)
         only = replace(limits, most={"MaxCost": amount}, fallbacks=(), alerts=())
         super().__init__(only, label="MaxFromPool")
         self.base = base

@@ -327,9 +327,11 @@ class Store:
     def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
         """End an execution that nobody is at work on; its status becomes ABORTED.
 
+        What was held for it of the money of several executions, others may spend.
         Raises ExecutionNotFound, ExecutionBusy, and AslError for one that has ended already.
         """
         from asl.stores.journal import SqliteJournal
+        from asl.stores.tabs import StoreTabs
 
         name = self.get(name).name
         with self._running.locked(name):
@@ -339,8 +341,12 @@ class Store:
             if stored.parent is not None:
                 top = self.file.top(name)
                 raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
-            journal = SqliteJournal(self.file, stored.number, b"")
-            journal.put_end("ABORTED", self.clock.now(), None, error, cause)
+            journal, now = SqliteJournal(self.file, stored.number, b""), self.clock.now()
+            for each in (stored, *self.file.below(stored.number)):
+                if each.status not in FINAL:
+                    ended = self.result(each.name).execution
+                    StoreTabs(self.file).leave(ended.id, ended.usage.cost, now)
+            journal.put_end("ABORTED", now, None, error, cause)
             self.file.flush()
 
     def faults(self) -> Iterator[str]:

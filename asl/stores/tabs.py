@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from asl.core.values import Json, encoded
+from asl.engine.tabs import without
 
 if TYPE_CHECKING:
     from asl.stores.sqlite import SqliteStore
@@ -27,3 +29,8 @@ class StoreTabs:
             kept = file.unpacked(found[0][0]) if found else None
             body = file.packed(encoded(make(kept)))
             file.write("INSERT OR REPLACE INTO tab VALUES (?, ?)", name, body)
+
+    def leave(self, execution: str, spent: Decimal, now: float) -> None:
+        """Hold nothing any more for an execution that ends without having the say."""
+        for (name,) in self.file.rows("SELECT name FROM tab"):
+            self.change(name, lambda kept: without(kept, execution, spent, now))

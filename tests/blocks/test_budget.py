@@ -1,6 +1,7 @@
 """Budgets: that nothing is ever spent beyond them, also at the same time and after a crash."""
 
 from decimal import Decimal
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -369,6 +370,42 @@ def test_what_is_taken_of_a_pool_is_taken_once(tmp_path: Any, point: str, count:
         assert store.start(TAKING, {}, name="e").ok  # it has 1, and gives back 0.6
         assert store.start(TAKING, {}, name="third").ok
         assert store.start(TAKING, {}, name="fourth").error == "States.BudgetExceeded"
+
+
+@pytest.mark.parametrize(
+    "budget", [{"Pool": "p"}, {"Pool": "p", "MaxFromPool": "1", "ReleaseOnComplete": True}]
+)
+def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) -> None:
+    """Neither for the call under way when its process died, nor for itself; what is known to be
+    spent stays spent."""
+    document = {**TAKING, "Budget": budget}
+    died = tmp_path / "died"
+    calls: list[int] = []
+
+    def agent(parameters: Json) -> Json:
+        calls.append(1)
+        if len(calls) == 2:  # what a process leaves that dies here
+            copytree(tmp_path, died)
+        return {"_cost": 0.2}
+
+    given: Json = {"agents": {"X": agent}, "pools": {"p": 1.5}, "clock": "virtual"}
+    with asl.open_store(tmp_path / "s.db", **given) as store:
+        store.start(document, {}, name="e")
+    with asl.open_store(died / "s.db", **given) as store:
+        assert read_tab(store)[1] == 1
+        store.stop("e")
+        spent, held = read_tab(store)
+        assert (spent, held) == (0.2, 0)
+        assert store.start(document, {}, name="other").ok
+        other = store.get("other")
+        assert other.ended == other.started  # it waited for nobody
+
+
+def read_tab(store: Any) -> tuple[float, int]:
+    """Return what is spent of the only pool, and how many hold some of it."""
+    ((body,),) = store.file.rows("SELECT body FROM tab")
+    tab = store.file.unpacked(body)
+    return sum(map(float, tab["spent"].values())), len(tab["open"])
 
 
 def test_a_process_has_one_hour() -> None:
