@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
     from asl.hosts.meter import Meter
+    from asl.hosts.run import Listener
     from asl.hosts.services import Services, Started
     from asl.hosts.tokens import TaskTokens
     from asl.program import Program
@@ -121,6 +122,8 @@ class LocalHost:
     """What the run offers to its states beside agents, if anybody has asked for it."""
     meter: Meter | None = None
     """Watches over what agents spend, where anything limits it."""
+    listener: Listener | None = None
+    """Who listens to the execution alone, beside the channels of its document."""
     first: LocalHost | None = None
     """The host of the execution with which the run began, None for that one itself."""
 
@@ -149,6 +152,11 @@ class LocalHost:
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
         self.first, self.depth = host.first or host, host.depth + 1
+
+    def listening(self, at: Any) -> Listener | None:
+        """Return who listens to an execution that a state starts, None for nobody."""
+        within = getattr(self.listener, "within", None)
+        return None if within is None else within((*at.place, at.step.name))
 
     # Life
 

@@ -14,7 +14,7 @@ from asl.engine.execution import ARN, Identity, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.hosts.rights import rights_of
-from asl.hosts.run import execute
+from asl.hosts.run import Listener, execute
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.host import Raised, Target
@@ -74,7 +74,9 @@ class Start(Service):
         if begun is None:
             raise self._taken(child, call)
         began = host.now() if begun.started is None else begun.started
-        execution = services.start(child.id, self._execution(host, child, begun, call))
+        listener = host.listening(call.at)  # while the state is there
+        work = self._execution(host, child, begun, call, listener)
+        execution = services.start(child.id, work)
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
         if self.express:
             return self._described(child, await execution)
@@ -95,20 +97,32 @@ class Start(Service):
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    async def _execution(self, host: LocalHost, child: _Child, begun: Begun, call: Call) -> Result:
+    async def _execution(
+        self,
+        host: LocalHost,
+        child: _Child,
+        begun: Begun,
+        call: Call,
+        listener: Listener | None,
+    ) -> Result:
         """Run an execution on the clock and the event loop of the one that starts it."""
         if begun.result is not None:
             return begun.result
         with begun.working:
             if begun.journal is None:
-                return await self._executed(host, call.at, child, begun)
-            result = await self._executed(host, call.at, child, begun)
+                return await self._executed(host, call.at, child, begun, listener)
+            result = await self._executed(host, call.at, child, begun, listener)
             begun.journal.put_result(result, call.deadline)
             await begun.journal.commit(True)
             return result
 
     def _executed(
-        self, host: LocalHost, at: Any, child: _Child, begun: Begun
+        self,
+        host: LocalHost,
+        at: Any,
+        child: _Child,
+        begun: Begun,
+        listener: Listener | None,
     ) -> Coroutine[Any, Any, Result]:
         return execute(
             begun.program,
@@ -126,6 +140,7 @@ class Start(Service):
                 rights=rights_of(host, at),
             ),
             buckets=host.buckets,
+            listener=listener,
             in_event_loop=True,
             services=self.services,
             parent=host,

@@ -57,7 +57,8 @@ async def execute(
     *foreign* says that input and output are exchanged with code that is not ours: the first is
     copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
     *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
-    happens; one that has a method `of` is asked for that of the execution.
+    happens; one that has a method `of` is asked for that of the execution, and what that answers,
+    where it has a method `within`, for that of an execution that a state starts.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states.
     *parent* is the host of the execution that starts this one; *within* is its machine whose budget
@@ -72,11 +73,14 @@ async def execute(
     if began is None:
         began = clock.now()
     execution = Execution(program, data, name, began, history, identity)
+    own = listener = None if listener is None else _listener_of(execution, listener)
     delivery = _delivery(program, services)
-    if listener is not None or delivery is not None:
-        listener = _listening(execution, listener, delivery)
+    listener = own
+    if own is not None or delivery is not None:
+        listener = _listening(execution, own, delivery)
     kind = LocalHost if journal is None else _durable()
     host = kind(find, clock, program.profile.max_payload, execution.deadline, buckets)
+    host.listener = own
     if services is not None:
         host.services = services
         if services.prices is not None:
@@ -142,11 +146,8 @@ async def execute(
     return result
 
 
-def _listening(
-    execution: Execution, listener: Listener | None, delivery: Delivery | None
-) -> Listener:
+def _listening(execution: Execution, own: Listener | None, delivery: Delivery | None) -> Listener:
     """Have the events of an execution told to whoever listens, and return that."""
-    own = None if listener is None else _listener_of(execution, listener)
     if delivery is not None:
         own = _both(own, delivery.listen)
     assert own is not None

@@ -94,6 +94,18 @@ class Telemetry:
         """Take an event of no known execution, of which nothing can be told."""
 
 
+class _Within:
+    """Makes the traces of executions that a state starts: within the span of that state."""
+
+    def __init__(self, telemetry: Telemetry, around: Span | None) -> None:
+        self.telemetry = telemetry
+        self.around = around
+
+    def of(self, execution: Execution) -> _Trace:
+        """Return the listener of one of them."""
+        return _Trace(self.telemetry, execution, self.around)
+
+
 class _Open:
     """A span that has not ended."""
 
@@ -110,12 +122,21 @@ class _Open:
 class _Trace:
     """The trace of one execution."""
 
-    def __init__(self, telemetry: Telemetry, execution: Execution) -> None:
+    def __init__(
+        self, telemetry: Telemetry, execution: Execution, around: Span | None = None
+    ) -> None:
         self.telemetry = telemetry
         self.execution = execution
+        self.around = around
+        """The span of the state that has started it, None for one that nobody has."""
         self.agents = dict(_agents(execution.program.document))
         self.open: dict[Place, _Open] = {}
         """The spans that have not ended, the outermost first."""
+
+    def within(self, path: Path) -> _Within:
+        """Return the listener of what the state at a place starts."""
+        state = self._around(("state", (*path, "")))
+        return _Within(self.telemetry, self.around if state is None else state.span)
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
@@ -145,10 +166,11 @@ class _Trace:
         """Begin a span; *names* are the attributes that its metrics have, too."""
         from opentelemetry.trace import SpanKind, set_span_in_context
 
-        around = self._around(place)
+        outside = self._around(place)
+        around = self.around if outside is None else outside.span
         made = self.telemetry.tracer.start_span(
             f"{WORDS[place[0]]} {name}",
-            None if around is None else set_span_in_context(around.span),
+            None if around is None else set_span_in_context(around),
             kind=SpanKind.CLIENT if place[0] in ("agent", "tool") else SpanKind.INTERNAL,
             attributes={**names, **own},
             start_time=_nanoseconds(at),

@@ -275,6 +275,74 @@ def test_executions_at_the_same_time_have_traces_of_their_own(told: Told) -> Non
     assert told.tree().count(outer) == 5
 
 
+CHILD = {"StartAt": "B", "States": {"B": {"Type": "Task", "Agent": "A", "End": True}}}
+STARTS = "arn:aws:states:::states:startExecution"
+STARTING: dict[str, Json] = {
+    "Workflow": {"Type": "Workflow", "WorkflowId": "child", "End": True},
+    **{
+        f"startExecution{form}": {
+            "Type": "Task",
+            "Resource": STARTS + form,
+            "Parameters": {"StateMachineArn": "child", "Name": "kid", "Input": {}},
+            "End": True,
+        }
+        for form in ("", ".sync:2")
+    },
+}
+
+
+@pytest.mark.parametrize("how", STARTING)
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_a_state_starts_stands_in_that_state(
+    told: Told, how: str, kept: bool, tmp_path: Path
+) -> None:
+    """An execution of its own within the span of the state, with its states and calls."""
+    document = {"StartAt": "S", "States": {"S": STARTING[how]}}
+    bindings: Any = {"workflows": {"child": CHILD}, "agents": {"A": {"return": {"_tokens": 3}}}}
+    if kept:
+        with asl.open_store(tmp_path / "s.db", **bindings) as store:
+            assert store.start(document, {}, listener=told.telemetry).ok
+    else:
+        assert told.run(document, **bindings).ok
+    tree = told.tree()
+    assert sorted(each for each in tree if "child" in each) == [
+        "execution workflow > state S > execution child",
+        "execution workflow > state S > execution child > state B",
+        "execution workflow > state S > execution child > state B > invoke_agent A",
+    ]
+    assert told.points("asl.tokens") == [({"asl.agent": "A"}, 3)]
+    assert {each.context.trace_id for each in told.exporter.get_finished_spans()} == {
+        told.spans["execution workflow"].context.trace_id
+    }
+
+
+def test_what_is_started_in_iterations_stands_in_each(told: Told) -> None:
+    """And what those start, in theirs."""
+    each = {"StartAt": "W", "States": {"W": {"Type": "Workflow", "WorkflowId": "m", "End": True}}}
+    document = {
+        "StartAt": "Each",
+        "States": {"Each": {"Type": "Map", "ItemProcessor": each, "End": True}},
+    }
+    middle = {"StartAt": "V", "States": {"V": STARTING["Workflow"]}}
+    workflows = {"m": middle, "child": CHILD}
+    assert told.run(document, [1, 2], workflows=workflows, agents={"A": {"return": 1}}).ok
+    way = "execution workflow > state Each > state W > execution m > state V > execution child"
+    assert told.tree().count(f"{way} > state B > invoke_agent A") == 2
+
+
+def test_a_plain_listener_hears_of_its_own_execution_only() -> None:
+    """The histories of others are theirs."""
+    heard: list[str] = []
+    document = {"StartAt": "S", "States": {"S": STARTING["Workflow"]}}
+    asl.run(
+        document,
+        listener=lambda event: heard.append(event.type),
+        workflows={"child": CHILD},
+        agents={"A": {"return": 1}},
+    )
+    assert heard.count("ExecutionStarted") == 1
+
+
 def test_a_pause_ends_the_trace(told: Told, tmp_path: Path) -> None:
     """What happens after the decision is a trace of its own."""
     states = {
