@@ -107,8 +107,8 @@ class Step:
     """The events that it emits (`asl.states.blocks.events.Hook`), by `enter`, `exit`, `error`."""
     feedback: Callable[[Json, Any], dict[str, Json]] | None = None
     """What people are asked about a Task that has succeeded, by its raw input."""
-    redact: Callable[[Json], Json] | None = None
-    """Hides in a copy of a Task's data what no event may show."""
+    redact: Any = None
+    """Hides what no event may show of a Task's data (`asl.states.blocks.audit.Redaction`)."""
     progress: Any = None
     """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`)."""
     budget: Callable[[Json, Any], Any] | None = None

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.expr.times import format_timestamp
-from asl.states.blocks.audit import HIDDEN
+from asl.states.blocks.audit import HIDDEN, without
 from asl.states.host import Raised
 
 __all__ = [
+    "COPIES",
     "CREATED",
     "ENDINGS",
     "FORKS",
@@ -21,6 +22,7 @@ __all__ = [
     "found_by_engine",
     "is_fatal",
     "redacted",
+    "unquoted",
 ]
 
 CREATED = "CheckpointCreated"
@@ -73,10 +75,12 @@ class Event:
         }
 
 
-_COPIES = ("input", "parameters", "output")
+COPIES = ("input", "parameters", "output")
 """The details that are data of the state as it is."""
 _DERIVED = ("arguments", "assignedVariables", "chunk")
 """Those that are made of it: where anything is hidden, all of them are."""
+_TEXTS = ("cause", "message", "reason")
+"""Those that say something in words, and may quote it."""
 
 
 def redacted(
@@ -84,13 +88,21 @@ def redacted(
 ) -> dict[str, Json]:
     """Return the details of an event without what nobody may see."""
     derived = (*_DERIVED, "result") if type.startswith("Tool") else _DERIVED
-    shown = {key: redact(value) if key in _COPIES else value for key, value in details.items()}
+    shown = {key: redact(value) if key in COPIES else value for key, value in details.items()}
     for key in derived:
         if key == "assignedVariables" and key in shown:
             shown[key] = dict.fromkeys(shown[key], HIDDEN)
         elif key in shown:
             shown[key] = HIDDEN
     return shown
+
+
+def unquoted(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]:
+    """Return the details of an event whose texts quote nothing that nobody may see."""
+    return {
+        key: without(value, quoted) if key in _TEXTS and type(value) is str else value
+        for key, value in details.items()
+    }
 
 
 def credentials(value: Json) -> Json:

@@ -12,6 +12,7 @@ from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
 from asl.engine.events import (
+    COPIES,
     CREATED,
     ENDINGS,
     FORKS,
@@ -21,6 +22,7 @@ from asl.engine.events import (
     found_by_engine,
     is_fatal,
     redacted,
+    unquoted,
 )
 from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
@@ -29,6 +31,7 @@ from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.expr.frame import Variables
 from asl.program import Step
+from asl.states.blocks.audit import without
 from asl.states.blocks.events import Hook
 from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
@@ -59,6 +62,10 @@ class Expander:
         """The frames whose attempt under way has got as far as its call."""
         self.origins: dict[int, tuple[Frame, int, str]] = {}
         """The frame, the visit and the state in which each error came up."""
+        self.quoted: dict[int, set[str]] = {}
+        """What no text of the visit under way may quote, by the frame of its machine."""
+        self.failed: set[str] = set()
+        """The same of visits that have failed: their errors are told elsewhere, too."""
         self.explained: StateError | None = None
         """The latest error that an event of its own has told of."""
         self.fatal = False
@@ -154,7 +161,8 @@ class Expander:
         if hook is not None:
             entered = self.entered.get((id(frame), visit))
             data = {} if entered is None else entered.details["input"]
-            failure = {"Error": error.name or "", "Cause": error.cause or ""}
+            cause = without(error.cause or "", self.failed)
+            failure = {"Error": error.name or "", "Cause": cause}
             document = {**data, **failure} if type(data) is dict else failure
             yield self._by_hook(hook, frame, time, visit, step, document)
 
@@ -203,6 +211,8 @@ class Expander:
     ) -> Event:
         chain = 0 if frame is None or frame.parent is None else id(frame)
         self.count += 1
+        if self.failed:
+            details = unquoted(details, self.failed)
         event = Event(self.count, self.chains.get(chain, 0), time, type, path, details)
         if frame is not None and not type.endswith(_ASIDE):
             self.chains[chain] = event.id
@@ -212,10 +222,14 @@ class Expander:
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
         if step.redact is not None:
-            details = redacted(type, details, step.redact)
+            quoted = self.quoted.setdefault(id(frame), set())
+            for key in COPIES:
+                quoted.update(step.redact.quoted(details.get(key)))
+            details = unquoted(redacted(type, details, step.redact), quoted)
         return self._event(frame, time, type, (*frame.place, step.name), details)
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
+        self.quoted.pop(id(frame), None)
         details = {"name": step.name, "input": data}
         event = self._of_state(frame, time, step, f"{step.type}StateEntered", details)
         self.entered[id(frame), visit] = event
@@ -370,6 +384,7 @@ class Expander:
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
         self.origins.setdefault(id(error), (frame, visit, step.name))
+        self.failed |= self.quoted.get(id(frame), set())
         if step.type == "Task":
             yield from self._attempt_failed(time, frame, step, error, answer)
         elif step.type in FORKS and not self.aws:

@@ -4,25 +4,29 @@ The data of an execution is never touched: the hidden values are taken out of th
 show (`Step.redact`), whoever reads them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, measure
+from asl.core.values import Json, compact, is_number, measure
 from asl.expr.paths import parse_path
 from asl.expr.paths.replace import TooMany, replaced
+from asl.expr.paths.select import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, given
 
-__all__ = ["AUDIT", "HIDDEN", "compile_redaction", "record_call"]
+__all__ = ["AUDIT", "HIDDEN", "Redaction", "compile_redaction", "record_call", "without"]
 
 RECORDED: Final = "AuditRecorded"
 HIDDEN: Final = "[REDACTED]"
 LEVELS: Final = ("minimal", "standard", "full", "debug")
 LARGEST: Final = 2**62
+SHORT: Final = 3
+"""Characters from which on a hidden text is hidden within words, too."""
 
 _Measure = Callable[["_Call"], Json]
 
@@ -65,10 +69,60 @@ def _metric(written: str) -> str:
     return _BY_NAME.get(written.lower().replace("_", "").replace("-", ""), "")
 
 
+class Redaction:
+    """What nobody may see of the data of a state: what the paths lead to."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.segments = [parse_path(path).segments for path in paths]
+
+    def __call__(self, value: Json) -> Json:
+        """Return a copy of a document without it."""
+        try:
+            for each in self.segments:
+                value = replaced(each, value, HIDDEN)
+        except TooMany:  # what cannot be looked through is hidden as a whole
+            return HIDDEN
+        return value
+
+    def quoted(self, value: Json) -> Iterator[str]:
+        """Yield the texts of a document that nobody may see, also where other texts quote them."""
+        if self(value) is value:
+            return
+        for each in self.segments:
+            for found in select(each, value, value):
+                yield from _texts(found)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield the texts and numbers of a value."""
+    if type(value) is dict or type(value) is list:
+        for each in value.values() if type(value) is dict else value:
+            yield from _texts(each)
+    elif type(value) is str and value:
+        yield from {value, compact(value)[1:-1], repr(value)[1:-1]}
+    elif is_number(value):
+        yield compact(value)
+
+
+def without(text: str, quoted: Collection[str]) -> str:
+    """Return a text in which nothing is quoted that nobody may see.
+
+    What is as short as a word's part is hidden where it stands by itself.
+    """
+    if not quoted:
+        return text
+    longest = sorted(quoted, key=len, reverse=True)
+    forms = (
+        re.escape(each) if len(each) >= SHORT else rf"(?<!\w){re.escape(each)}(?!\w)"
+        for each in longest
+    )
+    return re.sub("|".join(forms), HIDDEN, text)
+
+
 def record_call(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what records an attempt, whatever comes of it."""
     fields = given(compiler.within("Audit"), ("LogLevel", "Metrics", "Trace"))
-    redact, state = compile_redaction(compiler) or _unchanged, compiler.name
+    redact, state = compile_redaction(compiler) or Redaction(()), compiler.name
 
     async def perform(attempt: Attempt) -> Json:
         found, began = fields(attempt.data, attempt.frame), attempt.frame.now
@@ -96,15 +150,11 @@ def record_call(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def _unchanged(value: Json) -> Json:
-    return value
-
-
 def _are_metrics(metrics: Json) -> bool:
     return type(metrics) is list and all(type(each) is str and _metric(each) for each in metrics)
 
 
-def _details(call: _Call, level: int, redact: Callable[[Json], Json]) -> dict[str, Json]:
+def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:
     """Return what an entry of a level says."""
     attempt, error = call.attempt, call.error
     details: dict[str, Json] = {"outcome": "succeeded" if error is None else "failed"}
@@ -121,7 +171,9 @@ def _details(call: _Call, level: int, redact: Callable[[Json], Json]) -> dict[st
         if call.used.model is not None:
             details["model"] = call.used.model
         if error is not None:
-            details["cause"] = error.cause
+            data = (attempt.raw, attempt.payload)
+            quoted = {text for each in data for text in redact.quoted(each)}
+            details["cause"] = None if error.cause is None else without(error.cause, quoted)
     if level >= LEVELS.index("full"):
         details["parameters"] = redact(attempt.payload)
         if error is None:
@@ -144,22 +196,10 @@ def _trace(call: _Call) -> dict[str, Json]:
     }
 
 
-def compile_redaction(compiler: Compiler) -> Callable[[Json], Json] | None:
+def compile_redaction(compiler: Compiler) -> Redaction | None:
     """Compile what hides values in a copy of a document, None where nothing is hidden."""
     paths = compiler.state.get("Audit", {}).get("Redact")
-    if not paths or "Agent" not in compiler.state:
-        return None
-    segments = [parse_path(path).segments for path in paths]
-
-    def redact(value: Json) -> Json:
-        try:
-            for each in segments:
-                value = replaced(each, value, HIDDEN)
-        except TooMany:  # what cannot be looked through is hidden as a whole
-            return HIDDEN
-        return value
-
-    return redact
+    return Redaction(paths) if paths and "Agent" in compiler.state else None
 
 
 # --------------------------------------------------------------------------------------------
