@@ -7,6 +7,7 @@ read in a normal form: full-width digits, ligatures and invisible characters hid
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -57,13 +58,17 @@ def _apart(found: list[Span]) -> list[Span]:
     return kept
 
 
+UNSEEN: Final = ("Cf", "Mn", "Me", "Cs")
+"""Categories of characters that hide others: of no width, soft hyphens, marks on top and around;
+or half a character."""
+
+
 def _normal(text: str) -> tuple[str, list[int]]:
     """Return the text in a plain form, and for each character the place that it comes from."""
     characters: list[str] = []
     origins: list[int] = []
     for place, character in enumerate(text):
-        # Invisible: zero width, soft hyphen, marks; or half a character.
-        if unicodedata.category(character) in ("Cf", "Cs"):
+        if unicodedata.category(character) in UNSEEN:
             continue
         for plain in unicodedata.normalize("NFKC", character):
             if plain.isdecimal():
@@ -188,6 +193,47 @@ def _is_nir(text: str) -> bool:
     return 97 - int(number) % 97 == int(plain[13:])
 
 
+def _is_pesel(text: str) -> bool:
+    """Poland: a date of birth, and a check digit modulo 10."""
+    digits = _digits(text)
+    weighted = zip((1, 3, 7, 9) * 3, digits, strict=False)
+    month, day = int(text[2:4]) % 20, int(text[4:6])
+    check = sum(weight * each for weight, each in [*weighted][:10])
+    return 1 <= month <= 12 and 1 <= day <= 31 and (check + digits[10]) % 10 == 0
+
+
+def _is_steuer_id(text: str) -> bool:
+    """Germany: of the first ten digits one occurs twice or three times; ISO 7064, MOD 11,10."""
+    digits = _digits(text)
+    counts = sorted(Counter(digits[:10]).values())
+    if digits[0] == 0 or counts[-1] not in (2, 3) or (len(counts) > 1 and counts[-2] > 1):
+        return False
+    product = 10
+    for each in digits[:10]:
+        product = 2 * ((each + product) % 10 or 10) % 11
+    return (11 - product) % 10 == digits[10]
+
+
+def _is_ahv(text: str) -> bool:
+    """Switzerland: the check digit of an EAN."""
+    digits = _digits(text)
+    return (sum(digits[::2]) + 3 * sum(digits[1::2])) % 10 == 0
+
+
+def _is_hetu(text: str) -> bool:
+    """Finland: the last character is the number modulo 31."""
+    number = int(text[:6] + text[7:10])
+    return "0123456789ABCDEFHJKLMNPRSTUVWXY"[number % 31] == text[10]
+
+
+def _is_belgian(text: str) -> bool:
+    """Belgium: the last two digits are 97 minus the number modulo 97, with a 2 before it since
+    2000."""
+    plain = "".join(map(str, _digits(text)))
+    number, check = plain[:9], int(plain[9:])
+    return check in (97 - int(number) % 97, 97 - int(f"2{number}") % 97)
+
+
 _ODD = (
     1,
     0,
@@ -237,6 +283,11 @@ _NATIONAL: Final = (
         r"[12] ?[0-9]{2} ?[0-9]{2} ?(?:[0-9]{2}|2[AB]) ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", _is_nir
     ),
     _matches(r"[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z]", _is_codice_fiscale),
+    _matches(r"[0-9]{11}", lambda text: _is_pesel(text) or _is_steuer_id(text)),
+    _matches(r"[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}", _is_steuer_id),
+    _matches(r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _is_ahv),
+    _matches(r"[0-3][0-9][01][0-9]{3}[-+A-FU-Y][0-9]{3}[0-9A-Y]", _is_hetu),
+    _matches(r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _is_belgian),
 )
 
 _PHONE: Final = (
@@ -264,7 +315,13 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
             sign="@",
         ),
         "credit_card": _Kind(
-            "[CREDIT_CARD]", _matches(r"[0-9](?:[ -]?[0-9]){12,18}", _is_card), 13
+            "[CREDIT_CARD]",
+            _matches(
+                r"[0-9](?:[ -]?[0-9]){12,18}"
+                r"|[0-9]{4}(?P<gap>[._/\n]| {2,4})[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{1,7}",
+                _is_card,
+            ),
+            13,
         ),
         "iban": _Kind(
             "[IBAN]",
