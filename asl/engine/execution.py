@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -276,8 +277,9 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
     Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
-    negative, no number or beyond all measure is a fault and counts 0. Without `_cost` the price of
-    the model tells it; tokens that are neither input nor output cost as the dearer of both.
+    negative, no number or beyond all measure is a fault and counts 0; a part of a token is one.
+    Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
+    as the dearer of both.
     """
     fault, given, made = None, 0, 0
     if "_usage" in result:
@@ -286,13 +288,13 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         given, made = parts.get("input", 0), parts.get("output", 0)
         if type(usage) is not dict or not (_is_usage(given) and _is_usage(made)):
             fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
-        given, made = int(given), int(made)
+        given, made = ceil(given), ceil(made)
     tokens: Json = given + made
     if "_tokens" in result:
         tokens = result["_tokens"]
         if not _is_usage(tokens):
             fault, tokens = f"_tokens {excerpt(tokens, 200)}", 0
-        tokens = int(tokens)
+        tokens = ceil(tokens)
     model = result.get("model")
     if type(model) is not str:
         model = None
@@ -301,7 +303,7 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         if not _is_usage(cost):
             fault, cost = f"_cost {excerpt(cost, 200)}", 0
         return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
-    if model is None or not tokens:
+    if model is None or not (tokens or given or made):
         return Used(ZERO, tokens, given, made, model, False, fault)
     price = prices.get(model)
     if price is None:

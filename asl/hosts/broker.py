@@ -125,7 +125,8 @@ class Broker:
         self.known |= {offer.names[0]: offer for offer in offers}
         if name in self.known:
             return self.known[name]
-        hint = did_you_mean(name, self.room.boxes)
+        usable = [each for each in self.room.boxes if self._refusal((each,)) is None]
+        hint = did_you_mean(name, usable)
         cause = f"there is no tool {name!r}" + (f" ({hint})" if hint else "")
         self.refuse(name, arguments, "Agent.ToolError", cause)
         raise Raised("Agent.ToolError", cause)
