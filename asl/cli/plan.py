@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+NAMED = 4
+"""How many states are named that nothing limits; all of them stand in the JSON."""
 SHOWN = 10
 """How many ways are printed; all of them stand in the JSON."""
 
@@ -60,7 +62,9 @@ def _lines(plan: "Plan") -> Iterator[str]:
 
 
 def _bound(bound: "Bound", unit: str) -> str:
-    states = " or ".join(bound.states)
+    states = " or ".join(bound.states[:NAMED])
+    if len(bound.states) > NAMED:
+        states += f" or {len(bound.states) - NAMED} more"
     if bound.most is None:
         return f"any number of {unit}: nothing limits {states}"
     beside = f", and what one call of {states} comes to" if states else ""

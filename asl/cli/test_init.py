@@ -27,7 +27,8 @@ def command(document: str, output: str | None, limit: int) -> Exit:
     """Write a case for each way through a document, with the input and the answers that lead there.
 
     A way takes no transition twice. What each came to is expected from now on: read it before you
-    keep it. Ways for which no data was found are named. Nothing that is there is overwritten.
+    keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
+    there is overwritten.
     """
     import asl
     from asl.conformance.ways import cases_of
@@ -38,9 +39,9 @@ def command(document: str, output: str | None, limit: int) -> Exit:
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = asl.load(document)
     cases, missed, complete = cases_of(read, limit)
-    for way in missed:
+    for way, why in missed:
         names = " > ".join(step.name for step in way)
-        streams.say(f"asl: no data was found that leads through {names}", style="yellow")
+        streams.say(f"asl: no data was found that leads through {names}: {why}", style="yellow")
     if not complete:
         streams.say(f"asl: there are more than {limit} ways: see --limit", style="yellow")
     if not cases:

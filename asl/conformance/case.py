@@ -1,7 +1,7 @@
 """Cases: what they say, and how they are read from files."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,7 @@ SURROUNDINGS = (
     "parameters",
     "prices",
     "pools",
+    "memory",
 )
 DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "reading", "clock")
 """What a suite may say once for all of its cases."""
@@ -76,6 +77,7 @@ class Case:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     prices: Mapping[str, Json] = field(default_factory=dict)
     pools: Mapping[str, Json] = field(default_factory=dict)
+    memory: Sequence[str] = ()
     clock: str | None = None
     name: str | None = None
     requestor: str | None = None

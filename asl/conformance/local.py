@@ -8,6 +8,7 @@ from asl.conformance.case import CHECK_FACTS, Case
 from asl.core.diagnostics import Diagnostic, Report
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
+from asl.engine.memory import Memory, ProcessMemory
 from asl.engine.result import Result
 from asl.program import Program
 
@@ -79,6 +80,7 @@ def _run(
     import asl
     from asl.expr.times import epoch, parse_duration
 
+    memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
     result = asl.run(
         program,
@@ -86,7 +88,7 @@ def _run(
         requestor=request.get("requestor"),
         clock=clock,
         name=request.get("name", "case"),
-        **_bindings(request, buckets),
+        **_bindings(request, buckets, memory),
     )
     for again in request.get("resume", ()):
         clock.elapsed += parse_duration(again.get("after", 0))
@@ -97,14 +99,16 @@ def _run(
                 document=again.get("document"),
                 force=again.get("force", False),
                 clock=clock,
-                **_bindings({**request, **again}, buckets),
+                **_bindings({**request, **again}, buckets, memory),
             )
         except asl.CheckpointRefused as refusal:
             return result, refusal.error
     return result, None
 
 
-def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
+def _bindings(
+    request: Mapping[str, Json], buckets: Buckets, memory: Mapping[str, Memory]
+) -> dict[str, Any]:
     from asl.conformance.outside import Outside
 
     answers = request.get("answers")
@@ -121,6 +125,7 @@ def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
         "prices": request.get("prices"),
         "sinks": {"*": _taken},
         "pools": request.get("pools"),
+        "memory": memory,
         "checkpoints": {"file": {}, "elsewhere": {}, "broken": _Broken()},
     }
 

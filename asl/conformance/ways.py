@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from asl.core.values import Json
 from asl.states.base import machines_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document
     from asl.engine.result import Result
 
-__all__ = ["Way", "cases_of", "ways"]
+__all__ = ["Missed", "Way", "cases_of", "ways"]
 
 Place: TypeAlias = tuple[str, ...]
 Facts: TypeAlias = dict[Place, Json]
@@ -77,23 +77,34 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, s
         yield Step(name, "catch", index), catcher["Next"]
 
 
-def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], list[Way], bool]:
+class Missed(NamedTuple):
+    """A way that was tried and not taken."""
+
+    way: Way
+    why: str
+    """Where it was left, and for what."""
+
+
+def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], list[Missed], bool]:
     """Return a case for each way that could be taken, the other ways, and whether these are all.
 
     No more than *limit* ways are tried. Raises InvalidDocument for a document that cannot be run.
     """
     import asl
+    from asl.engine.memory import ProcessMemory
 
     program = asl.compile(document)
     machine = document.whole
     cases: dict[tuple[str, ...], dict[str, Json]] = {}
-    missed: list[Way] = []
+    missed: list[Missed] = []
+    backend = machine.get("Memory", {}).get("Backend", "memory")
     every = ways(machine)
     for _, way in zip(range(limit), every, strict=False):
         data, mocks = _needs(machine, way)
-        result = asl.run(program, data, mocks=mocks, clock="virtual")
+        memory = {each: ProcessMemory() for each in ("memory", backend)}
+        result = asl.run(program, data, mocks=mocks, memory=memory, clock="virtual")
         if not _taken(machine, way, result):
-            missed.append(way)
+            missed.append(Missed(way, _left(way, result)))
             continue
         expect: dict[str, Json] = {"status": result.status, "visited": result.visited}
         if result.ok:
@@ -107,6 +118,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             "title": " > ".join(result.visited),
             "input": data,
             **({"mocks": mocks} if mocks else {}),
+            **({} if backend == "memory" else {"memory": [backend]}),
             "expect": expect,
         }
     return list(cases.values()), missed, next(every, None) is None
@@ -119,6 +131,20 @@ def _taken(machine: Mapping[str, Json], way: Way, result: Result) -> bool:
         return names[: len(result.visited)] == result.visited
     fails = machine["States"][names[-1]]["Type"] == "Fail"
     return result.visited == names and (result.status == "FAILED") == fails
+
+
+def _left(way: Way, result: Result) -> str:
+    """Say where an execution has left a way."""
+    names = [step.name for step in way]
+    for expected, found in zip(names, result.visited, strict=False):
+        if expected != found:
+            return f"it goes on to {found} instead of {expected}"
+    last = result.visited[-1] if result.visited else names[0]
+    if result.status == "FAILED":
+        cause = (result.cause or "").partition("\n")[0]
+        told = f"{result.error}: {cause}" if cause else result.error
+        return f"{last} fails with {told}"
+    return f"it ends at {last}: {result.status}"
 
 
 def _literal(value: Json) -> Json:

@@ -121,10 +121,16 @@ def _states(machine: Mapping[str, Json], scopes: _Scopes) -> Iterator[_Found]:
 
 
 def _ways(machine: Machine) -> Iterator[tuple[str, ...]]:
-    """Yield the ways from START to the end that take no transition twice."""
+    """Yield the ways from START to the end that take no transition twice.
+
+    Transitions between the same two states are one: two rules of a Choice that lead to one state.
+    """
     further: dict[object, list[Transition]] = {}
+    known: set[tuple[object, object]] = set()
     for each in machine.transitions:
-        further.setdefault(each.source, []).append(each)
+        if (each.source, each.target) not in known:
+            known.add((each.source, each.target))
+            further.setdefault(each.source, []).append(each)
     waiting: list[tuple[Transition, ...]] = [(each,) for each in reversed(further.get(START, []))]
     while waiting:
         way = waiting.pop()
