@@ -172,9 +172,11 @@ def _needs(machine: Mapping[str, Json], way: Way) -> tuple[Json, dict[str, Json]
         elif state["Type"] == "Task":
             result, facts = _answered(state, facts)
             result |= _trace(state.get("Reasoning", {}))
+            if "ResultSelector" not in state:
+                result = _beside(_remembered(state), result)
             scripts.setdefault(step.name, []).insert(0, {"return": _value(result)})
         elif state["Type"] == "Pass":
-            facts = _passed(state, facts)
+            facts = _beside(_remembered(state), _passed(state, facts))
         for task in _tasks(state):
             scripts.setdefault(task, [{"return": {}}])
         facts = _read(state) | facts
@@ -275,6 +277,23 @@ def _trace(reasoning: Mapping[str, Json]) -> Facts:
         return {}
     thoughts = [{"step": step + 1, "thought": ""} for step in range(reasoning.get("MinSteps", 1))]
     return {("reasoning",): {"steps": thoughts}}
+
+
+def _remembered(state: Mapping[str, Json]) -> Facts:
+    """Return facts about what a state writes to its memory, so that it is there."""
+    write = state.get("Memory", {}).get("Write", [])
+    entries = write if type(write) is list else [write]
+    places = [_place(entry.get("Value.$")) for entry in entries]
+    return {place: "text" for place in places if place}
+
+
+def _beside(more: Facts, facts: Facts) -> Facts:
+    """Return facts with those of others that are about other places."""
+    found = dict(facts)
+    for place, value in more.items():
+        if not any(at[: len(place)] == place[: len(at)] for at in facts):
+            found[place] = value
+    return found
 
 
 def _passed(state: Mapping[str, Json], facts: Facts) -> Facts:

@@ -29,7 +29,7 @@ def test_what_was_not_found_is_said(asl: Asl, folder: Path) -> None:
     (folder / "second.asl.json").write_text(document.replace('"Next": "Sort"', selector))
     done = asl("test", "init", "second.asl.json")
     assert (
-        "no data was found that leads through Judge > Sort > Accepted: it goes on to Rejected "
-        "instead of Accepted" in done.stderr
+        "no data was found that leads through Judge > Sort > Accepted: it goes on to ByHand "
+        "instead of Sort" in done.stderr
     )
     assert "wrote 1 case to" in done.stderr

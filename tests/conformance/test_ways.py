@@ -166,6 +166,40 @@ def test_a_state_that_cannot_be_carried_out_is_no_case() -> None:
     assert taken(machine(P={"Type": "Pass", "Next": "F"}, F={"Type": "Fail"})) == ([["P", "F"]], 0)
 
 
+def test_what_is_remembered_is_there() -> None:
+    """What a Task writes to its memory is part of its answer; the backend is that of the case."""
+    task = {
+        "Type": "Task",
+        "Agent": "A",
+        "Memory": {"Write": [{"Key": "k", "Value.$": "$.kept.it"}, {"Key": "l", "Value.$": "$.n"}]},
+        "Next": "C",
+    }
+    rule = {"Variable": "$.n", "NumericEquals": 2, "Next": "Yes"}
+    document = {
+        "Memory": {"Backend": "redis"},
+        **machine(
+            T=task, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
+        ),
+    }
+    cases, missed, _ = cases_of(asl.load(document), 10)
+    assert not missed
+    assert [case["expect"]["visited"][-1] for case in cases] == ["Yes", "No"]
+    assert cases[0]["mocks"]["T"]["return"] == {"n": 2, "kept": {"it": "text"}}
+    assert cases[0]["memory"] == ["redis"]
+
+
+def test_a_way_that_was_left_says_where() -> None:
+    """By the first state that is another one, or by the error."""
+    sums = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.m, 1)"}, "Next": "C"}
+    rule = {"Variable": "$.n", "NumericEquals": 2, "Next": "Yes"}
+    document = machine(
+        P=sums, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
+    )
+    _, missed, _ = cases_of(asl.load(document), 10)
+    assert len(missed) == 2
+    assert all(each.why.startswith("P fails with States.IntrinsicFailure: ") for each in missed)
+
+
 def test_the_number_of_ways_is_bounded() -> None:
     """A document with more of them says so."""
     states: dict[str, Any] = {}
