@@ -24,11 +24,18 @@ def command(execution: str, store_file: str | None, as_json: bool) -> Exit:
     with opened(store_file) as store:
         report = store.result(found(store, execution).name).usage
     if as_json:
-        streams.result(streams.as_text(report))
+        streams.result(streams.as_text(_report(report)))
         return Exit.OK
     for line in _lines(report):
         streams.result(line)
     return Exit.OK
+
+
+def _report(usage: dict[str, Json]) -> dict[str, Json]:
+    """Return the report as the specification has it (8.11)."""
+    whole = {"cost": usage["cost"], "tokens": usage["tokens"]}
+    rest = {name: value for name, value in usage.items() if name != "cost"}
+    return {"total": usage["cost"], "byCategory": {"uncategorized": whole}, **rest}
 
 
 def _lines(report: dict[str, Json]) -> Iterator[str]:
