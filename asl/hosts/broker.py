@@ -8,10 +8,10 @@ where the tool was not reached.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from asl.hosts.local import LocalHost
 
 __all__ = ["Broker"]
+
+T = TypeVar("T")
 
 FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that keep their names; all others are `Agent.ToolError`."""
@@ -117,7 +119,7 @@ class Broker:
             raise Raised("States.Permissions", cause)
         box = self.room.boxes.get(name) or self.room.boxes.get(server if slash else name)
         try:
-            offers = [] if box is None else await self._told(box)
+            offers = [] if box is None else await self._in_time(name, lambda: self._told(box))
         except StateError as error:
             named = self._named(name, error)
             self.refuse(name, arguments, str(named.name), str(named.cause))
@@ -281,31 +283,39 @@ class Broker:
             told["seconds"] = round(self.host.now() - started, 6)
             self._tell("ToolCalled", tool, arguments, **told)
 
+    async def _in_time(self, tool: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what is answered within the `Timeout` of the policies; raises Raised."""
+        limits = (each.policy.timeout for each in self.levels)
+        seconds = min((each for each in limits if each is not None), default=None)
+        if seconds is None:
+            return await ask()
+        await self.host.event_loop()
+        from asyncio import timeout
+
+        try:
+            async with timeout(seconds) as limit:
+                return await ask()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            text = f"tool {tool!r}: no answer within {seconds:g} s"
+            raise Raised("Agent.ToolError", text) from None
+
     async def _answer(
         self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
     ) -> Json:
         """Have the tool answer in time; raises StateError."""
         tool, host = offer.names[0], self.host
-        limits = (each.policy.timeout for each in self.levels)
-        seconds = min((each for each in limits if each is not None), default=None)
         if agent.holds:
             host._keep(agent)
         watched = watching(bounds) if bounds and agent.watched else nullcontext()
-        try:
-            if seconds is None:
-                with watched:
-                    return received(await host.reach(agent, arguments, call), host.limit, tool)
-            await host.event_loop()
-            from asyncio import timeout
 
-            async with timeout(seconds) as limit:
-                with watched:
-                    return received(await host.reach(agent, arguments, call), host.limit, tool)
-        except TimeoutError as error:
-            if seconds is not None and limit.expired():
-                text = f"tool {tool!r}: no answer within {seconds:g} s"
-                raise Raised("Agent.ToolError", text) from None
-            raise Raised("Agent.ToolError", _said(tool, error)) from error
+        async def ask() -> Json:
+            with watched:
+                return received(await host.reach(agent, arguments, call), host.limit, tool)
+
+        try:
+            return await self._in_time(tool, ask)
         except StateError:
             raise
         except NotJson as error:

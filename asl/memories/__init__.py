@@ -55,8 +55,9 @@ def _memory(memory: Any) -> Memory:
             "memory is the path of a file, a URL, or an object with get, entries and change, "
             f"not {memory!r}"
         )
-    found: Memory = memory
-    return found
+    from asl.memories.given import GivenMemory
+
+    return GivenMemory(memory)
 
 
 def _redis(url: str) -> Memory:

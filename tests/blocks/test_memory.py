@@ -88,6 +88,35 @@ def test_a_memory_that_is_down(tmp_path: Path) -> None:
     assert "m.db" in (result.cause or "")
 
 
+@pytest.mark.parametrize("method", ["get", "entries", "change", "search"])
+def test_a_memory_of_ones_own_that_is_down(method: str) -> None:
+    """What it raises fails the state that asks, and can be caught like any error."""
+
+    class Down(ProcessMemory):
+        def search(self, *given: Any) -> Any:
+            return self.entries("", 0)
+
+    def fails(*given: Any) -> Any:
+        raise ConnectionError("nobody is there")
+
+    reads: dict[str, Json] = {
+        "get": {"Read": ["k"]},
+        "entries": {"Type": "episodic", "Read": {"Collection": "c"}},
+        "change": {"Write": {"Key": "k"}},
+        "search": {"Type": "semantic", "Read": {"Query": "q", "Collection": "c"}},
+    }
+    memory = Down()
+    setattr(memory, method, fails)
+    task = {"Type": "Task", "Agent": "A", "Memory": reads[method], "End": True}
+    result = asl.run(
+        {"Memory": {"Backend": "custom"}, "StartAt": "T", "States": {"T": task}},
+        agents={"A": {"return": 1}},
+        memory=memory,
+    )
+    assert result.error == "States.MemoryNotConfigured"
+    assert "ConnectionError: nobody is there" in (result.cause or "")
+
+
 def test_a_recovery_does_not_write_twice(tmp_path: Path) -> None:
     """What was written before the process died is not written a second time."""
     document = {

@@ -132,6 +132,17 @@ def test_a_hung_function_is_given_up() -> None:
     assert "no answer within 0.05 s" in (result.cause or "")
 
 
+def test_a_server_that_hangs_at_its_start_is_given_up() -> None:
+    """The time of a tool call is that of its server's start, too."""
+    server = McpServer([sys.executable, "-c", "import time; time.sleep(60)"], timeout=30)
+    document = task({"Timeout": "300ms"})
+    result = asl.run(document, agents={"A": {"use": [{"tool": "s/t"}]}}, tools={"s": server})
+    assert (result.error, result.cause) == (
+        "Agent.ToolError", "tool 's/t': no answer within 0.3 s",
+    )  # fmt: skip
+    assert told(result) == [("ToolRefused", "s/t", "Agent.ToolError")]
+
+
 def test_a_hung_tool_of_a_function_ends_with_its_state() -> None:
     """The thread that waits for the tool is told as well."""
     ended = threading.Event()

@@ -1,0 +1,70 @@
+"""A memory of the user's own: foreign code, whose failures are those of the states that ask it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.engine.memory import Entry, Memory
+
+__all__ = ["GivenMemory"]
+
+
+class GivenMemory:
+    """Protocol `asl.engine.memory.Memory`, by an object that has its methods.
+
+    Whatever it raises is StateError("States.MemoryNotConfigured"), unless it is a StateError.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory: Any = memory
+        self.remote = bool(getattr(memory, "remote", False))
+        if hasattr(memory, "search"):
+            self.search = self._search
+
+    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+        """Return an entry, None where there is none."""
+        with _failing():
+            entry: Entry | None = self.memory.get(namespace, key, now)
+            return entry
+
+    def entries(self, namespace: str, now: float) -> Iterable[Entry]:
+        """Return all entries of a namespace, the latest first."""
+        with _failing():
+            return list(self.memory.entries(namespace, now))
+
+    def change(
+        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+    ) -> None:
+        """Replace an entry by what *make* makes of it."""
+        ours: list[BaseException] = []
+
+        def made(known: Entry | None) -> Entry | None:
+            try:
+                return make(known)
+            except BaseException as error:
+                ours.append(error)
+                raise
+
+        with _failing(ours):
+            self.memory.change(namespace, key, now, made)
+
+    def _search(
+        self, namespace: str, words: Sequence[str], now: float, most: int
+    ) -> Iterable[Entry]:
+        with _failing():
+            return list(self.memory.search(namespace, words, now, most))
+
+
+@contextmanager
+def _failing(ours: Sequence[BaseException] = ()) -> Iterator[None]:
+    try:
+        yield
+    except StateError:
+        raise
+    except Exception as error:  # foreign code: anything it raises is its failure
+        if error in ours:
+            raise
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        cause = f"the memory that was given cannot be used: {said}"
+        raise StateError("States.MemoryNotConfigured", cause) from error
