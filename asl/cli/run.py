@@ -138,6 +138,9 @@ def command(
     startable = workflows(given.workflow_pairs, origin)
     served = [*(STARTS if startable else ()), *(() if store_file is None else (ACTIVITIES,))]
     program = _compiled(loaded, bound, startable, served, profile, strict, ignore_blocks, quiet)
+    if requestor is None and not quiet and _excludes(program):
+        text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
+        streams.say(text, style="yellow")
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         options: dict[str, Any] = {"clock": chosen}
@@ -193,6 +196,18 @@ def command(
     if not quiet:
         _say_undelivered(result)
     return of_status(result.status)
+
+
+def _excludes(program: "Program") -> bool:
+    """Whether an Approval excludes whoever has started the execution."""
+    from asl.core.diagnostics import resolved
+
+    return any(
+        resolved(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor") is True
+        for machine in program.machines.values()
+        for step in machine.steps.values()
+        if step.type == "Approval"
+    )
 
 
 def _say_undelivered(result: "Result") -> None:

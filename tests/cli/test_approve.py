@@ -177,7 +177,7 @@ def test_who_may_decide_on_what_is_listed(asl: Any) -> None:
     ask = {**ASK["States"]["Ask"], "Policy": policy}
     asl.document.write_text(json.dumps({**ASK, "States": {"Ask": ask}}))
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title": "x"}')
-    asl(*words, "--requestor", "ann", code=4)
+    assert "excludes nobody: say who" not in asl(*words, "--requestor", "ann", code=4).stderr
     assert "'ann' asked for the decision" in refused(asl, "--as", "ann", "--comment", "x")
     asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
     assert asl("inbox").stdout.splitlines()[1:3] == [
@@ -231,6 +231,13 @@ def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
     asl("resume", "it", "--notify", f"jsonl:{log}", code=4)
     (line,) = log.read_text().splitlines()
     assert json.loads(line)["kind"] == "request"
+
+
+def test_an_exclusion_of_nobody_is_told_of(asl: Any) -> None:
+    """A rule never looks enforced when it is not."""
+    ask = {**ASK["States"]["Ask"], "Policy": {"ExcludeRequestor": True}}
+    said = paused(asl, {**ASK, "States": {"Ask": ask}}, {"title": "x"}).stderr
+    assert "'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER" in said
 
 
 def test_people_who_could_not_be_told_are_told_of(asl: Any, tmp_path: Path) -> None:
