@@ -13,6 +13,7 @@ from asl.engine.execution import ZERO, Price, Used
 from asl.engine.ledger import Admission, Ledger, Pause, Terms
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
+from asl.hosts.local import LocalHost
 from asl.states.blocks.budget import Amounts
 from asl.states.host import Options, Question, Suspended, Target
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import asyncio
 
     from asl.engine.frame import Frame
-    from asl.hosts.local import LocalHost
 
 __all__ = ["BudgetAsking", "Meter"]
 
@@ -45,8 +45,6 @@ class Meter:
 
     async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
-        from asl.hosts.local import LocalHost
-
         host, ledger = self.host, self.ledger
         sizes = {} if options is None else _sizes(payload, options, at.execution.prices)
         terms = None
