@@ -101,4 +101,12 @@ def _compile_query(query: Query, site: Site) -> Evaluate:
     def what() -> str:
         return f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
 
-    return evaluate
+    if query.direct is None:
+        return evaluate
+    direct = query.direct
+
+    def called(states: Json, frame: Frame) -> Json:
+        value = direct(states)
+        return evaluate(states, frame) if value is UNDEFINED else value
+
+    return called

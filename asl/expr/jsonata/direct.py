@@ -4,6 +4,7 @@ What such a function gives is JSON, and its constants have been held against its
 """
 
 from collections.abc import Callable, Mapping
+from inspect import unwrap
 from typing import Any, Final
 
 from asl.core.values import Json
@@ -38,7 +39,7 @@ def direct(tree: Node, natives: Mapping[str, Native]) -> Direct | None:
         return None
     if taken[: len(given)] != given or any(each is not UNDEFINED for each in taken[len(given) :]):
         return None  # something is completed
-    call = native.call
+    call = unwrap(native.call)
 
     def called(states: Json) -> Json | Undefined:
         data = states.get("input") if type(states) is dict else None

@@ -41,7 +41,7 @@ class Query:
     _closure: Closure
     _levels: int
     _limits: Limits
-    _direct: "Direct | None" = None
+    direct: "Direct | None" = None
     """How to call the function that it is, if it is nothing else."""
 
     def __call__(
@@ -51,10 +51,6 @@ class Query:
 
         If not *finite*, a number that JSON does not have is the text "Infinity" or "NaN".
         """
-        if self._direct is not None:
-            found = self._direct(bindings.get("states"))
-            if found is not UNDEFINED:
-                return found
         scope = Scope(Run(bindings, frame, self._limits), None, {})
         try:
             return plain(self._closure(UNDEFINED, scope), scope.run, self._levels, finite)

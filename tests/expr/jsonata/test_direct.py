@@ -1,6 +1,5 @@
 """Queries that are one call of a dialect's function are evaluated without the machinery around."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +30,15 @@ EVALUATED = [
 ]
 
 
+def at_once(query: Any, data: Any) -> Any:
+    """The same without the machinery, where that gives anything."""
+    try:
+        found = query.direct({"input": data})
+    except (QueryFault, StateError) as failure:
+        return str(failure)
+    return value(query, data) if found is UNDEFINED else found
+
+
 def value(query: Any, data: Any) -> Any:
     """What a query comes to, or how it fails."""
     try:
@@ -44,11 +52,11 @@ def value(query: Any, data: Any) -> Any:
 def test_a_call_gives_the_same(text: str, data: Any) -> None:
     """Called at once or evaluated, whatever the input."""
     query = parse(text)
-    assert query._direct is not None
-    assert value(query, data) == value(replace(query, _direct=None), data)
+    assert query.direct is not None
+    assert at_once(query, data) == value(query, data)
 
 
 @pytest.mark.parametrize("text", EVALUATED)
 def test_anything_else_is_evaluated(text: str) -> None:
     """Other arguments, other functions, and whatever does not fit a signature."""
-    assert parse(text)._direct is None
+    assert parse(text).direct is None

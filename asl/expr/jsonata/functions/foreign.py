@@ -1,6 +1,7 @@
 """Rows of a dialect's functions as functions of JSONata."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from asl.expr.jsonata.calls import Native
@@ -21,6 +22,7 @@ def table(prefix: str, rows: Rows) -> dict[str, Native]:
 def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
     required = sum(not each.pattern.endswith("?") for each in parsed(signature))
 
+    @wraps(call)
     def called(*arguments: Value) -> Value:
         for each in arguments:
             if each is UNDEFINED or (isinstance(each, list) and type(each) is not list):
