@@ -437,7 +437,7 @@ def test_a_provider_that_says_nothing_times_out(file: Callable[..., Any]) -> Non
     with serving(lambda exchange: server.stopping.wait(60) and None) as server:
         agents = file(server, "    timeout: 0.05\n")
         assert asl.run(task(), agents=agents).error == "States.Timeout"
-        assert len(server.requests) == 1
+        assert len(server.requests) <= 1  # none, if the time was over before the server looked
 
 
 def streamed(*pieces: str, end: str = "stop", done: bool = True) -> Iterator[bytes]:

@@ -361,9 +361,9 @@ def deep_bomb() -> str:
 )
 def test_yaml_bombs_are_refused_quickly(text: str, code: str) -> None:
     """A small text that stands for a huge value costs a moment, not the machine."""
-    started = time.monotonic()
+    started = time.process_time()
     assert faults(text, "yaml")[0][0] == code
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

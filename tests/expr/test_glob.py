@@ -1,6 +1,6 @@
 """StringMatches patterns."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -89,6 +89,6 @@ def test_matching_agrees_with_the_definition(pattern: str, text: str) -> None:
 
 def test_hostile_patterns_do_not_backtrack() -> None:
     """A pattern that takes a backtracking matcher for ever is decided at once."""
-    start = perf_counter()
+    start = process_time()
     assert not compile_glob("a*" * 1000 + "b")("a" * 100_000)
-    assert perf_counter() - start < 2
+    assert process_time() - start < 2
