@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asl.core.values import Json
 from asl.expr.frame import Frame
-from asl.expr.jsonata import stacks
+from asl.expr.jsonata import stacks, syntax
 from asl.expr.jsonata.analysis import Reference
+from asl.expr.jsonata.closures import compile, levels
+from asl.expr.jsonata.direct import Direct, direct
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.functions.dialects import found_in
+from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
-
-if TYPE_CHECKING:
-    from asl.expr.jsonata.direct import Direct
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Undefined", "parse"]
 
@@ -41,7 +42,7 @@ class Query:
     _closure: Closure
     _levels: int
     _limits: Limits
-    direct: "Direct | None" = None
+    direct: Direct | None = None
     """How to call the function that it is, if it is nothing else."""
 
     def __call__(
@@ -60,8 +61,6 @@ class Query:
 
 def parse(source: str, limits: Limits = LIMITS) -> Query:
     """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong."""
-    from asl.expr.jsonata import syntax
-
     try:
         return _parsed(source, limits)
     except RecursionError:  # perhaps only because the caller's own stack is deep
@@ -73,20 +72,14 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
-    from asl.expr.jsonata.closures import compile, levels
-    from asl.expr.jsonata.direct import direct
-    from asl.expr.jsonata.functions.dialects import found_in
-    from asl.expr.jsonata.functions.table import NATIVES
-    from asl.expr.jsonata.syntax import parse
-
-    tree, bound, found, context = parse(source)
+    tree, bound, found, context = syntax.parse(source)
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
     return Query(
         source,
-        frozenset(free - NATIVES.keys()),
-        frozenset(free & NATIVES.keys()),
+        frozenset(name for name in free if name not in NATIVES),
+        frozenset(name for name in free if name in NATIVES),
         None if None in states else frozenset(each for each in states if each is not None),
         found,
         context,
