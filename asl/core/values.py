@@ -17,6 +17,8 @@ PLAIN_LENGTH = 256
 """What counts as small: such an object is below every limit on sizes."""
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
+MODERATE = 256 * 1024
+"""What a value says at least (`_least`) whose text is not made without a closer look."""
 
 MAX_DIGITS = 4000
 """How long an integer may be: Python refuses to write or read much longer ones."""
@@ -148,7 +150,39 @@ def excerpt(value: Json, limit: int = 8192) -> str:
 
 def fits(value: Json, limit: int) -> bool:
     """Whether the value is at most *limit* bytes of compact JSON and not nested without end."""
+    if _is_moderate(value):
+        return len(encoded(value)) <= limit
     return not deeper_than(value, MAX_DEPTH) and measure(value, limit) <= limit
+
+
+def _is_moderate(value: Json) -> bool:
+    """Whether a text of the value is safe to make: nested sharing can make one of any size."""
+    return _least(value, MODERATE, 0) <= MODERATE
+
+
+def _least(value: Json, most: int, depth: int) -> int:
+    """No more than the length of the value's compact JSON text, and above *most* if it can be.
+
+    Counts no further than *most*. A value that nests too deep is too long.
+    """
+    kind = type(value)
+    if kind is dict:
+        total, members = sum(map(len, value)), value.values()
+    elif kind is list:
+        total, members = len(value), value
+    else:
+        return len(value) if kind is str else 1
+    if depth >= MAX_DEPTH:
+        return most + 1
+    for item in members:
+        kind = type(item)
+        if kind is str:
+            total += len(item)
+        elif kind is dict or kind is list:
+            total += 1 + _least(item, most - total, depth + 1)
+        if total > most:
+            break
+    return total
 
 
 def deeper_than(value: Json, limit: int) -> bool:
@@ -191,12 +225,24 @@ def handed_over(value: Json, limit: int, state: str) -> Json:
     Raises as `received` does; a flat and small object, the usual payload, is known to be fine.
     """
     if type(value) is not dict or len(value) > PLAIN_MEMBERS:
-        return received(value, limit, state)
+        return _handed_over(value, limit, state)
     for item in value.values():
         kind = type(item)
         if kind not in _ATOMS or (kind is str and len(item) > PLAIN_LENGTH):
-            return received(value, limit, state)
+            return _handed_over(value, limit, state)
     return value.copy()
+
+
+def _handed_over(value: Json, limit: int, state: str) -> Json:
+    """Copy by way of the JSON text, which has the exact size and takes the least time."""
+    if _is_moderate(value):
+        try:
+            text = orjson.dumps(value)
+        except orjson.JSONEncodeError:  # integers beyond 64 bits, or what is no JSON
+            return received(value, limit, state)
+        if len(text) <= limit:
+            return orjson.loads(text)
+    return received(value, limit, state)
 
 
 class _Foreign(Exception):
@@ -217,7 +263,7 @@ def received(value: Json, limit: int, state: str) -> Json:
     if type(value) is dict and _is_plain(value):
         return value.copy()
     copy = detached(value)
-    if measure(copy, limit) > limit:
+    if not fits(copy, limit):
         raise too_large(state)
     return copy
 

@@ -8,6 +8,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
@@ -17,7 +18,7 @@ from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
-from asl.engine.records import WHOLE
+from asl.engine.records import STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.program import Program, Step
 from asl.states.decisions import Asked
@@ -268,57 +269,61 @@ def written_whole(time: float, event: str, details: dict[str, Json]) -> Json:
     return [WHOLE, time, 0, None, event, {"json": details}]
 
 
+_NOTHING: Mapping[int, int] = MappingProxyType({})
 _NOBODY: Any = None
 """The host of a frame that only stands for a machine of the past."""
 
 
 def written_record(
-    record: Record, last: Record | tuple[()] = (), given: Json = None, reference: Json = None
-) -> Json:
-    """Return `[kind, time, visit, state or null, ...]`.
+    record: Record, last: Mapping[int, int] = _NOTHING, given: Json = None, reference: Json = None
+) -> tuple[Json, dict[int, int]]:
+    """Return `[kind, time, visit, state or null, ...]`, and the places of the containers in it.
 
-    A container that stood in this record already, or in the *last* one of its machine, is written
-    as a reference to there: a state's input is the output of the state before. The value *given*,
-    a container or a text, is written as the *reference* to where it stands.
+    A container that stood in this record already, or at a place of the *last* one of its machine,
+    is written as a reference to there: a state's input is the output of the state before. The value
+    *given*, a container or a text, is written as the *reference* to where it stands. What stood
+    where is known by identity, so the last record must be alive. A stretch of no states ends as it
+    begins, and its end is left out.
     """
     kind, time, _, visit, step, *rest = record
     written = [kind, time, visit, None if step is None else step.pointer]
-    known: dict[int, Json] = {}
-    if last:
-        before = iter(_BEFORE)
-        for value in last[5:]:
-            if type(value) in _CONTAINERS:
-                known[id(value)] = next(before)
-    if type(given) in _CONTAINERS:
-        known[id(given)] = reference
-    here = iter(_HERE)
+    if kind is STRETCH and rest[4] == 0:
+        del rest[4:], rest[0]
+    places: dict[int, int] = {}
+    index = 0
     for value in rest:
         of = type(value)
-        if of in _SIMPLE:
-            written.append(value if value is not given or of is not str else reference)
-        elif of in _CONTAINERS:
+        if of in _CONTAINERS:
             place = id(value)
-            written.append(known.get(place) or _contained(value))
-            known[place] = next(here)
+            if place in places:
+                written.append(_HERE[places[place]])
+            elif value is given:
+                written.append(reference)
+            elif place in last:
+                written.append(_BEFORE[last[place]])
+            elif of is Variables:
+                written.append({"variables": [value, value.assigned]})
+            else:
+                written.append({"json": value})
+            places[place] = index
+            index += 1
         elif of is Step:
             written.append({"step": value.pointer})
+        elif of in _SIMPLE:
+            written.append(value if value is not given or of is not str else reference)
         else:
             written.append(_NOTHING_SPENT if value is _UNUSED else _marked(value))
-    return written
+    return written, places
 
 
 _UNUSED = Execution.usage
 _NOTHING_SPENT = {"usage": written_usage(_UNUSED)}
 _SIMPLE = frozenset({type(None), bool, int, float, str})
 _CONTAINERS = frozenset({dict, list, Variables})
+_SHORT = 7
+"""The length of a stretch of no states."""
 _HERE: Sequence[Json] = [{"=": index} for index in range(8)]
 _BEFORE: Sequence[Json] = [{"<": index} for index in range(8)]
-
-
-def _contained(value: Json) -> Json:
-    if type(value) is Variables:
-        return {"variables": [value, value.assigned]}
-    return {"json": value}
 
 
 def _marked(value: Any) -> Json:
@@ -336,8 +341,8 @@ def _marked(value: Any) -> Json:
 
 def read_beginning(first: Json) -> Json:
     """Return when a machine began and what had been spent by then, from its first record."""
-    _, now, _, _, _, _, _, usage, *_ = first  # it is of a stretch
-    return now, usage["usage"]
+    usage = first[6] if len(first) == _SHORT else first[7]  # it is of a stretch
+    return first[1], usage["usage"]
 
 
 class RecordReader:
@@ -376,6 +381,8 @@ class RecordReader:
         if kind == WHOLE and "document" in values[1]:
             self.begin(values[1]["document"])
         step = None if pointer is None else self._steps[pointer]
+        if kind == STRETCH and len(written) == _SHORT:
+            values = [step, *values, 0, *values[:2]]
         first = next((value for value in (step, *values) if isinstance(value, Step)), None)
         return (kind, time, self._frame(path, first), visit, step, *values)
 

@@ -8,7 +8,7 @@ position; effects that have an answer give it instead of acting.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -122,8 +122,8 @@ class _Log:
         """How much they must weigh before it is worth to see whether a position is smaller."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
-        self.last: Record | tuple[()] = ()
-        """The last record that was written."""
+        self.last: tuple[Record | None, Mapping[int, int]] = None, {}
+        """The last record that was written, and the places of the containers in it."""
         self.latest: tuple[int, int] | None = None
         """Stands for the last answer, which the outcome of the machine may make superfluous."""
         self.given: Json = None
@@ -299,12 +299,10 @@ class DurableHost(LocalHost):
         journal, reference = self.journal, None
         if log.given is not None and log.latest is not None:
             reference = journal.reference(log.latest)
-        if reference is None:
-            written = written_record(record, log.last)
-        else:
-            written = written_record(record, log.last, log.given, reference)
+        given = None if reference is None else log.given
+        written, places = written_record(record, log.last[1], given, reference)
+        log.last = record, places
         journal.put_record(log.path, written)
-        log.last = record
 
     def _write_notes(self, log: _Log) -> None:
         notes, log.noted = log.noted, []

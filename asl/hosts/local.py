@@ -88,12 +88,15 @@ def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
         return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
     import asyncio
 
+    found: list[T] = []
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
-        return runner.run(_resumed(work))
+        runner.run(_resumed(work, found))
+    return found[0]
 
 
-async def _resumed(work: Coroutine[Any, Any, T]) -> T:
-    return await _rest_of(work)
+async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:
+    """Come to the end beside the task: Python makes a text of a task's result, and drops it."""
+    found.append(await _rest_of(work))
 
 
 @coroutine

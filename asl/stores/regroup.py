@@ -24,7 +24,7 @@ STEP = """
         hash BLOB NOT NULL,
         body BLOB NOT NULL,
         PRIMARY KEY (execution, number)
-    ) WITHOUT ROWID
+    )
 """
 
 
