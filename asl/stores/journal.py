@@ -337,11 +337,11 @@ class SqliteJournal:
         if not self._is_due:
             self._is_due = True
             self.store.write_at_last(self._last_step)
-        elif self._size > MOST:
-            statement, values = self._step()
-            self.store.write(statement, *values)
         self._entries.append(text)
         self._size += len(text)
+        if self._size > MOST:
+            statement, values = self._step()
+            self.store.write(statement, *values)
         return len(text)
 
     def _text(self, what: str, where: str, *content: Json) -> bytes:
@@ -376,9 +376,10 @@ class SqliteJournal:
         self.chain = sha256(self.chain + body).digest()
         return STEP, (self.number, self.steps, self.chain, body)
 
-    def _last_step(self) -> Write:
+    def _last_step(self) -> Iterator[Write]:
         self._is_due = False
-        return self._step()
+        if self._entries:
+            yield self._step()
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint; what another storage holds is not kept twice."""

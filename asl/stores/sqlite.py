@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -114,7 +114,7 @@ class SqliteStore:
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
         self._writes: list[Write] = []
-        self._ending: list[Callable[[], Write]] = []
+        self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: Future[None] | None = None
         self._known: set[bytes] = set()
         """The hashes of large values that are in the file."""
@@ -187,15 +187,15 @@ class SqliteStore:
         """Gather one statement for the next transaction."""
         self._writes.append((statement, values))
 
-    def write_at_last(self, end: Callable[[], Write]) -> None:
-        """Let *end* give a statement for the next transaction when all else is gathered."""
+    def write_at_last(self, end: Callable[[], Iterable[Write]]) -> None:
+        """Let *end* give statements for the next transaction when all else is gathered."""
         self._ending.append(end)
 
     def _gathered(self) -> list[Write]:
         """Take all that is gathered."""
         gathered, self._writes = self._writes, []
         ending, self._ending = self._ending, []
-        gathered += [end() for end in ending]
+        gathered += [write for end in ending for write in end()]
         return gathered
 
     def flush(self) -> None:

@@ -16,6 +16,8 @@ from asl.core.values import (
     MAX_INTEGER,
     compact,
     detached,
+    fits,
+    handed_over,
     is_integer,
     is_number,
     json_equal,
@@ -152,6 +154,36 @@ def test_a_detached_value_is_equal_and_independent(value: Any) -> None:
     copy = detached(value)
     assert json_equal(copy, value)
     assert containers(copy).isdisjoint(containers(value))
+
+
+@given(JSON)
+def test_a_value_that_is_handed_over_is_equal_and_independent(value: Any) -> None:
+    """To the last type of a number: whoever gets it may keep and change it."""
+    copy = handed_over(value, 10**6, "S")
+    assert json.dumps(copy) == json.dumps(value)
+    assert containers(copy).isdisjoint(containers(value))
+
+
+@given(COMMON)
+def test_what_is_handed_over_is_no_larger_than_the_limit(value: Any) -> None:
+    """The limit is exact, but for what is flat and small, which is below every limit there is."""
+    size = len(compact(value).encode())
+    assert fits(value, size)
+    assert not fits(value, size - 1)
+    if size > 10:
+        with pytest.raises(StateError, match="DataLimitExceeded"):
+            handed_over([value], size + 1, "S")
+        assert handed_over([value], size + 2, "S") == [value]
+
+
+def test_shared_and_deep_values_are_handed_over_or_refused_at_once() -> None:
+    """No text of a size that nobody has seen is made."""
+    with pytest.raises(StateError, match="DataLimitExceeded"):
+        handed_over(laughs(100), 10**8, "S")
+    assert handed_over(nested(MAX_DEPTH), 10**6, "S") == nested(MAX_DEPTH)
+    with pytest.raises(NotJson, match="nested deeper"):
+        handed_over(nested(MAX_DEPTH + 1), 10**6, "S")
+    assert not fits(cycle(), 10**8)
 
 
 def containers(value: Any) -> set[int]:

@@ -1,0 +1,97 @@
+"""The log of an execution: what of it counts, what stands in it once, how it is cut into rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asl
+from asl.core.values import encoded
+from asl.stores.journal import _Alive
+
+DOCUMENT = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Task", "Agent": "W", "Next": "B"},
+        "B": {"Type": "Task", "Agent": "W", "ResultPath": "$.b", "Next": "C"},
+        "C": {"Type": "Task", "Agent": "W", "ResultPath": "$.c", "End": True},
+    },
+}
+ALONE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
+FORK = "/Each@1.0["
+PATHS = ["", f"{FORK}0]", f"{FORK}1]", f"{FORK}0]/In@0.0[3]"]
+KEYS = ["!rights", *(f"{path}/S@{visit}.0" for path in PATHS for visit in range(2)), *PATHS[1:]]
+ENTRIES = st.one_of(
+    st.tuples(st.just("answer"), st.sampled_from(KEYS)),
+    st.tuples(st.just("void"), st.sampled_from(KEYS)),
+    st.tuples(st.just("position"), st.sampled_from(PATHS), st.sampled_from([None, FORK])),
+)
+
+
+@given(st.lists(ENTRIES, max_size=30))
+def test_what_counts_has_no_position_behind_it(entries: list[Any]) -> None:
+    """A position makes all past that stands below its path, but for what it keeps."""
+    positions: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
+    alive = _Alive({}, {})
+    for number, (what, where, *kept) in enumerate(entries):
+        if what == "answer":
+            alive.answer(where, number)
+            answers[where] = number
+        elif what == "void":
+            alive.void(where)
+            answers.pop(where, None)
+        else:
+            alive.position(where, number, *kept)
+            for table in (positions, answers):
+                for key in [key for key in table if key.startswith(f"{where}/")]:
+                    if kept[0] is None or not key.startswith(kept[0]):
+                        del table[key]
+            positions[where] = number
+    assert (alive.positions, alive.answers) == (positions, answers)
+
+
+def bodies(store: asl.Store) -> list[bytes]:
+    return [body for (body,) in store.file.rows("SELECT body FROM step ORDER BY number")]
+
+
+@pytest.mark.parametrize("answer", ["a text that is long enough to be referred to", {"n": [1, 2]}])
+def test_an_answer_stands_in_the_log_once(answer: Any, tmp_path: Path) -> None:
+    """Records of the same step refer to it; the history is told as if they did not."""
+    agents = {"W": lambda data: answer}
+    with asl.open_store(tmp_path / "runs.db", clock="virtual", agents=agents) as store:
+        ran = store.start(ALONE, {}, name="it")
+        assert ran.output == answer
+        (_, last) = bodies(store)
+        assert last.count(encoded(answer)) == 1
+        kept = [event.to_json() for event in store.result("it").events]
+        assert kept == [event.to_json() for event in ran.events]
+
+
+def test_a_transaction_is_one_row_for_each_execution(tmp_path: Path) -> None:
+    """Three tasks, four transactions."""
+    with asl.open_store(
+        tmp_path / "runs.db", clock="virtual", agents={"W": lambda data: {}}
+    ) as store:
+        store.start(DOCUMENT, {}, name="it")
+        assert len(bodies(store)) == 4
+
+
+def test_what_is_very_large_becomes_several_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written in one transaction all the same."""
+    monkeypatch.setattr("asl.stores.journal.MOST", 100)
+    with asl.open_store(
+        tmp_path / "runs.db", clock="virtual", agents={"W": lambda data: {}}
+    ) as store:
+        ran = store.start(DOCUMENT, {}, name="it")
+        assert len(bodies(store)) > 4
+        assert list(store.faults()) == []
+        kept = store.result("it")
+        assert kept.visited == ["A", "B", "C"]
+        assert [event.to_json() for event in kept.events] == [
+            event.to_json() for event in ran.events
+        ]
