@@ -160,7 +160,13 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     """
     target = dialect(to)
     _known(target, "written", writing or {}, target.writing)
-    lost = () if document.dialect in (NATIVE, to) else dialect(document.dialect).lost(document)
-    written = target.write(document, **(writing or {}))
+    lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
+    said = document
+    plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
+    if plain is not None:
+        machine, made = plain(document)
+        said = replace(document, value=machine, dialect=NATIVE)
+        lost += made.losses
+    written = target.write(said, **(writing or {}))
     report = place(document, [*lost, *written.losses])
     return Conversion(written.text, written.value, replace(report, document=document), to)

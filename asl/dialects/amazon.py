@@ -19,6 +19,7 @@ from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, fresh, renamed
+from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
 from asl.states.base import machines_of
 from asl.states.blocks import AGENT_BLOCKS
@@ -35,6 +36,7 @@ _OF_DOCUMENT = frozenset(
     ("Comment", "QueryLanguage", "StartAt", "States", "TimeoutSeconds", "Version")
 )
 _ASKED = frozenset(("Prompt", "Prompt.$", "Options", "Timeout", "Choices", "Default"))
+_KEPT = ("Comment", "QueryLanguage", "InputPath", "Retry")
 _COMMON = frozenset(
     ("Type", "Comment", "QueryLanguage", "Next", "End", "InputPath", "OutputPath", "Output")
 ) | {"Assign", "Retry", "Catch", "ResultPath"}
@@ -113,12 +115,12 @@ class _Writer:
             for each in more:
                 self.origins[f"{place}/States/{escape(each)}"] = at
         start = str(machine["StartAt"])
-        reached = _reached(start, states)
+        known = reached(start, states)
         for name in states:
-            if name not in reached:
+            if name not in known:
                 at = self.origins[f"{place}/States/{escape(name)}"]
                 self.lost("L-DROPPED", "nothing leads there any more", at, "it is left out")
-        kept = {name: state for name, state in states.items() if name in reached}
+        kept = {name: state for name, state in states.items() if name in known}
         return {"StartAt": start, "States": kept}
 
     def plain(
@@ -163,6 +165,8 @@ class _Writer:
     def function(self, agent: str, at: str) -> str:
         """Return the resource that stands for an agent."""
         resource = self.resources.of(agent)
+        if resource is None and agent.startswith("arn:"):
+            return agent  # a tool elsewhere that is a function here
         if resource is None:
             resource = LAMBDA + _function(agent)
             self.lost(
@@ -203,7 +207,7 @@ class _Writer:
         }
         payload |= {key: state[key] for key in ("Prompt", "Prompt.$") if key in state}
         ask: dict[str, Json] = {"Type": "Task", "Resource": TOKEN}
-        ask |= {key: state[key] for key in ("Comment", "InputPath", "Retry") if key in state}
+        ask |= {key: state[key] for key in _KEPT if key in state}
         given: dict[str, Json] = {"FunctionName": function, "Payload": payload}
         ask["Arguments" if jsonata else "Parameters"] = given
         record = str(state.get("ResultPath", RECORD))
@@ -261,8 +265,10 @@ class _Writer:
         merged = jsonata or "ResultPath" not in state or record == "$.approval"
         prefix = "$" if merged else record  # what lies at `$.approval` itself goes first
         default = state.get("Default", going.get("Next"))
+        language = {key: state[key] for key in ("QueryLanguage",) if key in state}
         made[choose] = {
             "Type": "Choice",
+            **language,
             "Choices": [_moved(rule, prefix) for rule in state["Choices"]],
         }
         if default is None and going:
@@ -309,22 +315,6 @@ def _names(machine: Mapping[str, Any]) -> list[str]:
         for _, inner in machines_of(state):
             found += _names(inner)
     return found
-
-
-def _reached(start: str, states: Mapping[str, Any]) -> set[str]:
-    """Return the states to which any way leads."""
-    reached: set[str] = set()
-    todo: list[Any] = [start]
-    while todo:
-        name = todo.pop()
-        if name in states and name not in reached:
-            reached.add(name)
-            state = states[name]
-            todo += [state.get("Next"), state.get("Default")]
-            todo += [
-                each.get("Next") for key in ("Choices", "Catch") for each in state.get(key, ())
-            ]
-    return reached
 
 
 def _function(name: str) -> str:

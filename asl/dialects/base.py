@@ -7,6 +7,7 @@ from typing import Any
 from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.document import Document
 from asl.core.values import Json
+from asl.dialects.plain import Plain
 
 __all__ = ["Conversion", "Dialect", "Written"]
 
@@ -36,7 +37,8 @@ class Dialect:
     either, whose findings are what there is to say about it; it raises InvalidDocument. It is None
     for what is read without a detour. `lost` says
     what such a document cannot say of the one that was read, and
-    `write(document, **options)` is the way back.
+    `write(document, **options)` is the way back. `plain(document)` returns its machine for the
+    writers of further languages, and what that loses; None where any writer can do with it.
     `reading` and `writing` are the names of the options that both take.
     """
 
@@ -49,6 +51,7 @@ class Dialect:
     lost: Callable[[Document], Iterable[Finding]] = _nothing
     reading: frozenset[str] = frozenset()
     writing: frozenset[str] = frozenset()
+    plain: Callable[[Document], tuple[dict[str, Json], Plain]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

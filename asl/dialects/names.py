@@ -8,7 +8,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 
-__all__ = ["NAMES", "Names", "fresh", "renamed"]
+__all__ = ["NAMES", "Names", "fresh", "integrates", "renamed"]
 
 NAMES: Final = "names"
 """The option of a writer that takes them."""
@@ -49,6 +49,11 @@ def fresh(wanted: str, taken: Container[str], mark: str = "~") -> str:
         number += 1
         found = f"{wanted}{mark}{number}"
     return found
+
+
+def integrates(resource: str) -> bool:
+    """Whether the resource of a Task is an integration of AWS, rather than a function."""
+    return resource.startswith("arn:") and ":states:::" in resource
 
 
 def renamed(state: Mapping[str, Json], old: str, new: str, value: Json) -> dict[str, Json]:

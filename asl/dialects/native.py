@@ -8,7 +8,7 @@ from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.layout import laid_out
-from asl.dialects.names import NAMES, Names, renamed
+from asl.dialects.names import NAMES, Names, integrates, renamed
 from asl.states.base import machines_of
 
 __all__ = ["DIALECT"]
@@ -64,7 +64,7 @@ def _state(
 def _lost(resource: str, pointer: str) -> Iterator[Finding]:
     if resource.endswith(_WAITING):
         yield Finding("L-INTEGRATION", "an agent answers at once: nothing waits for it", pointer)
-    elif ":states:::" in resource:
+    elif integrates(resource):
         message = "the agent gets the parameters of the integration, and gives what that would"
         yield Finding("L-INTEGRATION", message, pointer)
 

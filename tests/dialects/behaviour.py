@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import asl
 from asl.core.document import Document
@@ -32,6 +32,12 @@ class Seen:
     elapsed: float
     stumbled: bool = False
     """Whether a state, caught or not, was led nowhere by its data."""
+    failed: bool = False
+    """Whether anything, caught or not, has failed."""
+    decided: bool = False
+    """Whether data has decided where to go, or how often."""
+    bound: bool = False
+    """Whether a time limit, or a block of an agent, has ended something."""
 
 
 class Enough(BaseException):
@@ -42,13 +48,14 @@ PEOPLE = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 BEGIN = "2024-01-01T00:00:00.000Z"
 MOST = 12
 """How often agents are asked until a run is stopped."""
+DECIDING = ("ChoiceStateEntered", "MapStateEntered", "ApprovalStateEntered")
 LONGEST = 1000
 """How many events a run has until it is stopped."""
 
 
 def plain(name: str) -> str:
     """An agent's name as all languages can spell it."""
-    own = re.sub(r"^(agents\.)?arn[:_].*([:_](function|activity)[:_]|:::|___)", "", name)
+    own = re.sub(r"^(agents\.)?arn[:_].*([:_](function|activity)[:_]|states[:_]+)", "", name)
     return re.sub(r"[^a-z0-9]+", "", own.rpartition("/")[2].lower())
 
 
@@ -58,6 +65,18 @@ def names(machine: Mapping[str, Json], field: str) -> Iterator[str]:
             yield str(state[field])
         for _, inner in machines_of(state):
             yield from names(inner, field)
+
+
+def adapted(input: Json, conversion: asl.Conversion) -> Json:
+    """Return an input in the form that a report asks for."""
+    hints = {loss.hint for loss in conversion.losses}
+    given = input
+    if 'give the input as {"input": ...}' in hints:
+        named = isinstance(input, dict) and input.keys() & {"vars", "context"}
+        given = input if named else {"input": input}
+    if "give an object as the input" in hints and not isinstance(input, dict):
+        given = {"text": input}
+    return {"context": given} if "give the input as {context: ...}" in hints else given
 
 
 def observe(document: Document, input: Json, script: Script) -> Seen:
@@ -109,9 +128,14 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     except Enough:
         return Seen("ENDLESS", None, None, asked, given, 0)
     elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
-    told = (each.details.get("error") for each in result.events)
-    stumbled = any(type(each) is str and DATA_FLOW.fullmatch(each) for each in told)
-    return Seen(result.status, result.error, result.output, asked, given, elapsed, stumbled)
+    told = [each.details.get("error") for each in result.events]
+    facts = (
+        any(type(each) is str and DATA_FLOW.fullmatch(each) for each in told),
+        any(told),
+        any(each.type in DECIDING for each in result.events),
+        any(type(each) is str and BOUNDS.fullmatch(each) for each in told),
+    )
+    return Seen(result.status, result.error, result.output, asked, given, elapsed, *facts)
 
 
 def differences(before: Seen, after: Seen, dialect: str) -> set[str]:
@@ -183,43 +207,105 @@ def scripted(seed: int, answers: list[Json], failing: float = 0.15) -> Script:
     return script
 
 
+# --------------------------------------------------------------------------------------------
+# What a loss excuses
+
+
+class Excuse(NamedTuple):
+    """What may change where a loss is reported, and what must have happened for it."""
+
+    changes: frozenset[str] = frozenset()
+    when: str = ""
+    """A fact of one of both runs without which it excuses nothing: see `Seen`."""
+
+
 EVERYTHING = frozenset(("asked", "given", "output", "status", "error", "time"))
-MAY_CHANGE: Mapping[str, frozenset[str]] = {
-    "L-RESOURCE": frozenset(),
-    "L-ACTOR": frozenset(),
-    "L-NAME": frozenset(),
-    "L-DROPPED": frozenset(),
-    "L-FAIL": frozenset(("error",)),
-    "L-CHECKPOINT": frozenset(),
-    "L-PARAMETERS": frozenset(("given",)),
-    "L-PRESENT": frozenset(),
-    "L-WAIT": frozenset(("time",)),
-    "FL-OUTPUT": frozenset(("output",)),
-    "FL-PAYLOAD": frozenset(("given",)),
-    "FL-WAIT": frozenset(("time",)),
-    "CX-DELAY": frozenset(("time",)),
-    "CX-WAIT": frozenset(("time",)),
-    "CX-PARAMS": frozenset(("given",)),
-    "CX-INPUTPATH": frozenset(("asked", "given", "output", "status", "error")),
-    "CX-RESULTPATH": frozenset(("given", "output")),
-    "CX-SELECTOR": frozenset(("given", "output")),
-    "CX-PASS": frozenset(("given", "output")),
-    "CX-OUTPUT": frozenset(("output",)),
-    "CX-GOFMT": frozenset(("given", "output", "error")),
-    "CX-CHECKPOINT": frozenset(),
+NOTHING = Excuse()
+GIVEN = Excuse(frozenset(("given",)))
+OUTPUT = Excuse(frozenset(("output",)))
+DATA = Excuse(frozenset(("given", "output")))
+"""Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
+TIME = Excuse(frozenset(("time",)))
+ERROR = Excuse(frozenset(("error",)))
+CHOICE = Excuse(EVERYTHING, "decided")
+FAILURE = Excuse(EVERYTHING, "failed")
+MISSING = Excuse(EVERYTHING, "stumbled")
+OTHERWISE = Excuse(EVERYTHING)
+"""Something else stands in the place of a state."""
+
+LIMITED = Excuse(EVERYTHING, "bound")
+"""What a limit ends goes on."""
+
+EXCUSES: Mapping[str, Excuse] = {
+    code: excuse
+    for excuse, codes in (
+        (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS L-NODEFAULT"),
+        (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
+        (LIMITED, "L-BLOCK L-LIMIT L-TIMEOUT L-CHECKPOINT"),
+        (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
+        (MISSING, "L-MISSING"),
+        (Excuse(EVERYTHING, "stumbled"), "L-REQUIRED"),
+        (TIME, "L-WAIT L-RETRY CX-DELAY CX-WAIT FL-WAIT"),
+        (ERROR, "L-FAIL"),
+        (GIVEN, "L-MODEL L-TEMPLATE L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
+        (GIVEN, "CX-PARAMS FL-PAYLOAD"),
+        (OUTPUT, "L-OUTPUT CX-OUTPUT FL-OUTPUT"),
+        (DATA, "L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT L-REPLACE L-ROOTMERGE"),
+        (DATA, "L-HISTORY L-ANSWER L-INPUT L-RECORD L-SELECTOR L-INTEGRATION"),
+        (DATA, "CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
+        (DATA, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
+        (CHOICE, "L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
+        (CHOICE, "CX-CHOICE CX-NUMERIC CX-OPERATOR FL-OPERATOR FL-NEGATIVE FL-NULL FL-COERCE"),
+        (FAILURE, "L-CATCH L-CATCH-FAIL L-RETRY-NAMES CX-CATCH CX-RETRY"),
+        (FAILURE, "FL-ERROR FL-RETRY FL-ABORT FL-PARTIAL FL-FAIL"),
+        (OTHERWISE, "L-APPROVAL L-DEBATE L-INCLUDE L-MAP L-NESTED L-NESTEDJOIN L-PERITEM"),
+        (OTHERWISE, "CX-APPROVAL CX-DEBATE CX-MAP CX-PARALLEL"),
+        (OTHERWISE, "FL-DEBATE FL-KIND FL-MAP FL-NESTED"),
+    )
+    for code in codes.split()
 }
-"""What a loss may change; one that is not listed may change everything."""
+"""What each loss may change."""
+ACTING = (
+    "Memory",
+    "Context",
+    "Cache",
+    "CacheResult",
+    "Guardrails",
+    "Feedback",
+    "Generation",
+    "Progress",
+    "Reasoning",
+)
+"""Blocks that change what is asked, given or answered, wherever they stand."""
+BOUNDS = re.compile(
+    r"States\.(Timeout|HeartbeatTimeout|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
+    r"|CM\.RecursionLimit"
+)
+"""Errors of limits and blocks."""
 DATA_FLOW = re.compile(
     r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|IntrinsicFailure|.*Evaluation.*)"
+    r"|(CM|Contenox|Flujo)\..*"
 )
 """Errors of data that leads nowhere: not a run that works."""
+
+
+def excused(loss: Any, before: Seen, after: Seen) -> frozenset[str]:
+    """Return what may have changed between two runs where a loss is reported."""
+    excuse = EXCUSES[loss.code]
+    if excuse is LIMITED and (loss.pointer.endswith(ACTING) or before.stumbled):
+        return EVERYTHING
+    if excuse is MISSING and not before.stumbled:
+        return frozenset()  # to stumble there is another matter
+    if excuse.when and not (getattr(before, excuse.when) or getattr(after, excuse.when)):
+        return frozenset()
+    if excuse.changes >= OUTPUT.changes and (before.decided or after.decided):
+        return EVERYTHING  # a decision on data that has changed
+    return excuse.changes
 
 
 def unreported(before: Seen, after: Seen, conversion: Any, dialect: str) -> set[str]:
     """What has changed without a word in the report."""
     changed = differences(before, after, dialect)
-    if before.stumbled and len(conversion.losses):
-        return set()
     for loss in conversion.losses:
-        changed -= MAY_CHANGE.get(loss.code, EVERYTHING)
+        changed -= excused(loss, before, after)
     return changed

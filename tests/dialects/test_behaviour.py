@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from tests.dialects.behaviour import observe, scripted, unreported
+from tests.dialects.behaviour import adapted, observe, scripted, unreported
 
 ANSWERS: list[Any] = ["yes", "no", "", "a b", 7, 0.5, True, None, {"kind": "a", "n": 7}, ["x"]]
 ANSWERS += [{"kind": "b", "n": 2, "text": "two words"}, {"kind": 3}, {"n": "7"}]
@@ -170,6 +170,7 @@ def test_what_changes_is_reported(dialect: str, document: Any, input: Any, seed:
     conversion = asl.convert(native, dialect)
     script = scripted(seed, ANSWERS)
     before = observe(native, input, script)
-    after = observe(asl.load(conversion.text, dialect=dialect), input, script)
+    there = asl.load(conversion.text, dialect=dialect)
+    after = observe(there, adapted(input, conversion), script)
     changed = unreported(before, after, conversion, dialect)
     assert not changed, (changed, before, after, conversion.text)

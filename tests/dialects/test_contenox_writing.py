@@ -121,7 +121,7 @@ def test_a_choice_is_a_template() -> None:
             ]
         },
     }
-    assert told(conversion) == {"CX-RESULTPATH"}
+    assert told(conversion) == {"CX-OUTPUT", "CX-RESULTPATH"}
 
 
 def test_errors_lead_one_way() -> None:
@@ -144,7 +144,7 @@ def test_errors_lead_one_way() -> None:
         "handler": "raise_error",
         "prompt_template": 'Sad: {{"{"}}{so}}',
     }
-    assert conversion.faithful
+    assert conversion.ok
 
 
 def test_queries_are_read_as_well() -> None:
@@ -214,10 +214,10 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
         "parameters": ({"A": {**task, "Parameters": {"a": 1}}}, {"CX-PARAMS"}),
         "no parameters": ({"A": {**task, "Parameters": {}}}, {"CX-PARAMS"}),
         "selector": ({"A": {**task, "ResultSelector": {"a.$": "$.a[*]"}}}, {"CX-SELECTOR"}),
-        "input path": ({"A": {**task, "InputPath": "$.x"}}, {"CX-INPUTPATH"}),
+        "input path": ({"A": {**task, "InputPath": "$.x"}}, {"CX-PARAMS"}),
         "inexpressible input": ({"A": {**task, "InputPath": "$.x[*]"}}, {"CX-INPUTPATH"}),
         "output path": ({"A": {**task, "OutputPath": "$.x[*]"}}, {"CX-OUTPUT"}),
-        "result path": ({"A": {**task, "ResultPath": "$.x"}}, {"CX-RESULTPATH"}),
+        "result path": ({"A": {**task, "ResultPath": "$.x"}}, {"CX-OUTPUT"}),
         "pass": ({"P": {"Type": "Pass", "Parameters": {"a.$": "States.UUID()"}}}, {"CX-PASS"}),
         "output": ({"P": {"Type": "Pass", "Result": {"a": 1}}}, {"CX-OUTPUT"}),
         "numbers": (

@@ -144,8 +144,8 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
         "L-APPROVAL",
         "L-MERGED",
         "L-PARAMETERS",
+        "L-MISSING",
         "L-PROMPT",
-        "L-PRESENT",
         "L-REPLACE",
         "L-ROOTMERGE",
     }
@@ -349,7 +349,7 @@ def test_a_workflow_begins_where_the_document_does() -> None:
     document = {"StartAt": "X", "States": {"X": choice, "Y": {"Type": "Pass", "End": True}}}
     conversion = asl.convert(document, "codemie")
     assert [each["id"] for each in conversion.document["states"]] == ["X", "X_unmatched"]
-    assert codes(conversion) == {"L-NODEFAULT", "L-PRESENT"}
+    assert codes(conversion) == {"L-MISSING", "L-NODEFAULT"}
 
 
 def documents() -> Iterator[tuple[str, Any, set[str]]]:
@@ -365,11 +365,11 @@ def documents() -> Iterator[tuple[str, Any, set[str]]]:
         {"L-CATCH", "L-DROPPED"},
     )
     yield "timeout", {"A": {**task, "TimeoutSeconds": 5}}, {"L-TIMEOUT"}
-    yield "output", {"A": {**task, "OutputPath": "$.x"}}, {"L-TRANSFORM"}
+    yield "output", {"A": {**task, "OutputPath": "$.x"}}, {"L-OUTPUT", "L-MISSING"}
     yield "block", {"A": {**task, "Budget": {"MaxCost": "$1"}}}, {"L-BLOCK"}
     yield "unknown field", {"A": {**task, "Surprise": 1}}, {"L-BLOCK"}
     yield "fail", {"A": {**task, "Next": "F"}, "F": {"Type": "Fail", "Error": "E"}}, {"L-FAIL"}
-    yield "deep", {"A": {**task, "ResultPath": "$.a.b"}}, {"L-DEEP", "L-ROOTMERGE"}
+    yield "deep", {"A": {**task, "ResultPath": "$.a.b"}}, {"L-DEEP", "L-MISSING", "L-ROOTMERGE"}
     yield "replace", {"A": {**task, "ResultPath": "$", "Next": "B"}, "B": task}, {"L-REPLACE"}
     yield (
         "parallel",
@@ -401,7 +401,7 @@ def documents() -> Iterator[tuple[str, Any, set[str]]]:
             },
             "A": task,
         },
-        {"L-MAPRESULT"},
+        {"L-MAPRESULT", "L-MISSING"},
     )
     yield (
         "debate",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import asl
-from tests.dialects.behaviour import observe, scripted, unreported
+from tests.dialects.behaviour import adapted, observe, scripted, unreported
 from tests.matrix_page import WRITTEN
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -51,5 +51,7 @@ def test_nothing_changes_unreported(folder: str, file: str) -> None:
             before = before or observe(document, INPUT, script)
         except asl.AslError:
             continue  # it is not executed by this version
-        changed = unreported(before, observe(there, INPUT, script), conversion, target)
+        changed = unreported(
+            before, observe(there, adapted(INPUT, conversion), script), conversion, target
+        )
         assert not changed, (target, changed, before)

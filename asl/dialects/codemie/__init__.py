@@ -7,8 +7,10 @@ from typing import Any
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.codemie.options import NAMES, Options
+from asl.dialects.plain import Plain
 
 __all__ = ["DIALECT"]
 
@@ -65,6 +67,12 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
+def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    from asl.dialects.codemie.plain import plain
+
+    return plain(document)
+
+
 DIALECT = Dialect(
-    "codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES, TOOLS
+    "codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES, TOOLS, _plain
 )

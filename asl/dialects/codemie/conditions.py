@@ -14,14 +14,14 @@ from asl.core.errors import ExpressionFault
 from asl.dialects.queries import literal
 from asl.expr.codemie.conditions import COMPARISONS, parse
 
-__all__ = ["translated"]
+__all__ = ["Beyond", "comparisons", "translated"]
 
 _WORDS: Final = frozenset(("and", "or", "in", "true", "false", "null", "function"))
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INVERSE: Final = {"==": "!=", "!=": "==", "in": "not in", "not in": "in"}
 
 
-class _Beyond(Exception):
+class Beyond(Exception):
     """JSONata has no plain way to say this."""
 
 
@@ -29,7 +29,7 @@ def translated(text: str) -> str:
     """Return the Condition for the text of one: an expression between its delimiters."""
     try:
         plain = _said(parse(text))
-    except (ExpressionFault, _Beyond):
+    except (ExpressionFault, Beyond):
         return f"{{% $codemie_holds($states.input, {literal(text)}) %}}"
     return f"{{% $codemie_output($states.input).({plain}) %}}"
 
@@ -43,8 +43,8 @@ def _said(node: ast.expr) -> str:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _not(operand)
         case ast.Compare():
-            return " and ".join(_atom(*each) for each in _comparisons(node))
-    raise _Beyond
+            return " and ".join(_atom(*each) for each in comparisons(node))
+    raise Beyond
 
 
 def _grouped(node: ast.expr) -> str:
@@ -59,8 +59,8 @@ def _either(parts: list[ast.expr]) -> str:
         return _grouped(first)
     said, others = _grouped(first), _either(rest)
     if not isinstance(first, ast.Compare) or len(first.ops) != 1:
-        raise _Beyond
-    ((name, op, _),) = _comparisons(first)
+        raise Beyond
+    ((name, op, _),) = comparisons(first)
     guard = _guard(name, op)
     if not guard or all(_needs(each, name) for each in rest):
         return f"{said} or {others}"
@@ -71,42 +71,42 @@ def _needs(node: ast.expr, name: str) -> bool:
     """Whether a comparison can only hold where this name is there, compared in the same way."""
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return False
-    ((other, op, _),) = _comparisons(node)
+    ((other, op, _),) = comparisons(node)
     return other == name and op in ("==", "!=", "in", "not in")
 
 
 def _not(operand: ast.expr) -> str:
     if isinstance(operand, ast.Compare) and len(operand.ops) == 1:
-        ((name, op, value),) = _comparisons(operand)
+        ((name, op, value),) = comparisons(operand)
         if op in _INVERSE:
             return _atom(name, _INVERSE[op], value)
-    raise _Beyond
+    raise Beyond
 
 
-def _comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
-    """Yield name, operator and constant of each comparison of a chain."""
+def comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
+    """Yield name, operator and constant of each comparison of a chain; raises Beyond."""
     operands = [node.left, *node.comparators]
     for index, op in enumerate(node.ops):
         sign = COMPARISONS[type(op)]
         left, right = operands[index], operands[index + 1]
         if isinstance(left, ast.Name) and not _is_constant(left):
             if isinstance(right, ast.Name) and right.id == "keys":
-                raise _Beyond
+                raise Beyond
             if sign == "is" or sign == "is not":
                 value = _constant(right)
                 if value is not None:
-                    raise _Beyond
+                    raise Beyond
                 sign = "==" if sign == "is" else "!="
             yield _named(left), sign, _constant(right)
         elif sign == "in" and isinstance(right, ast.Name) and right.id == "keys":
             key = _constant(left)
             if type(key) is not str:
-                raise _Beyond
+                raise Beyond
             yield key, "exists", None
         elif isinstance(right, ast.Name) and sign in _TURNED:
             yield _named(right), _TURNED[sign], _constant(left)
         else:
-            raise _Beyond
+            raise Beyond
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -115,7 +115,7 @@ def _is_constant(node: ast.expr) -> bool:
 
 def _named(node: ast.Name) -> str:
     if node.id in ("keys", "true", "false"):
-        raise _Beyond
+        raise Beyond
     return node.id
 
 
@@ -123,9 +123,9 @@ def _constant(node: ast.expr) -> object:
     match node:
         case ast.Constant(value=value):
             if type(value) is float and not math.isfinite(value):
-                raise _Beyond
+                raise Beyond
             if type(value) is int and abs(value) >= 2**53:
-                raise _Beyond
+                raise Beyond
             return value
         case ast.Name(id="true" | "false" as word):
             return word == "true"
@@ -135,7 +135,7 @@ def _constant(node: ast.expr) -> object:
                 return -number
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_constant(each) for each in parts]
-    raise _Beyond
+    raise Beyond
 
 
 def _atom(name: str, op: str, value: object) -> str:
@@ -155,20 +155,20 @@ def _atom(name: str, op: str, value: object) -> str:
             return f"$exists({shown}) and $not({shown} in {literal(_any(value))})"
         case "<" | "<=" | ">" | ">=" if type(value) in (int, float):
             return f"$type({shown}) = 'number' and {shown} {op} {literal(value)}"
-    raise _Beyond
+    raise Beyond
 
 
 def _any(value: object) -> list[object]:
     """Return the values of JSON that are equal to any constant of a list."""
     if not isinstance(value, list):
-        raise _Beyond
+        raise Beyond
     return [one for each in value for one in _equals(each)]
 
 
 def _equals(value: object) -> list[object]:
     """Return the values of JSON that are equal to a constant: 1 is equal to true."""
     if isinstance(value, list):
-        raise _Beyond
+        raise Beyond
     if type(value) is bool or value in (0, 1):
         return [value, int(value) if type(value) is bool else bool(value)]
     return [value]

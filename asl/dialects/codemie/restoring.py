@@ -15,12 +15,13 @@ from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects import foreign
+from asl.dialects.codemie.config import Config
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
 from asl.states.base import machines_of
 
-__all__ = ["kept", "lost", "restored", "wrapped"]
+__all__ = ["kept", "lost", "restored", "workflow", "wrapped"]
 
 _TEXT = re.compile(rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL)
 _SETTINGS = (
@@ -54,6 +55,13 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     except InvalidDocument:
         return None
     return whole if foreign.same(again.value, value) else None
+
+
+def workflow(value: Mapping[str, Any]) -> Config:
+    """Return the workflow that a document was read from, which has it in its `Metadata`."""
+    config = value["Metadata"][METADATA]["config"]
+    texts = dict(_texts(value))
+    return Config({**config, "states": [_with_task(each, texts) for each in config["states"]]}, "")
 
 
 def _options(about: Mapping[str, Any]) -> Options:

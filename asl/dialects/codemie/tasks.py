@@ -13,7 +13,7 @@ from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
 from asl.expr.codemie.transforms import MAPPINGS
 
-__all__ = ["INPUT", "Tasks"]
+__all__ = ["INPUT", "RETRIED", "Tasks"]
 
 INPUT: Final = "$states.input"
 RETRIED: Final = (

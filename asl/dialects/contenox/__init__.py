@@ -7,7 +7,9 @@ from typing import Any
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.plain import Plain
 
 __all__ = ["DIALECT"]
 
@@ -61,6 +63,12 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
+def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    from asl.dialects.contenox.plain import plain
+
+    return plain(document)
+
+
 DIALECT = Dialect(
     "contenox",
     "Contenox task chain",
@@ -71,4 +79,5 @@ DIALECT = Dialect(
     _lost,
     reading=frozenset(("profile", "external_exits", "approve")),
     writing=frozenset(("profile",)),
+    plain=_plain,
 )

@@ -43,8 +43,6 @@ def chosen(machine: Machine, name: str, state: State, result: Result) -> dict[st
 def _routed(machine: Machine, name: str, state: State, reads: Reads) -> dict[str, Json]:
     """Return the form of `next` that decides as the rules do."""
     cases: list[Any] = []
-    if any(True for rule in state.get("Choices", ()) for _ in variables(rule)):
-        machine.lost("L-PRESENT", "what is missing is null there", machine.at(name))
     for index, rule in enumerate(state.get("Choices", ())):
         where = machine.at(name, "Choices", index)
         text = expression(rule, where, reads, machine.lost)

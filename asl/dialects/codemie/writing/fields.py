@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from asl.dialects.codemie.writing.results import steps
+
 if TYPE_CHECKING:
     from asl.dialects.codemie.writing.machine import Machine
 
@@ -58,6 +60,10 @@ def report(
         if field in _OF_ALL or field in said:
             continue
         if field in _SHAPING and value == _SHAPING[field]:
+            continue
+        if field == "OutputPath" and steps(value) and (kind == "Succeed" or "End" in state):
+            message = "a run ends with its whole context"
+            machine.lost("L-OUTPUT", message, machine.at(name, field), f"{value} is in it")
             continue
         machine.lost(*_loss(kind, field, machine.at(name, field)))
     catchers = state.get("Catch")

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.core.values import Json
+from asl.dialects.codemie.tasks import RETRIED
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.codemie.writing.texts import arguments, instruction
+from asl.dialects.names import integrates
 
 __all__ = ["stand_in", "stored", "task"]
 
@@ -26,6 +28,9 @@ def task(machine: Machine, name: str, state: State) -> None:
     agent = str(state.get(field))
     tool = field == "Resource" or machine.workflow.is_tool(agent)
     actor = machine.workflow.actor(agent, tool, machine.at(name, field))
+    if integrates(agent):
+        told = "nothing waits for a job or a token there"
+        machine.lost("L-INTEGRATION", told, machine.at(name, field), "a tool of the same name")
     given = state.get("Arguments", state.get("Parameters"))
     where = machine.at(name, "Arguments" if "Arguments" in state else "Parameters")
     made: dict[str, Json] = {"id": machine.id(name), "tool_id" if tool else "assistant_id": actor}
@@ -98,12 +103,12 @@ def _policy(machine: Machine, name: str, state: State) -> dict[str, Json]:
         return {"max_attempts": 1}
     widest = max(retriers, key=lambda each: _number(each, "MaxAttempts", 3))
     names = {error for each in state["Retry"] for error in each.get("ErrorEquals", ())}
-    if len(state["Retry"]) > 1 or not names & {"States.ALL", "States.TaskFailed"}:
+    if len(state["Retry"]) > 1 or names != {*RETRIED}:
         machine.lost(
             "L-RETRY-NAMES",
-            "a policy has no error names",
+            "a policy has no error names: the platform tries again what may pass",
             where,
-            "one policy for all errors, with the most attempts",
+            "one policy, with the most attempts",
         )
     made: dict[str, Json] = {
         "max_attempts": min(MOST_ATTEMPTS, int(_number(widest, "MaxAttempts", 3)) + 1),

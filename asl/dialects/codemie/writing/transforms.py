@@ -55,8 +55,6 @@ def _mapping(
         return {"output_field": plain, "type": "constant", "value": value}
     way = machine.workflow.way(value) if plain != key else None
     if way:
-        place = f"{where}/{escape(key)}"
-        machine.lost("L-PRESENT", "what is missing is null there", place, key=False)
         return {"output_field": plain, "type": "extract", "source_path": ".".join(way)}
     text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
     return {"output_field": plain, "type": "template", "template": text}

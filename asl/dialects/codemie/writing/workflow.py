@@ -10,6 +10,7 @@ from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
+from asl.dialects.missing import missing
 from asl.dialects.names import fresh
 
 __all__ = ["Workflow", "branch_key"]
@@ -66,6 +67,7 @@ class Workflow:
                 self.lost("L-INCLUDE", f"a workflow has no {field!r}", f"/{field}")
             elif field not in _OF_MACHINE:
                 self.lost("L-BLOCK", f"a workflow has no {field!r}", f"/{field}")
+        self.losses += missing(self.value)
 
     def config(self) -> dict[str, Json]:
         """Return the workflow, now that its states are written."""

@@ -9,6 +9,7 @@ from asl.core.values import Json
 from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.restoring import kept
 from asl.dialects.contenox.writing.knowledge import Env
+from asl.dialects.missing import missing
 
 __all__ = ["ANYTHING", "LEFT", "Chain", "pointer"]
 
@@ -63,6 +64,7 @@ class Chain:
         for field in self.value:
             if field not in _OF_MACHINE:
                 self.lost("CX-META", f"a chain has no {field!r}", f"/{field}", *LEFT)
+        self.losses += missing(self.value)
 
     def written(self) -> dict[str, Json]:
         """Return the chain, now that its tasks are written."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.contenox.writing.chain import ANYTHING
 from asl.dialects.contenox.writing.conditions import NEVER, condition
@@ -34,8 +33,6 @@ def choice(state: State) -> Iterator[Way]:
 def choosing(state: State, name: str, rules: list[Any], otherwise: str | None) -> Iterator[Way]:
     """Add a task that says in its text which rule holds, and the branches behind it."""
     id = state.chain.id(name)
-    if any(isinstance(root, str) for root in roots(state.input)):
-        state.lost("CX-CHOICE", "what is missing equals nothing there", severity=Severity.INFO)
     ways: list[Way] = []
     text = ""
     labels: dict[str, str] = {}

@@ -50,7 +50,7 @@ def sayable(state: State, value: Value, code: str, where: str) -> dict[str, Json
         said = shown(value, state.env)
         if said is not None:
             told = "a part of a variable is filled in as a text"
-            state.lost("CX-INPUTPATH", told, where, said, Severity.WARNING)
+            state.lost(code, told, where, said, Severity.WARNING)
     else:
         said = as_json(value, state.env)
         if said is not None:

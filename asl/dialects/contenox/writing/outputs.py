@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asl.core.diagnostics import Severity
 from asl.core.errors import ExpressionFault
 from asl.dialects.contenox.writing.knowledge import Variables
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.state import State
-from asl.dialects.contenox.writing.values import Constant, Members, Unknown, Value, at, placed
+from asl.dialects.contenox.writing.values import Constant, Unknown, Value, at, placed
 from asl.expr.paths.syntax import parse_path
 
 __all__ = ["assigned", "output", "resulting"]
@@ -47,13 +46,6 @@ def resulting(
     steps = tuple(each for each in path.segments if isinstance(each, str | int))
     if path.root != "$":
         return raw
-    if steps and not isinstance(raw, Members | Constant):
-        state.lost(
-            "CX-RESULTPATH",
-            "a task leaves its output under its own name, whatever the data is",
-            state.at(*way),
-            severity=Severity.INFO,
-        )
     return placed(raw, steps, result, ("CX-RESULTPATH", state.at(*way)))
 
 

@@ -7,7 +7,15 @@ from asl.dialects.contenox.writing.knowledge import Env, renamed, renewed
 from asl.dialects.contenox.writing.outputs import assigned, output
 from asl.dialects.contenox.writing.state import State, Way
 from asl.dialects.contenox.writing.transitions import leave
-from asl.dialects.contenox.writing.values import Constant, Part, Text, Value, moving, roots
+from asl.dialects.contenox.writing.values import (
+    Constant,
+    Part,
+    Text,
+    Unknown,
+    Value,
+    moving,
+    roots,
+)
 
 __all__ = ["pass_", "skipped"]
 
@@ -38,6 +46,9 @@ def skipped(state: State) -> Iterator[Way]:
 
 def _passed(state: State) -> tuple[Value, str]:
     """Return what a Pass hands on, and where that is said."""
+    if state.value["Type"] == "Checkpoint" and "ResultPath" in state.value:
+        where = state.at("ResultPath")
+        return output(state, Unknown(("CX-PASS", where))), where
     if state.jsonata:
         return output(state), state.at("Output")
     if "Result" in state.value:

@@ -14,12 +14,11 @@ from asl.dialects.contenox.writing.outputs import assigned, output
 from asl.dialects.contenox.writing.state import State, Way
 from asl.dialects.contenox.writing.transitions import leave
 from asl.dialects.contenox.writing.values import Constant, Members, Part, Value
+from asl.dialects.names import integrates
 from asl.expr.contenox.templates import macros_in
 
 __all__ = ["call", "stand_in", "stands_in", "task"]
 
-INTEGRATION: Final = "arn:aws:states:::"
-"""What the resources of integrations begin with."""
 _STANDS_IN: Final[Mapping[str, str]] = {
     "Parallel": "CX-PARALLEL",
     "Map": "CX-MAP",
@@ -40,7 +39,7 @@ def task(state: State) -> Iterator[Way]:
         state.at(field),
         "it is given its input under 'input' and what is written out under 'args'",
     )
-    if agent.startswith(INTEGRATION):
+    if integrates(agent):
         told = "nothing waits for a job or a token there"
         state.lost("L-INTEGRATION", told, state.at("Resource"), "a tool of the same name")
     yield from _calling(state, agent, *_payload(state))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from asl.core.diagnostics import Severity
 from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.writing.inputs import inexpressible, sayable
 from asl.dialects.contenox.writing.knowledge import Env
 from asl.dialects.contenox.writing.outputs import output
 from asl.dialects.contenox.writing.state import State, Way, default
+from asl.dialects.contenox.writing.values import Members, Unknown, parts
 
 __all__ = ["ended", "goto", "leave", "needed"]
 
@@ -50,7 +52,11 @@ def ended(state: State, env: Env, field: str) -> None:
     where = state.at(field) if field in state.value else state.at()
     found = sayable(last, env.data, "CX-OUTPUT", where)
     if found is None:
-        inexpressible(last, env.data, "CX-OUTPUT", where)
+        if isinstance(env.data, Members) and Unknown not in map(type, parts(env.data)):
+            told = "a chain ends with what moves along; all other data stays in its variables"
+            state.lost("CX-OUTPUT", told, where, None, Severity.WARNING)
+        else:
+            inexpressible(last, env.data, "CX-OUTPUT", where)
         state.then([default(END)])
         return
     id = state.chain.id(f"{state.name}:end")

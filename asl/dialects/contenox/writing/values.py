@@ -26,6 +26,7 @@ __all__ = [
     "made",
     "merged",
     "moving",
+    "parts",
     "placed",
     "roots",
 ]
@@ -168,6 +169,17 @@ def roots(value: Value) -> Iterator[str | Moving]:
             yield from roots(value.base)
         for _, each in value.members:
             yield from roots(each)
+
+
+def parts(value: Value) -> Iterator[Value]:
+    """Yield what a value is made of, down to what is not made of anything."""
+    if isinstance(value, Members):
+        if value.base is not None:
+            yield from parts(value.base)
+        for _, each in value.members:
+            yield from parts(each)
+    else:
+        yield value
 
 
 def moving(value: Value) -> bool:

@@ -6,7 +6,7 @@ is unchanged is given back as it was.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from asl.core.document import Document
 from asl.core.values import Json
@@ -16,8 +16,13 @@ from asl.dialects.flujo.restoring import kept, restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import written_machine
 from asl.dialects.flujo.writing.pipeline import is_line, written_line
+from asl.dialects.missing import missing
 
 __all__ = ["write"]
+
+_OF_MACHINE: Final = frozenset(
+    ("StartAt", "States", "Comment", "QueryLanguage", "Version", "Metadata")
+)
 
 
 def write(document: Document) -> Written:
@@ -38,9 +43,10 @@ def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> 
     comment = value.get("Comment")
     if isinstance(comment, str):
         made["description"] = comment
-    for key in ("TimeoutSeconds", "Budget", "Memory", "Context", "Tools", "Guardrails"):
-        if key in value:
-            losses.add("FL-META", f"{key!r} has no effect on a blueprint", f"/{key}", at_key=True)
+    for key in value:
+        if key not in _OF_MACHINE:
+            losses.add("FL-META", f"a blueprint has no {key!r}", f"/{key}", at_key=True)
+    losses.found += missing(value)
     body = written_line(value, losses) if is_line(value) else written_machine(value, losses)
     agents = losses.agents
     if agents:

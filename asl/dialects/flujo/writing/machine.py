@@ -7,7 +7,7 @@ from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
-from asl.dialects.flujo.writing.states import Steps
+from asl.dialects.flujo.writing.states import Steps, asides
 from asl.dialects.names import fresh
 
 __all__ = ["written_machine"]
@@ -103,6 +103,7 @@ class _Machine:
     def state(self, name: str, state: State, pointer: str) -> None:
         match state["Type"]:
             case "Succeed":
+                asides(self.losses, state, pointer)
                 self.ends[name] = None
                 return
             case "Fail":
@@ -111,13 +112,15 @@ class _Machine:
                 self.losses.add("FL-FAIL", message, pointer, "Error and Cause are not kept")
                 return
             case "Choice":
+                asides(self.losses, state, pointer)
                 self.states[name] = []
                 self.choices(name, state, pointer)
                 return
             case "Approval":
                 self.approval(name, state, pointer)
                 return
-        steps = Steps(self.losses, state.get("QueryLanguage", self.language), line=False)
+        own = state.get("QueryLanguage", self.language)
+        steps = Steps(self.losses, own, line=False, outer=self.language)
         made: list[Json] = [*steps.of(self.step_name(name), state, pointer)]
         self.states[name] = made
         self.catchers(name, state, pointer)
@@ -163,14 +166,8 @@ class _Machine:
         self.states[name] = [question]
         self.states[answer] = []
         self.rule(name, "pause", answer)
-        aside = [
-            key
-            for key in ("Timeout", "Escalation", "Editable", "Policy", "Notifications", "ItemsPath")
-            if key in state
-        ]
+        asides(self.losses, state, pointer)
         message = "the answer is a text, without who gave it and when"
-        if aside:
-            message = f"{message}; {', '.join(aside)} cannot be said"
         self.losses.add("FL-APPROVAL", message, pointer)
         if "Options" in state or "Choices" in state:
             self.losses.add("FL-OPTIONS", "any answer is taken", pointer)

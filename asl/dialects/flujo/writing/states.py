@@ -8,17 +8,28 @@ from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import context_path, field_of, referred
+from asl.dialects.formats import Path, parts_of
+from asl.dialects.names import integrates
 
-__all__ = ["BLOCKS", "Steps", "steps_of_line"]
+__all__ = ["Steps", "asides", "steps_of_line"]
 
-BLOCKS: Final = frozenset(
+_SAID: Final = frozenset(
     (
-        "Audit", "Budget", "Cache", "CacheResult", "Context", "Events", "Feedback", "Generation",
-        "Guardrails", "Memory", "Metadata", "Model", "Progress", "RealTime", "Reasoning",
-        "Streaming", "Tools", "Idempotent", "Assign", "Credentials", "HeartbeatSeconds",
+        *("Type", "Comment", "QueryLanguage", "Next", "End", "Metadata", "Catch", "Retry"),
+        *("Agent", "Resource", "Parameters", "Arguments", "Result", "ResultPath", "Output"),
+        *("Choices", "Default", "Branches", "ItemProcessor", "Iterator", "Items", "ItemsPath"),
+        *("MaxConcurrency", "Seconds", "SecondsPath", "Timestamp", "TimestampPath"),
+        *("Prompt", "Prompt.$", "Options", "Error", "Cause", "ErrorPath", "CausePath"),
+        *("Name", "Name.$", "Storage", "Storage.$", "TTL", "TTL.$"),
     )
-)  # fmt: skip
-_FILTERS: Final = ("InputPath", "OutputPath", "ResultSelector", "ItemSelector", "ItemBatcher")
+)
+"""Fields that the writers of states deal with."""
+JOINED: Final = "{% $merge([$states.input, $states.result]) %}"
+"""The output of a Parallel whose branches each give their data back."""
+_FILTERS: Final = (
+    *("InputPath", "OutputPath", "ResultSelector", "Assign"),
+    *("ItemSelector", "ItemBatcher", "ItemReader", "ResultWriter"),
+)
 Step = dict[str, Json]
 State = Mapping[str, Any]
 
@@ -26,14 +37,18 @@ State = Mapping[str, Any]
 class Steps:
     """Writes the steps of states; *line* says that each is given what the one before came to."""
 
-    def __init__(self, losses: Losses, language: str, *, line: bool) -> None:
+    def __init__(
+        self, losses: Losses, language: str, *, line: bool, outer: str | None = None
+    ) -> None:
         self.losses = losses
         self.language = language
+        self.outer = outer or language
+        """The query language of the machine around: that of inner ones that do not say."""
         self.line = line
 
     def of(self, name: str, state: State, pointer: str) -> list[Step]:
         """Return the steps of a state that works; none for one that only leads on."""
-        self._asides(state, pointer)
+        asides(self.losses, state, pointer)
         match state["Type"]:
             case "Task":
                 return [self._task(name, state, pointer)]
@@ -50,19 +65,13 @@ class Steps:
             case "Checkpoint":
                 message = "the platform keeps runs by itself"
                 self.losses.add("FL-CHECKPOINT", message, pointer)
+                for key in state.keys() & {"ResultPath", "Output"}:
+                    message = "there is no record of what was saved"
+                    self.losses.add("FL-PATHS", message, f"{pointer}/{key}", at_key=True)
             case "Include" | "Workflow" as kind:
                 message = f"a state of type {kind} cannot be said"
                 self.losses.add("FL-KIND", message, pointer, "import the other blueprint")
         return []
-
-    def _asides(self, state: State, pointer: str) -> None:
-        for key in state:
-            if key in BLOCKS:
-                message = f"{key!r} has no effect on a blueprint"
-                self.losses.add("FL-META", message, f"{pointer}/{escape(key)}", at_key=True)
-            elif key in _FILTERS and state[key] != "$":
-                message = f"a blueprint has no {key!r}"
-                self.losses.add("FL-PATHS", message, f"{pointer}/{escape(key)}", at_key=True)
 
     # Tasks
 
@@ -70,6 +79,9 @@ class Steps:
         step: Step = {"name": name}
         key = "Agent" if "Agent" in state else "Resource"
         named = state.get(key)
+        if integrates(str(named)):
+            message = "nothing waits for a job or a token there"
+            self.losses.add("L-INTEGRATION", message, f"{pointer}/{key}", "an agent of its name")
         step["uses"] = self.losses.agent(str(named), f"{pointer}/{key}")
         given = self._input(state, pointer)
         if given is not None:
@@ -130,8 +142,7 @@ class Steps:
 
     def _part(self, key: str, value: Json) -> str | None:
         if key.endswith(".$"):
-            path = context_path(str(value))
-            return None if path is None else f"{{{{ {path} }}}}"
+            return _filled(value)
         path = referred(value)
         if path is not None:
             return f"{{{{ {path} }}}}"
@@ -169,6 +180,8 @@ class Steps:
             message = "an object is merged into the context, instead of being all that is left"
             self.losses.add("FL-RESULTPATH", message, pointer)
             return {"updates_context": True}
+        if output == JOINED:
+            return {}  # what branches write is merged into the context
         field = _merged(output)
         if field is not None:
             return {"sink_to": field}
@@ -238,9 +251,28 @@ class Steps:
         return self._sunk(name, [step], state, pointer)
 
 
+def asides(losses: Losses, state: State, pointer: str) -> None:
+    """Report the fields of a state that nothing says."""
+    for key in state:
+        place = f"{pointer}/{escape(key)}"
+        if key in _FILTERS:
+            if state[key] != "$":
+                losses.add("FL-PATHS", f"a blueprint has no {key!r}", place, at_key=True)
+        elif key == "TimeoutSeconds" and state["Type"] == "Task" and type(state[key]) is int:
+            continue
+        elif key not in _SAID:
+            losses.add("FL-META", f"a blueprint has no {key!r}", place, at_key=True)
+    if "Retry" in state and state["Type"] != "Task":
+        message = "only a step that asks an agent is tried again"
+        losses.add("FL-RETRY", message, f"{pointer}/Retry", at_key=True)
+    if state["Type"] in ("Choice", "Succeed") and "Output" in state:
+        message = "a state that only leads somewhere leaves the context as it is"
+        losses.add("FL-PATHS", message, f"{pointer}/Output", at_key=True)
+
+
 def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
     """Return the steps of a machine that is one line; what is not is a loss."""
-    inner = Steps(steps.losses, machine.get("QueryLanguage", steps.language), line=True)
+    language = machine.get("QueryLanguage", steps.outer)
     made: list[Json] = []
     seen: set[str] = set()
     name = machine["StartAt"]
@@ -250,6 +282,8 @@ def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
         if state["Type"] not in ("Task", "Pass", "Parallel", "Map", "Succeed") or "Catch" in state:
             message = "branches and items are a line of steps here"
             steps.losses.add("FL-NESTED", message, where, "let it be a workflow of its own")
+        own = state.get("QueryLanguage", language)
+        inner = Steps(steps.losses, own, line=True, outer=language)
         made += inner.of(name, state, where)
         name = state.get("Next")
     if len(seen) < len(machine["States"]):
@@ -267,13 +301,25 @@ def _set(name: str, skill: str, path: str, value: Json) -> Step:
     }
 
 
+def _filled(value: Json) -> str | None:
+    """Return a path, or a text put together of paths, as a template; None for anything else."""
+    parts = parts_of(value) or [Path(value)]
+    paths = {each: context_path(each) for each in parts if isinstance(each, Path)}
+    if None in paths.values():
+        return None
+    shown = (
+        f"{{{{ {paths[each]} }}}}" if isinstance(each, Path) else each.replace("{{", "\\{{")
+        for each in parts
+    )
+    return "".join(shown)
+
+
 def _given(payload: Json) -> str | None:
     """Return the template of an agent's input, where that is all that it is asked with."""
     if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
         for key, value in payload.items():
             if key == "input.$":
-                path = context_path(str(value))
-                return None if path is None else f"{{{{ {path} }}}}"
+                return _filled(value)
             if key == "input":
                 path = referred(value)
                 if path is not None:
@@ -288,7 +334,7 @@ def _merged(output: Json) -> str | None:
 
     pattern = (
         r"\{%\s*\$merge\(\[\s*\$states\.input\s*,\s*\{\s*['\"](\w+)['\"]\s*:\s*"
-        r"\$states\.result\s*\}\s*\]\)\s*%\}"
+        r"(?:\$states\.result|\[\$states\.result\.\1\])\s*\}\s*\]\)\s*%\}"
     )
     match = re.fullmatch(pattern, output) if isinstance(output, str) else None
     return match[1] if match else None

@@ -1,0 +1,402 @@
+"""Workflows in plain JSONPath: every answer under a key, conditions on that, texts put together."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from asl.core.document import Document
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.dialects.codemie.conditions import Beyond, comparisons
+from asl.dialects.codemie.config import END, Config, State
+from asl.dialects.codemie.restoring import workflow
+from asl.dialects.formats import Path, said
+from asl.dialects.names import fresh
+from asl.dialects.plain import Plain, path_to, reached
+from asl.dialects.queries import query
+from asl.expr.codemie.conditions import parse
+from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.schemas import usable
+
+__all__ = ["plain"]
+
+ITEM: Final = "task"
+"""The key of an item; a placeholder of this name is one."""
+_BESIDE: Final = re.compile(r"(:(?:if|fork|each|gate))?(~\d+)?$")
+_NUMBERS: Final = {
+    "<": "NumericLessThan",
+    "<=": "NumericLessThanEquals",
+    ">": "NumericGreaterThan",
+    ">=": "NumericGreaterThanEquals",
+}
+
+
+def plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    """Return the machine of a workflow in plain JSONPath, and what it does not say."""
+    return _Writer(workflow(document.value), document.value).written()
+
+
+class _Writer:
+    def __init__(self, config: Config, value: Mapping[str, Any]) -> None:
+        self.config = config
+        self.value = value
+        self.made = Plain()
+        self.keys = _keys(config)
+        self.rooted = _rooted(config, self.keys)
+        self.pointer = ""
+
+    def written(self) -> tuple[dict[str, Json], Plain]:
+        start = self.value["StartAt"]
+        kept = {key: self.value[key] for key in ("Comment",) if key in self.value}
+        machine = self.machine(self.value, "", item=False)
+        self.made.unrefused(start)
+        message = "the keys of an answer are not written to the data: they stay within it"
+        self.made.lost("L-ROOTMERGE", message, start)
+        message = "a text is no input: it would be the first message of a conversation"
+        self.made.lost("L-INPUT", message, start, hint="give an object as the input")
+        if any("assistant_id" in each.value for each in self.config.states.values()):
+            message = "an assistant is told what was answered just before it, not all messages"
+            self.made.lost("L-HISTORY", message, start)
+        return {**kept, **machine}, self.made
+
+    def lost(self, code: str, message: str, name: str, *way: str, hint: str | None = None) -> None:
+        steps = [each for each in self.pointer.split("/") if each]
+        self.made.lost_at(code, message, [*steps, "States", name, *way], hint=hint)
+
+    # Machines
+
+    def machine(self, machine: Mapping[str, Any], pointer: str, *, item: bool) -> dict[str, Json]:
+        outer, self.pointer = self.pointer, pointer
+        states: dict[str, Json] = {}
+        for name, state in machine["States"].items():
+            found = self.config.states.get(_BESIDE.sub("", name))
+            states[name] = self.state(name, state, found, item=item)
+        known = reached(machine["StartAt"], states)
+        for name in states:
+            if name not in known:
+                self.lost("L-DROPPED", "nothing leads there any more", name, hint="it is left out")
+        states = {name: state for name, state in states.items() if name in known}
+        self.pointer = outer
+        return {"StartAt": machine["StartAt"], "States": states}
+
+    def state(
+        self, name: str, state: Mapping[str, Any], found: State | None, *, item: bool
+    ) -> dict[str, Json]:
+        if found is None:  # an end
+            return {key: each for key, each in state.items() if key != "Output"}
+        going = {key: state[key] for key in ("Next", "End") if key in state}
+        match state["Type"]:
+            case "Choice":
+                return self.choice(name, state, found)
+            case "Parallel":
+                return {**self.fork(name, state, item=item), **going}
+            case "Map":
+                return {**self.iteration(name, state, found), **going}
+            case "Approval":
+                return {**self.gate(name, state, found, item=item), **going}
+        never = _never(self.config, found)
+        if never is not None:
+            return {"Type": "Fail", "Error": "CM.TransformFailed", "Cause": never}
+        return {**self.work(name, state, found, item=item), **going}
+
+    # Tasks
+
+    def work(
+        self, name: str, state: Mapping[str, Any], found: State, *, item: bool
+    ) -> dict[str, Json]:
+        to, place = found.next, path_to(self.keys[found.id])
+        for flag in ("clear_context_store", "reset_keys_in_context_store"):
+            if to.get(flag):
+                self.lost("L-REPLACE", "what is there stays there", name, "Output")
+        if "recursion_limit" in str(state.get("Output")):
+            self.lost("L-LIMIT", "a run may enter any number of states", name, "Output")
+        if to.get("append_to_context") and not item:
+            self.lost("L-TRANSFORM", "no answer is appended to others", name, "Output")
+        if state["Type"] == "Pass":
+            return {"Type": "Pass", **self.transformed(name, found, item=item), "ResultPath": place}
+        if "Catch" in state:
+            self.lost("L-ANSWER", "no answer is held against a schema", name, "Output")
+        if "codemie_at" in str(state["Output"]):
+            self.lost("L-ANSWER", "no part of an answer is taken", name, "Output")
+        kind, agent = found.actor
+        made: dict[str, Json] = {"Type": "Task", "Agent": agent}
+        if kind == "tool_id":
+            given = found.value.get("tool_args") or self.config.actor(found).get("tool_args")
+            if given:
+                made["Parameters"] = self.arguments(name, given, found, item=item)
+        else:
+            made["Parameters"] = self.told(name, found, item=item)
+        made |= {key: state[key] for key in ("Retry",) if key in state}
+        return {**made, "ResultPath": place}
+
+    def told(self, name: str, found: State, *, item: bool) -> dict[str, Json]:
+        """Return what an assistant, or a custom node, is given."""
+        made: dict[str, Json] = {}
+        text = found.value.get("task", "")
+        resolves = found.value.get("resolve_dynamic_values_in_prompt") is not False
+        parts = [*self.filled(name, text, found, item=item)] if resolves else [text]
+        ending, value = said(parts)
+        made[f"task{ending}"] = value
+        if found.actor[0] == "custom_node_id":
+            made |= {"config": self.config.actor(found).get("config", {}), "context.$": "$"}
+            return made
+        before = self.before(found)
+        if before is not None and path_to(self.keys[before]) not in parts:
+            made["last.$"] = path_to(self.keys[before])
+        if "output_schema" in found.value:
+            schema = usable(found.value["output_schema"])
+            made["output_schema"] = found.value["output_schema"] if schema is None else schema
+        if item and path_to(ITEM) not in parts:
+            made["item.$"] = path_to(ITEM)
+        return made
+
+    def before(self, found: State) -> str | None:
+        """Return the state whose answer is the last one in front of a state, None if any may be."""
+        sources = [
+            each
+            for each in self.config.states.values()
+            if any(target == found.id for target, _ in each.targets())
+        ]
+        if len(sources) != 1 or found.id == self.config.start.id or sources[0].iter_key:
+            return None
+        return sources[0].id
+
+    def arguments(self, name: str, given: Json, found: State, *, item: bool) -> Any:
+        if isinstance(given, dict):
+            made: dict[str, Json] = {}
+            for key, each in given.items():
+                if isinstance(each, str):
+                    ending, value = said(self.filled(name, each, found, item=item))
+                    made[f"{key}{ending}"] = value
+                else:
+                    made[key] = self.arguments(name, each, found, item=item)
+            return made
+        return given
+
+    def transformed(self, name: str, found: State, *, item: bool) -> dict[str, Json]:
+        """Return what a transformation makes."""
+        config = self.config.actor(found).get("config", {})
+        made: dict[str, Json] = {}
+        for mapping in config.get("mappings", ()):
+            field = mapping["output_field"]
+            match mapping["type"]:
+                case "constant":
+                    made[field] = mapping["value"]
+                case "extract":
+                    steps = tuple(str(mapping["source_path"]).split("."))
+                    made[f"{field}.$"] = self.path(name, steps, found, item=item)
+                case "template":
+                    parts = self.filled(name, str(mapping["template"]), found, item=item)
+                    ending, value = said(parts)
+                    made[f"{field}{ending}"] = value
+                case _:
+                    self.lost("L-TRANSFORM", f"nothing computes {field!r}", name, "Output")
+        if config.get("output_schema"):
+            self.lost("L-ANSWER", "what is made is not held against a schema", name, "Output")
+        if any(key.endswith(".$") for key in made):
+            return {"Parameters": made}
+        return {"Result": made}
+
+    # Texts
+
+    def filled(self, name: str, text: str, found: State, *, item: bool) -> Iterator[str]:
+        at = 0
+        for each in placeholders(text):
+            yield text[at : each.start]
+            if each.steps is None:
+                yield text[each.start : each.end]
+            else:
+                yield Path(self.path(name, each.steps, found, item=item))
+            at = each.end
+        yield text[at:]
+
+    def path(self, name: str, steps: tuple[str, ...], found: State, *, item: bool) -> str:
+        """Return where steps lead that begin with a name in scope."""
+        first, *way = steps
+        rest = [int(each) if each.isdecimal() else each for each in way]
+        if first in self.keys.values() and not rest:
+            return path_to(first)
+        message = "a value that is not there may fail the run, instead of being left as it stands"
+        self.lost("L-REQUIRED", message, name, hint=f"let there be {'.'.join(steps)!r}")
+        if first == ITEM and not item:
+            before = self.before(found)
+            if before is not None:
+                return path_to(self.keys[before], *rest)
+        if first in self.rooted:
+            return path_to(self.rooted[first], first, *rest)
+        return path_to(first, *rest)
+
+    # Choices
+
+    def choice(self, name: str, state: Mapping[str, Any], found: State) -> dict[str, Json]:
+        answer = self.keys[found.id]
+        rules: list[Json] = []
+        conditions = [text for text, _, _ in found.conditions()]
+        for index, (text, rule) in enumerate(zip(conditions, state["Choices"], strict=True)):
+            try:
+                rules.append({**_rule(parse(text), answer), "Next": rule["Next"]})
+            except (ExpressionFault, Beyond):
+                message = f"no rule says {text!r}, so it never holds"
+                self.lost("L-CONDITION", message, name, "Choices", str(index))
+        if not rules:
+            return {"Type": "Pass", "Next": state["Default"]}
+        return {"Type": "Choice", "Choices": rules, "Default": state["Default"]}
+
+    # Forks, iterations, gates
+
+    def fork(self, name: str, state: Mapping[str, Any], *, item: bool) -> dict[str, Json]:
+        branches = [
+            self.machine(each, f"{self.pointer}/States/{name}/Branches/{index}", item=item)
+            for index, each in enumerate(state["Branches"])
+        ]
+        return {
+            "Type": "Parallel",
+            "QueryLanguage": "JSONata",
+            "Branches": [*branches],
+            "Output": query("$merge([$states.input, $states.result])"),
+        }
+
+    def iteration(self, name: str, state: Mapping[str, Any], found: State) -> dict[str, Json]:
+        way = str(found.iter_key)
+        steps = [] if way == "." else [*filter(None, way.split("/"))]
+        items = path_to(self.keys[found.id], *steps)
+        inner = self.machine(
+            state["ItemProcessor"], f"{self.pointer}/States/{name}/ItemProcessor", item=True
+        )
+        last = [
+            self.keys[worker]
+            for each, value in state["ItemProcessor"]["States"].items()
+            if value.get("End") and (worker := _BESIDE.sub("", each)) in self.keys
+        ]
+        message = "answers for items become a list, under the key of the last one"
+        self.lost("L-MAPRESULT", message, name, "Output")
+        made: dict[str, Json] = {"Type": "Map", "QueryLanguage": "JSONata"}
+        made["Items"] = query(f"$states.input{items[1:]}")
+        made["ItemSelector"] = query(
+            f"$merge([$states.input, {{'{ITEM}': $states.context.Map.Item.Value}}])"
+        )
+        made |= {key: state[key] for key in ("MaxConcurrency",) if key in state}
+        made["ItemProcessor"] = inner
+        if last:
+            told = f"{{'{last[0]}': [$states.result.{last[0]}]}}"
+            made["Output"] = query(f"$merge([$states.input, {told}])")
+        else:
+            made["Output"] = query("$states.input")
+        return made
+
+    def gate(
+        self, name: str, state: Mapping[str, Any], found: State, *, item: bool
+    ) -> dict[str, Json]:
+        prompt: dict[str, Json] = {"Title": f"Continue with {found.id}?"}
+        if found.value.get("task"):
+            ending, value = said(self.filled(name, found.value["task"], found, item=item))
+            prompt[f"Description{ending}"] = value
+        record = path_to(f"{self.keys[found.id]}_gate")
+        (cancelled,) = state["Choices"]
+        return {
+            "Type": "Approval",
+            "Prompt": prompt,
+            "Options": state["Options"],
+            "ResultPath": record,
+            "Choices": [
+                {
+                    "Variable": f"{record}.approval",
+                    "StringEquals": "cancel",
+                    "Next": cancelled["Next"],
+                }
+            ],
+        }
+
+
+def _rule(node: ast.expr, answer: str) -> dict[str, Json]:
+    """Return a condition as a rule on an answer; raises Beyond."""
+    match node:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return {"And": [_rule(each, answer) for each in parts]}
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return {"Or": [_rule(each, answer) for each in parts]}
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return {"Not": _rule(operand, answer)}
+        case ast.Compare():
+            rules = [
+                _compared(path_to(answer, name), op, value) for name, op, value in comparisons(node)
+            ]
+            return rules[0] if len(rules) == 1 else {"And": [*rules]}
+    raise Beyond
+
+
+def _compared(path: str, op: str, value: Any) -> dict[str, Json]:
+    present: dict[str, Json] = {"Variable": path, "IsPresent": True}
+    if op == "exists":
+        return present
+    if op in ("==", "!="):
+        test = _equal(path, value)
+    elif op in ("in", "not in") and isinstance(value, list) and value:
+        test = {"Or": [_equal(path, each) for each in value]}
+    elif op in _NUMBERS and type(value) in (int, float):
+        test = {"Variable": path, _NUMBERS[op]: value}
+    else:
+        raise Beyond
+    return {"And": [present, {"Not": test} if op in ("!=", "not in") else test]}
+
+
+def _equal(path: str, value: Any) -> dict[str, Json]:
+    if value is None:
+        return {"Variable": path, "IsNull": True}
+    if type(value) is bool:
+        return {"Variable": path, "BooleanEquals": value}
+    if type(value) is str:
+        return {"Variable": path, "StringEquals": value}
+    if type(value) in (int, float):
+        return {"Variable": path, "NumericEquals": value}
+    raise Beyond
+
+
+def _never(config: Config, state: State) -> str | None:
+    """Return what a transformation requires and never makes, None where it can succeed."""
+    if state.actor[0] != "custom_node_id":
+        return None
+    made = config.actor(state).get("config", {})
+    schema = made.get("output_schema")
+    if made.get("on_error", "fail") != "fail" or type(schema) is not dict:
+        return None
+    mapped = {each.get("output_field") for each in made.get("mappings") or ()}
+    return next((str(each) for each in schema.get("required", ()) if each not in mapped), None)
+
+
+def _keys(config: Config) -> dict[str, str]:
+    """Return under which key the answer of each state stands."""
+    found: dict[str, str] = {}
+    for name, state in config.states.items():
+        own = state.next.get("output_key")
+        if type(own) is str and own:
+            found[name] = own
+    for name in config.states:
+        wanted = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "state"
+        wanted = f"state_{wanted}" if wanted[0].isdigit() else wanted
+        if name not in found:
+            found[name] = fresh(wanted, {*found.values(), ITEM}, "_")
+    return found
+
+
+def _rooted(config: Config, keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that answers are known to have, with the key where each stands."""
+    found: dict[str, str] = {}
+    for name, state in config.states.items():
+        if state.next.get("store_in_context") is False or name == END:
+            continue
+        fields: list[str] = []
+        if state.actor[0] == "custom_node_id":
+            mappings = config.actor(state).get("config", {}).get("mappings") or ()
+            fields = [
+                each["output_field"]
+                for each in mappings
+                if type(each) is dict and "output_field" in each
+            ]
+        schema = usable(str(state.value.get("output_schema", "")))
+        if schema is not None:
+            fields = [*schema["properties"]]
+        for field in fields:
+            found.setdefault(field, keys[name])
+    return found

@@ -1,0 +1,407 @@
+"""Chains in plain JSONPath: every task's output under its name, conditions on that.
+
+What moves along is what the task before has left. Where several lead to one task, they leave their
+output under one name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from asl.core.document import Document
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.reading import METADATA
+from asl.dialects.contenox.tokens import aliases, tool_token
+from asl.dialects.contenox.whens import number, range_of
+from asl.dialects.formats import Path, said
+from asl.dialects.names import fresh
+from asl.dialects.plain import Plain, path_to, reached
+from asl.expr.contenox.templates import Constant, Field, Macro, Show, macros_in, parse
+
+__all__ = ["plain"]
+
+INPUT: Final = "input"
+FAILED: Final = "last_error"
+_ASKING: Final = ("prompt_to_string", "prompt_to_js", "text_to_embedding", "chat_completion")
+_READING: Final = ("parse_number", "parse_score", "parse_range", "condition_key", "route")
+
+
+def plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    """Return the machine of a chain in plain JSONPath, and what it does not say."""
+    about = document.value["Metadata"][METADATA]
+    writer = _Writer(Chain(about["chain"], about["profile"]), document.value)
+    return writer.written(), writer.made
+
+
+class _Writer:
+    def __init__(self, chain: Chain, value: Mapping[str, Any]) -> None:
+        self.chain = chain
+        self.value = value
+        self.made = Plain()
+        self.keys = _keys(chain)
+        self.ends: dict[str, str] = {}
+        """The states that end a run, by the key of what it comes to."""
+        self.names = {*value["States"]}
+
+    def written(self) -> dict[str, Json]:
+        machine = {key: self.value[key] for key in ("Comment",) if key in self.value}
+        for name, state in self.value["States"].items():
+            task = self.chain.tasks.get(name.removesuffix(":if"))
+            if task is None:
+                continue  # an end, or a question
+            if state["Type"] == "Choice":
+                self.made.states[name] = self.choice(name, state, task)
+            else:
+                self.made.states[name] = self.state(name, state, task)
+        for name, state in self.value["States"].items():
+            if name not in self.made.states and state["Type"] in ("Fail", "Approval", "Choice"):
+                self.made.states[name] = {**state, "QueryLanguage": "JSONata"}
+        for key, name in self.ends.items():
+            self.made.states[name] = {"Type": "Succeed", "OutputPath": path_to(key)}
+        self.made.lost(
+            "L-INPUT",
+            f"the input has a name: it is {path_to(INPUT)}",
+            self.value["StartAt"],
+            hint='give the input as {"input": ...}',
+        )
+        start = self.value["StartAt"]
+        self.made.unrefused(start)
+        known = reached(start, self.made.states)
+        for name in self.made.states:
+            if name not in known:
+                message = "nothing leads there any more"
+                self.made.lost("L-DROPPED", message, name, hint="it is left out")
+        states = {name: each for name, each in self.made.states.items() if name in known}
+        return {**machine, "StartAt": start, "States": states}
+
+    # States
+
+    def state(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
+        kept = {key: state[key] for key in ("Comment", "Retry", "TimeoutSeconds") if key in state}
+        if task.handler == "raise_error":
+            made = {**kept, **self.raising(name, task)}
+        elif state["Type"] == "Pass":
+            made = {"Type": "Pass", **kept, **self.passing(name, task)}
+        else:
+            made = {"Type": "Task", **kept, **self.asking(name, task)}
+            made["ResultPath"] = path_to(self.keys[task.id])
+            if "Catch" in state and (task.template or task.input_var):
+                message = "behind a failure the task's own input is not what moves along"
+                self.made.lost("L-TEMPLATE", message, name, "Catch")
+            if "Catch" in state:
+                caught = {"ErrorEquals": ["States.ALL"], "ResultPath": path_to(FAILED)}
+                made["Catch"] = [{**caught, "Next": each["Next"]} for each in state["Catch"]]
+        if task.value.get("compose") or any(each.compose for each in task.branches):
+            self.made.lost("L-TRANSFORM", "nothing is composed", name, "Output")
+        if made["Type"] == "Fail":
+            return made
+        following = state["Next"]
+        if self.value["States"][following]["Type"] == "Succeed":
+            following = self.end(task)
+        return {**made, "Next": following}
+
+    def end(self, task: Task) -> str:
+        """Return the state that ends a run behind a task."""
+        key = self.keys[task.id]
+        if key not in self.ends:
+            self.ends[key] = fresh("end", self.names | {*self.ends.values()} - {"end"})
+            if not self.ends.keys() - {key}:
+                self.ends[key] = "end"
+        return self.ends[key]
+
+    def raising(self, name: str, task: Task) -> dict[str, Json]:
+        if task.on_failure is not None:
+            self.made.lost("L-TRANSFORM", "the message of the failure is not kept", name)
+            return {"Type": "Pass"}
+        ending, cause = said(self.given(name, task))
+        return {
+            "Type": "Fail",
+            "Error": "Contenox.RaiseError",
+            ("CausePath" if ending else "Cause"): cause,
+        }
+
+    def passing(self, name: str, task: Task) -> dict[str, Json]:
+        """Say what a task makes that asks nobody."""
+        if task.handler != "noop":
+            message = f"nothing does what {task.handler!r} does"
+            self.made.lost("L-TRANSFORM", message, name, hint="its input is handed on")
+        parts = [*self.given(name, task)]
+        if len(parts) == 1 and parts[0] == path_to(self.keys[task.id]):
+            return {}
+        ending, value = said(parts)
+        place = path_to(self.keys[task.id])
+        if not ending:
+            return {"Result": value, "ResultPath": place}
+        if str(value).startswith("$"):
+            return {"InputPath": value, "ResultPath": place}
+        return {"Parameters": {"text.$": value}, "ResultPath": place}
+
+    def asking(self, name: str, task: Task) -> dict[str, Json]:
+        """Say whom a task asks, and what it hands over."""
+        parameters: dict[str, Json] = {}
+        given = [*self.given(name, task)]
+        if task.handler == "tools":
+            self.put(parameters, "input", given)
+            if "tool_name" in task.tool:
+                parameters["tool"] = task.tool["tool_name"]
+            args: dict[str, Json] = {}
+            for key, each in (task.tool.get("args") or {}).items():
+                if isinstance(each, str):
+                    self.put(args, key, self.expanded(name, each))
+                else:
+                    args[key] = each
+            if args:
+                parameters["args"] = args
+            return {"Agent": task.provider or task.id, "Parameters": parameters}
+        if task.handler == "execute_tool_calls":
+            parameters["calls.$"] = f"{given[0]}.tool_calls" if given else "$"
+            message = "what a tool answers is no message of a conversation"
+            self.made.lost("L-HISTORY", message, name)
+            return {"Agent": task.id, "Parameters": parameters}
+        self.put(parameters, "prompt", given)
+        system = task.value.get("system_instruction")
+        if system:
+            self.put(parameters, "system", self.expanded(name, system))
+        if task.handler == "condition_key":
+            parameters["conditions"] = [*(task.value.get("valid_conditions") or {})]
+        elif task.handler == "chat_completion":
+            message = "a model is told what moves along, without the messages before"
+            self.made.lost("L-HISTORY", message, name)
+        if task.config:
+            message = "what a model is called with is not handed on"
+            hint = "say it where the agent is defined"
+            self.made.lost("L-MODEL", message, name, hint=hint)
+        if task.handler not in _ASKING:
+            message = f"nothing reads the answer as {task.handler!r} does"
+            self.made.lost("L-ANSWER", message, name, hint="let the agent answer just that")
+        return {"Agent": task.id, "Parameters": parameters}
+
+    def put(self, members: dict[str, Json], key: str, parts: list[str]) -> None:
+        ending, value = said(parts)
+        members[f"{key}{ending}"] = value
+
+    # Values
+
+    def given(self, name: str, task: Task) -> Iterator[str]:
+        """Yield the parts of a task's effective input."""
+        if task.template:
+            yield from self.filled(name, task)
+        else:
+            own = self.variable(name, task.input_var) if task.input_var else None
+            yield Path(own or path_to(self.keys["", task.id]))
+
+    def filled(self, name: str, task: Task) -> Iterator[str]:
+        try:
+            nodes = parse(task.template)
+        except ExpressionFault:
+            nodes = (task.template,)
+        for node in nodes:
+            if isinstance(node, str):
+                yield node
+            elif isinstance(node, Show) and isinstance(node.value, Constant):
+                yield str(node.value.value)
+            elif isinstance(node, Show) and isinstance(node.value, Field) and node.value.names:
+                root, *way = node.value.names
+                if root == "previous_output":
+                    yield Path(path_to(self.keys["", task.id], *way))
+                elif found := self.variable(name, root):
+                    yield Path(found + path_to(*way)[1:])
+                if way:
+                    message = "a value that is not there may fail the run"
+                    self.made.lost("L-REQUIRED", message, name, hint=f"let there be {way[-1]!r}")
+            elif isinstance(node, Macro):
+                yield self.macro(name, node)
+            else:
+                message = "no placeholder says this part of a template"
+                self.made.lost("L-TEMPLATE", message, name, hint="it is left out")
+
+    def expanded(self, name: str, text: str) -> list[str]:
+        parts, at = [], 0
+        for start, end, macro in macros_in(text):
+            parts += [text[at:start], self.macro(name, macro)]
+            at = end
+        return [*parts, text[at:]]
+
+    def macro(self, name: str, macro: Macro) -> str:
+        if macro.name == "chain" and macro.payload == "id":
+            return str(self.chain.value.get("id") or "")
+        if macro.name == "var":
+            key, bar, default = macro.payload.partition("|")
+            if not bar:
+                return Path(path_to("vars", key.strip()))
+            self.made.lost("L-TEMPLATE", f"nothing is given for {key!r}", name, hint=default)
+            return default
+        message = f"nothing says {macro.written}"
+        self.made.lost("L-TEMPLATE", message, name, hint="the text is left")
+        return macro.written
+
+    def variable(self, name: str, wanted: str) -> str | None:
+        """Return the path of what a task has left, or of the input; None of what may be nothing."""
+        if wanted == FAILED or wanted.endswith("_error"):
+            return path_to(FAILED, "Cause")
+        key = self.keys.get(wanted)
+        if key is None:
+            self.made.lost("L-TEMPLATE", f"no task leaves {wanted!r}", name)
+            return None
+        if wanted in self.chain.tasks and self.chain.tasks[wanted].on_failure:
+            message = f"{wanted!r} leaves nothing when it has failed, so nothing asks for it"
+            self.made.lost("L-TEMPLATE", message, name)
+            return None
+        if sum(1 for each in self.keys.values() if each == key) > 2 and _shared(self.keys, key):
+            message = f"what {wanted!r} has left may be what another task left after it"
+            self.made.lost("L-TEMPLATE", message, name)
+        return path_to(key)
+
+    # Choices
+
+    def choice(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
+        explicit, _ = self.chain.ordered(task)
+        caught = self.chain.caught(task)
+        explicit = [each for each in explicit if each is not caught]
+        written = state["Choices"][-len(explicit) :] if explicit else []
+        rules: list[Json] = []
+        otherwise = state.get("Default")
+        for index, (branch, rule) in enumerate(zip(explicit, written, strict=False)):
+            test = self.test(name, task, branch, index)
+            if test is True:
+                otherwise = rule["Next"]
+                break
+            if test:
+                rules.append({**test, "Next": self.target(task, rule["Next"])})
+        if not rules:
+            if otherwise is None:
+                error, cause = "States.NoChoiceMatched", "no branch matches"
+                return {"Type": "Fail", "Error": error, "Cause": cause}
+            return {"Type": "Pass", "Next": self.target(task, otherwise)}
+        made: dict[str, Json] = {"Type": "Choice", "Choices": rules}
+        if otherwise is not None:
+            made["Default"] = self.target(task, otherwise)
+        return made
+
+    def target(self, task: Task, name: str) -> str:
+        return self.end(task) if self.value["States"][name]["Type"] == "Succeed" else name
+
+    def test(self, name: str, task: Task, branch: Branch, index: int) -> dict[str, Json] | bool:
+        """Return the rule of a branch on what the task has answered; a truth where it is known."""
+        answer = path_to(self.keys[task.id])
+        operator, when = branch.operator, branch.when
+        fixed = self.fixed(task)
+        if fixed is not None and operator in ("equals", "not_equals"):
+            words = aliases(self.chain, task, when)
+            if task.handler == "chat_completion":
+                calls = any("call" in each for each in words) == (operator == "equals")
+                return self.calling(name, f"{answer}.finish_reason", calls)
+            return any(each in fixed for each in words) == (operator == "equals")
+        if fixed is not None:
+            self.made.lost("L-CONDITION", "no rule says this branch", name, "Choices", index)
+            return False
+        match operator:
+            case "equals":
+                return {"Variable": answer, "StringEquals": when}
+            case "not_equals":
+                return {"Not": {"Variable": answer, "StringEquals": when}}
+            case "gt" | "lt":
+                word = "NumericGreaterThan" if operator == "gt" else "NumericLessThan"
+                self.numeric(name)
+                return {"Variable": answer, word: number(when)}
+            case "in_range" | "range":
+                least, most = range_of(operator, when)
+                self.numeric(name)
+                return {
+                    "And": [
+                        {"Variable": answer, "NumericGreaterThanEquals": least},
+                        {"Variable": answer, "NumericLessThanEquals": most},
+                    ]
+                }
+        pattern = _PATTERNS.get(operator)
+        if pattern is None or re.search(r"[*\\]", when):
+            self.made.lost("L-CONDITION", "no rule says this branch", name, "Choices", index)
+            return False
+        test = {"Variable": answer, "StringMatches": pattern.format(when)}
+        return {"Not": test} if operator == "not_contains" else test
+
+    def calling(self, name: str, path: str, calls: bool) -> dict[str, Json]:
+        """Return the rule that a model calls tools, or that it does not."""
+        message = "a model calls tools whose answer says so in its finish_reason"
+        hint = "let the agent answer {content, tool_calls, finish_reason: tool_calls}"
+        self.made.lost("L-ANSWER", message, name, hint=hint)
+        present = {"Variable": path, "IsPresent": True}
+        test: dict[str, Json] = {"And": [present, {"Variable": path, "StringEquals": "tool_calls"}]}
+        return test if calls else {"Not": test}
+
+    def numeric(self, name: str) -> None:
+        message = "only a number is compared, not the first number of a text"
+        self.made.lost("L-ANSWER", message, name, hint="let the agent answer a number")
+
+    def fixed(self, task: Task) -> tuple[str, ...] | None:
+        """Return what a task evaluates to whatever it is answered, None where that counts."""
+        if task.handler == "tools" and not task.value.get("output_template"):
+            return (tool_token(self.chain, task), "ok", "tools_executed")
+        if task.handler == "noop":
+            return ("noop", "no_op")
+        if task.handler in ("chat_completion", "execute_tool_calls"):
+            return ("executed", "stop", "tools_executed", "ok")
+        return None
+
+
+_PATTERNS: Final = {
+    "contains": "*{}*",
+    "not_contains": "*{}*",
+    "starts_with": "{}*",
+    "ends_with": "*{}",
+}
+
+
+def _shared(keys: Mapping[Any, str], key: str) -> bool:
+    """Whether several tasks leave their output under one key."""
+    return sum(1 for task, each in keys.items() if each == key and isinstance(task, str)) > 1
+
+
+def _keys(chain: Chain) -> dict[Any, str]:
+    """Return under which keys tasks leave their output; for `("", task)` what moves along to it.
+
+    What several tasks hand on to one stands under one key.
+    """
+    group: dict[Any, Any] = {}
+
+    def top(each: Any) -> Any:
+        while group.get(each, each) != each:
+            each = group[each]
+        return each
+
+    def join(one: Any, other: Any) -> None:
+        one, other = top(one), top(other)
+        if one != other:
+            group[other] = one
+
+    used = {
+        task.id
+        for task in chain.tasks.values()
+        if not task.input_var and (not task.template or "previous_output" in task.template)
+    }
+    for task in chain.tasks.values():
+        if task.handler == "noop" and not task.template and not task.input_var:
+            join(("", task.id), task.id)
+    if chain.start.id in used:
+        join(INPUT, ("", chain.start.id))
+    for task in chain.tasks.values():
+        caught = chain.caught(task)
+        rescue = task.on_failure or (caught and caught.goto)
+        goes = {each.goto for each in task.branches if each is not caught}
+        for goto in goes - {END}:
+            if goto in used:
+                join(("", goto), task.id)
+        if rescue in used:
+            join(("", rescue), ("", task.id))
+    found: dict[Any, str] = {}
+    named: dict[Any, str] = {top(INPUT): INPUT}
+    for each in (*chain.tasks, *(("", name) for name in chain.tasks)):
+        if top(each) not in named:
+            name = each if isinstance(each, str) else f"before_{each[1]}"
+            wanted = re.sub(r"\W+", "_", name, flags=re.ASCII) or "task"
+            wanted = wanted if not wanted[0].isdigit() else f"task_{wanted}"
+            named[top(each)] = fresh(wanted, named.values(), "_")
+        found[each] = named[top(each)]
+    return {INPUT: INPUT, **found}

@@ -1,0 +1,49 @@
+"""Texts that are put together, as `States.Format` says them."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.intrinsics import grammar
+from asl.expr.intrinsics.strings import Placeholder, template
+
+__all__ = ["Path", "parts_of", "said"]
+
+_SPECIAL: Final = re.compile(r"[\\'{}]")
+
+
+class Path(str):
+    """A part of a text that is the value a path leads to."""
+
+
+def said(parts: Iterable[str]) -> tuple[str, Json]:
+    """Return how a field of a payload template ends that gives a text of these parts, and it."""
+    listed = [each for each in parts if each]
+    paths = [each for each in listed if isinstance(each, Path)]
+    if not paths:
+        return "", "".join(listed)
+    if listed == paths and len(paths) == 1:
+        return ".$", str(paths[0])
+    shown = ("{}" if isinstance(each, Path) else _SPECIAL.sub(r"\\\g<0>", each) for each in listed)
+    return ".$", f"States.Format('{''.join(shown)}', {', '.join(paths)})"
+
+
+def parts_of(text: Json) -> list[str] | None:
+    """Return the parts of a text that `States.Format` puts together of paths, None of any other."""
+    try:
+        call = grammar.parse(text) if isinstance(text, str) and text[:1] != "$" else None
+    except ExpressionFault:
+        return None
+    if not isinstance(call, grammar.Call) or call.name != "States.Format":
+        return None
+    first, *given = call.arguments
+    if not isinstance(first, grammar.Text) or not all(isinstance(e, grammar.Path) for e in given):
+        return None
+    parts = template(first.raw)
+    places = [each for each in parts if isinstance(each, Placeholder)]
+    if len(places) != len(given) or any(each.decimals is not None for each in places):
+        return None
+    paths = iter(given)
+    return [each if isinstance(each, str) else Path(next(paths).text) for each in parts]  # type: ignore[union-attr]

@@ -1,0 +1,76 @@
+"""Documents of other languages in plain JSONPath, for the writers of further ones.
+
+What was read from another language runs with functions of its own, so that it does exactly what it
+did there. No third language has those. So on the way to one each dialect says its documents again:
+what an agent is told as `Parameters`, where its answer goes as `ResultPath`, a condition as a rule.
+The states keep their names; what they do not say this way is reported.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding, escape
+from asl.core.values import Json
+
+__all__ = ["Plain", "path_to", "reached"]
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass
+class Plain:
+    """A machine that is said again, and what is lost by that."""
+
+    states: dict[str, Json] = field(default_factory=dict)
+    losses: list[Finding] = field(default_factory=list)
+
+    def lost(
+        self, code: str, message: str, name: str, *way: str | int, hint: str | None = None
+    ) -> None:
+        """Report what is not said, at a state of this name or within it; each is told once."""
+        self.lost_at(code, message, ("States", name, *way), hint)
+
+    def lost_at(
+        self, code: str, message: str, way: Iterable[str | int], hint: str | None = None
+    ) -> None:
+        """Report what is not said at the place to which steps lead."""
+        place = "".join(f"/{escape(str(each))}" for each in way)
+        finding = Finding(code, message, place, hint, at_key=True)
+        if finding not in self.losses:
+            self.losses.append(finding)
+
+    def unrefused(self, name: str) -> None:
+        """Report, at the first state, that nothing refuses what the platform would."""
+        message = "what the platform refuses to fill in, or to take, fails no run there"
+        self.lost("L-MISSING", message, name)
+
+
+def path_to(*steps: str | int) -> str:
+    """Return the path that leads along these steps."""
+    return "$" + "".join(_step(each) for each in steps)
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _NAME.fullmatch(step):
+        return f".{step}"
+    return "['" + step.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def reached(start: str, states: Mapping[str, Any]) -> set[str]:
+    """Return the states to which any way leads."""
+    found: set[str] = set()
+    todo: list[Any] = [start]
+    while todo:
+        name = todo.pop()
+        if name in states and name not in found:
+            found.add(name)
+            state = states[name]
+            todo += [state.get("Next"), state.get("Default")]
+            todo += [
+                each.get("Next") for key in ("Choices", "Catch") for each in state.get(key, ())
+            ]
+    return found
