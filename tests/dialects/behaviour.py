@@ -126,7 +126,8 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             ignore_blocks=True,
         )
     except Enough:
-        return Seen("ENDLESS", None, None, asked, given, 0)
+        # What has happened so far is not told, so all of it may have.
+        return Seen("ENDLESS", None, None, asked, given, 0, True, True, True, True)
     elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
     told = [each.details.get("error") for each in result.events]
     facts = (
@@ -239,14 +240,14 @@ LIMITED = Excuse(EVERYTHING, "bound")
 EXCUSES: Mapping[str, Excuse] = {
     code: excuse
     for excuse, codes in (
-        (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS L-NODEFAULT"),
+        (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
         (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
         (LIMITED, "L-BLOCK L-LIMIT L-TIMEOUT L-CHECKPOINT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
         (Excuse(EVERYTHING, "stumbled"), "L-REQUIRED"),
         (TIME, "L-WAIT L-RETRY CX-DELAY CX-WAIT FL-WAIT"),
-        (ERROR, "L-FAIL"),
+        (ERROR, "L-FAIL L-NODEFAULT"),
         (GIVEN, "L-MODEL L-TEMPLATE L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
         (GIVEN, "CX-PARAMS FL-PAYLOAD"),
         (OUTPUT, "L-OUTPUT CX-OUTPUT FL-OUTPUT"),
@@ -275,6 +276,9 @@ ACTING = (
     "Generation",
     "Progress",
     "Reasoning",
+    "Budget",
+    "Metadata",
+    "Model",
 )
 """Blocks that change what is asked, given or answered, wherever they stand."""
 BOUNDS = re.compile(
