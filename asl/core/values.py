@@ -17,8 +17,9 @@ PLAIN_LENGTH = 256
 """What counts as small: such an object is below every limit on sizes."""
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
-MODERATE = 256 * 1024
-"""What a value says at least (`_least`) whose text is not made without a closer look."""
+MODERATE = 16 * 1024
+"""What a value says at least (`_least`) whose text is not made without a closer look: few steps for
+one that shares its parts without end."""
 
 MAX_DIGITS = 4000
 """How long an integer may be: Python refuses to write or read much longer ones."""
