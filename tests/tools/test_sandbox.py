@@ -209,7 +209,7 @@ from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("s")
 with open("started", "a") as log:
-    log.write(f"{os.environ.get('ASL_SECRET')} {os.path.exists('/root/.bashrc')}\\n")
+    log.write(f"{os.environ.get('ASL_SECRET')} {os.path.exists('/home')}\\n")
 
 
 @server.tool()
