@@ -42,7 +42,7 @@ class GivenMemory:
         def made(known: Entry | None) -> Entry | None:
             try:
                 return make(known)
-            except BaseException as error:
+            except BaseException as error:  # ours, not of the memory that was given
                 ours.append(error)
                 raise
 
