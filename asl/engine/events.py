@@ -79,7 +79,7 @@ COPIES = ("input", "parameters", "output")
 """The details that are data of the state as it is."""
 _DERIVED = ("arguments", "assignedVariables", "chunk")
 """Those that are made of it: where anything is hidden, all of them are."""
-_TEXTS = ("cause", "message", "reason")
+_TEXTS = ("cause", "message", "reason", "key", "keys")
 """Those that say something in words, and may quote it."""
 
 
@@ -100,9 +100,19 @@ def redacted(
 def unquoted(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]:
     """Return the details of an event whose texts quote nothing that nobody may see."""
     return {
-        key: without(value, quoted) if key in _TEXTS and type(value) is str else value
+        key: _unquoted(value, quoted)
+        if key in _TEXTS
+        else unquoted(value, quoted)
+        if key == "data" and type(value) is dict
+        else value
         for key, value in details.items()
     }
+
+
+def _unquoted(value: Json, quoted: set[str]) -> Json:
+    if type(value) is list:
+        return [_unquoted(each, quoted) for each in value]
+    return without(value, quoted) if type(value) is str else value
 
 
 def credentials(value: Json) -> Json:
