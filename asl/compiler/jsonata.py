@@ -4,6 +4,8 @@ An expression reads `$states`, so that is the data which every closure here is c
 object with `input`, and `result` or `errorOutput` where there is one.
 """
 
+from typing import Self
+
 from asl.compiler.handlers import compile_matcher
 from asl.compiler.state import StateCompiler
 from asl.core.profile import Missing
@@ -21,6 +23,13 @@ class JsonataCompiler(StateCompiler):
     """Compiles the fields of a state that is written in JSONata."""
 
     jsonata = True
+    reads = "input"
+    """What of `$states` a closure takes; empty for all of it."""
+
+    def after(self) -> Self:
+        twin = self._twin()
+        twin.reads = ""
+        return twin
 
     def _query(self, field: str) -> Evaluate | None:
         """Compile the template in *field*; the closure takes `$states`."""
@@ -40,7 +49,7 @@ class JsonataCompiler(StateCompiler):
 
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         query = self._query(field)
-        return None if query is None else _on_input(query)
+        return query if query is None or not self.reads else _on_input(query)
 
     def computed(self, field: str, kind: str) -> Evaluate | None:
         value = self.state.get(field)
@@ -63,7 +72,7 @@ class JsonataCompiler(StateCompiler):
     def text(self, field: str) -> Evaluate | None:
         return self.template(field)
 
-    def scalar(self, field: str) -> Evaluate | None:
+    def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         return self.template(field)
 
     def finish(

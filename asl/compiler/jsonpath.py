@@ -132,9 +132,10 @@ class JsonPathCompiler(StateCompiler):
         ]
         return lambda data, frame: {key: value(data, frame) for key, value in fields}
 
-    def scalar(self, field: str) -> Evaluate | None:
+    def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         if f"{field}.$" in self.state:
-            return self.expression(field, self.state[f"{field}.$"])
+            text = self.state[f"{field}.$"]
+            return self._expression(field, text, missing or self.profile.template)
         return constant(self.state[field]) if field in self.state else None
 
     # Output

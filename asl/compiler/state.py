@@ -92,6 +92,10 @@ class StateCompiler(ABC):
         inner.state = found
         return inner
 
+    def after(self) -> Self:
+        """Return a compiler of what is evaluated once the state has succeeded."""
+        return self
+
     def only(self, *fields: str) -> Self:
         """Return a compiler of the same state as if it had no more than these fields."""
         partial = self._twin()
@@ -164,7 +168,7 @@ class StateCompiler(ABC):
         """Compile a text into which values are inserted, None where the field is absent."""
 
     @abstractmethod
-    def scalar(self, field: str) -> Evaluate | None:
+    def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile a field that may be computed, None where it is absent."""
 
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:

@@ -115,7 +115,7 @@ class Compiler(Protocol):
         """
         ...
 
-    def scalar(self, field: str) -> Evaluate | None:
+    def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile a field that is written, dynamic (`field.$`) or an expression; None if absent."""
         ...
 
@@ -142,6 +142,13 @@ class Compiler(Protocol):
 
     def within(self, *steps: str | int) -> "Compiler":
         """Return a compiler of the object at *steps* below the state, empty where absent."""
+        ...
+
+    def after(self) -> "Compiler":
+        """Return a compiler of what is evaluated once the state has succeeded.
+
+        Its closures take `$states` in JSONata: an object with `input` and `result`.
+        """
         ...
 
     def machine(self, *steps: str | int) -> Machine:

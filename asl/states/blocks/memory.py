@@ -1,10 +1,12 @@
 """Memory: what states remember from one execution to the next (Specification 8.7)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
+from asl.core.profile import Missing
 from asl.core.values import Json, compact, is_integer, is_number
 from asl.expr.frame import Evaluate
 from asl.expr.frame import Frame as ExpressionFrame
@@ -185,7 +187,11 @@ def compile_write(compiler: Compiler) -> Write | None:
         space = None if namespace is None else namespace(data, frame)
         output = _output(finish, raw, result, frame)
         chosen = result if select is None else select(result, frame)
-        requests = [entry.request(space, (chosen, output, data), frame) for entry in entries]
+        if compiler.jsonata:
+            documents: tuple[Json, ...] = ({"input": data, "result": result},)
+        else:
+            documents = chosen, output, data
+        requests = [entry.request(space, documents, chosen, frame) for entry in entries]
         for request in requests:
             await frame.host.serve(frame, "memory", request)
         frame.note("MemoryWritten", {"keys": [request["key"] for request in requests]})
@@ -207,25 +213,33 @@ def _output(finish: Finish | None, raw: Json, result: Json, frame: ExpressionFra
 class _Entry:
     """One entry of `Write`."""
 
-    def __init__(self, block: Compiler, state: str) -> None:
-        self.state = state
+    def __init__(self, written: Compiler, state: str) -> None:
+        self.state, block = state, written.after()
         key = block.scalar("Key")
         assert key is not None
         self.key = key
         self.value = block.template("Value") or block.scalar("Value")
+        self.sought = block.template("Value", Missing.PARAMETER) or block.scalar(
+            "Value", Missing.PARAMETER
+        )
+        """The same, but it fails where a path leads nowhere, in every profile."""
         self.fields = given(block, ("TTL", "Merge", "Overwrite"))
 
     def request(
-        self, namespace: Json, documents: tuple[Json, Json, Json], frame: Frame
+        self, namespace: Json, documents: tuple[Json, ...], result: Json, frame: Frame
     ) -> dict[str, Json]:
-        """Return what is written; *documents* are result, output and effective input."""
+        """Return what is written.
+
+        *documents* are those in which a value is looked for: result, output and effective input,
+        by which everything else is computed. In JSONata there is `$states` alone.
+        """
         data = documents[-1]
         key, found = self.key(data, frame), self.fields(data, frame)
         request: dict[str, Json] = {
             "do": "write",
             "namespace": namespace,
             "key": key if type(key) is str else compact(key),
-            "value": documents[0] if self.value is None else self._found(documents, frame),
+            "value": result if self.value is None else self._found(documents, frame),
             "merge": found.get("Merge", False) is True,
             "overwrite": found.get("Overwrite", True) is True,
         }
@@ -237,18 +251,11 @@ class _Entry:
     def _found(self, documents: tuple[Json, ...], frame: Frame) -> Json:
         """Evaluate the value in the first document that has what it reads."""
         assert self.value is not None
-        missing: StateError | None = None
-        for document in documents:
-            try:
-                value = self.value(document, frame)
-            except StateError as error:
-                missing = missing or error
-                continue
-            if value is not None:
-                return value
-        if missing is not None and len(documents) > 1:
-            return self.value(documents[-1], frame)
-        return None
+        assert self.sought is not None
+        for document in documents[:-1]:
+            with suppress(StateError):
+                return self.sought(document, frame)
+        return self.value(documents[-1], frame)
 
     def _check_ttl(self, ttl: Json) -> None:
         try:
