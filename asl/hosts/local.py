@@ -581,6 +581,8 @@ class LocalHost:
         waiting = True
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
         first_beat = options.heartbeat if _is_foreign(agent) else None
+        if options.began is None:  # further calls of the same attempt have what is left
+            options.began = self.now()
         try:
             async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
 

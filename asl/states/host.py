@@ -163,7 +163,7 @@ class Options:
     def copy(self) -> "Options":
         """Return options that say the same."""
         made = Options(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
-        made.blocks = dict(self.blocks)
+        made.began, made.blocks = self.began, dict(self.blocks)
         return made
 
     @property
