@@ -22,9 +22,12 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _expressions(of_workflow, f"/{block.name}")
             yield from block.check_workflow(of_workflow)
     for node in workflow.nodes():
-        for name, block in node.value.items():
+        for field, block in node.value.items():
+            name = field.removesuffix(".$")
             if name in BLOCKS and type(block) is dict:
                 yield from BLOCKS[name].check(node, below(workflow.value, name))
+            elif name in BLOCKS:
+                yield from BLOCKS[name].check_field(node, field)
 
 
 def _weights(workflow: Workflow) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from asl.states.base import Compiler, Node, StateType
 from asl.states.debating import ARBITER, STYLES, VISIBLE, Debate, Terms, take_turn
 from asl.states.host import Frame, Target
 from asl.states.limits import check_limits, compile_limits
+from asl.states.numbers import MAX_SECONDS
 from asl.states.settings import Settings
 
 TOPIC = "General discussion"
@@ -68,8 +69,8 @@ def _terms(compiler: Compiler) -> Callable[[Json, Frame], Terms]:
         breaker = sought.name("TieBreaker")
         if breaker == ARBITER and breaker not in agents:
             breaker = arbiter
-        held = own.count("Rounds") or ROUNDS
-        most = sought.count("MaxRoundsForConsensus") or held
+        held = own.count("Rounds", MAX_SECONDS) or ROUNDS
+        most = sought.count("MaxRoundsForConsensus", MAX_SECONDS) or held
         return Terms(
             agents=agents,
             topic=about,

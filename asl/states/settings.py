@@ -4,12 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer, is_number
-from asl.states.numbers import MAX_SECONDS
 
 __all__ = ["Settings"]
-
-MOST = MAX_SECONDS
-"""What a whole number in a definition may come to (Specification 1.2)."""
 
 
 class Settings:
@@ -19,20 +15,25 @@ class Settings:
     EvaluationFailed, as the value of an expression does.
     """
 
-    __slots__ = ("block", "jsonata", "values")
+    __slots__ = ("block", "jsonata", "state", "values")
 
-    def __init__(self, values: Mapping[str, Json], jsonata: bool, block: str = "") -> None:
+    def __init__(
+        self, values: Mapping[str, Json], jsonata: bool, block: str = "", state: str = ""
+    ) -> None:
         self.values = values
         self.jsonata = jsonata
         self.block = block
         """What stands before the name of a field: `Consensus.`"""
+        self.state = state
+        """The state that has the fields, where errors name it."""
 
     def __contains__(self, field: str) -> bool:
         return self.values.get(field) is not None
 
-    def flag(self, field: str) -> bool:
+    def flag(self, field: str, absent: bool = False) -> bool:
         """Return whether a field is true."""
-        return self._read(field, "true or false", lambda value: type(value) is bool) is True
+        found = self._read(field, "true or false", lambda value: type(value) is bool)
+        return absent if found is None else found is True
 
     def word(self, field: str, words: Collection[str]) -> str | None:
         """Return one of *words*."""
@@ -42,6 +43,24 @@ class Settings:
     def name(self, field: str) -> str | None:
         """Return a text that is not empty."""
         found: str | None = self._read(field, "a name", _is_name)
+        return found
+
+    def one_or_more(self, field: str) -> list[str]:
+        """Return the names in a list, or the one that stands there without it."""
+        found = self._read(
+            field,
+            "a name or a list of names",
+            lambda value: _is_name(value) or (type(value) is list and all(map(_is_name, value))),
+        )
+        return [] if found is None else [found] if type(found) is str else found
+
+    def texts(self, field: str) -> list[str] | None:
+        """Return a list of texts."""
+        found: list[str] | None = self._read(
+            field,
+            "a list of texts",
+            lambda value: type(value) is list and all(type(each) is str for each in value),
+        )
         return found
 
     def names(self, field: str, among: Collection[str]) -> list[str] | None:
@@ -57,14 +76,23 @@ class Settings:
         )
         return found
 
-    def count(self, field: str) -> int | None:
-        """Return a whole number from 1."""
+    def count(self, field: str, most: int | None = None) -> int | None:
+        """Return a whole number from 1, up to *most* where that is given."""
         found = self._read(
             field,
-            f"a whole number from 1 to {MOST}",
-            lambda value: is_integer(value) and 1 <= value <= MOST,
+            "a whole number from 1" if most is None else f"a whole number from 1 to {most}",
+            lambda value: is_integer(value) and value >= 1 and (most is None or value <= most),
         )
         return None if found is None else int(found)
+
+    def number(self, field: str, least: float, most: float) -> float | None:
+        """Return a number between bounds, which it may reach."""
+        found: float | None = self._read(
+            field,
+            f"a number from {least:g} to {most:g}",
+            lambda value: is_number(value) and least <= value <= most,
+        )
+        return found
 
     def share(self, field: str) -> float | None:
         """Return a number above 0, up to 1."""
@@ -81,7 +109,8 @@ class Settings:
     def unfit(self, field: str, wanted: str) -> StateError:
         """Return the error of a field that has not the value which is *wanted*."""
         name = self.block + field
-        cause = f"{name} is {wanted}, not {excerpt(self.values.get(field), 200)}"
+        place = f"state '{self.state}': " if self.state else ""
+        cause = f"{place}{name} is {wanted}, not {excerpt(self.values.get(field), 200)}"
         return (
             EvaluationFailed(cause, name) if self.jsonata else StateError("States.Runtime", cause)
         )

@@ -17,7 +17,7 @@ from asl.expr.paths.replace import TooMany, replaced
 from asl.expr.paths.select import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
 
 __all__ = ["AUDIT", "HIDDEN", "Redaction", "compile_redaction", "record_call", "without"]
 
@@ -121,21 +121,21 @@ def without(text: str, quoted: Collection[str]) -> str:
 
 def record_call(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what records an attempt, whatever comes of it."""
-    fields = given(compiler.within("Audit"), ("LogLevel", "Metrics", "Trace"))
-    redact, state = compile_redaction(compiler) or Redaction(()), compiler.name
+    fields = settings(compiler, "Audit", ("LogLevel", "Metrics", "Trace"))
+    redact = compile_redaction(compiler) or Redaction(())
 
     async def perform(attempt: Attempt) -> Json:
         found, began = fields(attempt.data, attempt.frame), attempt.frame.now
-        level, metrics = found.get("LogLevel", "standard"), found.get("Metrics", [])
-        if level not in LEVELS or not _are_metrics(metrics):
-            cause = f"state '{state}': Audit.LogLevel or Audit.Metrics does not fit"
-            raise StateError("States.Runtime", cause)
+        level, trace = found.word("LogLevel", LEVELS) or "standard", found.flag("Trace")
+        metrics = found.texts("Metrics") or []
+        if not all(map(_metric, metrics)):
+            raise found.unfit("Metrics", f"a list out of {', '.join(METRICS)}")
 
         def record(call: _Call) -> None:
             details = _details(call, LEVELS.index(level), redact)
             if metrics:
                 details["metrics"] = {each: METRICS[_metric(each)](call) for each in metrics}
-            if found.get("Trace") is True:
+            if trace:
                 details["trace"] = _trace(call)
             attempt.frame.note(RECORDED, {"level": level, **details})
 
@@ -148,10 +148,6 @@ def record_call(compiler: Compiler, inner: Perform) -> Perform:
         return result
 
     return perform
-
-
-def _are_metrics(metrics: Json) -> bool:
-    return type(metrics) is list and all(type(each) is str and _metric(each) for each in metrics)
 
 
 def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:

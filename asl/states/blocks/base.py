@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Finding
+from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.paths import Path
 from asl.expr.references import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.host import Frame, Options, Target
+from asl.states.settings import Settings
 
 __all__ = [
     "Attempt",
@@ -25,6 +27,7 @@ __all__ = [
     "compile_call",
     "given",
     "make_parameters",
+    "settings",
 ]
 
 
@@ -83,6 +86,10 @@ def _nothing_of_a_state(node: Node, workflow: Mapping[str, Json]) -> Iterator[Fi
     yield from ()
 
 
+def _nothing_of_a_field(node: Node, field: str) -> Iterator[Finding]:
+    yield from ()
+
+
 def _nothing_missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
     yield from ()
 
@@ -113,12 +120,26 @@ class Block:
     """Whether it shapes the call of an agent, and means nothing to a resource (6.1)."""
     of_documents: bool = False
     """Whether a document has such a block, too."""
+    check_field: Callable[[Node, str], Iterator[Finding]] = _nothing_of_a_field
+    """Find the same for a block that is a single value, in this field: `CacheTTL`, `CacheTTL.$`."""
 
 
 def given(block: Compiler, fields: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
     """Compile those of the fields that are there, written or computed."""
     found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
     return lambda data, frame: {field: value(data, frame) for field, value in found}
+
+
+def settings(
+    compiler: Compiler, block: str, fields: tuple[str, ...]
+) -> Callable[[Json, Any], Settings]:
+    """Compile fields of a block, of an object in one (`Streaming.Buffer`) or of the state itself.
+
+    What is computed is looked at when it is read from the settings.
+    """
+    values = given(compiler.within(*block.split(".")) if block else compiler, fields)
+    jsonata, state, prefix = compiler.jsonata, compiler.name, f"{block}." if block else ""
+    return lambda data, frame: Settings(values(data, frame), jsonata, prefix, state)
 
 
 def compile_call(
@@ -166,5 +187,9 @@ def _has(value: Json, path: Path) -> bool:
 
 
 def _call(attempt: Attempt) -> Awaitable[Json]:
-    frame = attempt.frame
-    return frame.host.invoke(frame, attempt.target, attempt.payload, attempt.options)
+    frame, options = attempt.frame, attempt.options
+    if options is not None and options.began is not None:
+        left = options.left(frame.now)
+        if left is not None and left <= 0:
+            raise StateError("States.Timeout", options.cause("answer", options.timeout))
+    return frame.host.invoke(frame, attempt.target, attempt.payload, options)

@@ -11,11 +11,13 @@ from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
 
 __all__ = ["CACHE", "CACHE_RESULT", "CACHE_TTL", "use_cache"]
 
 SCOPES: Final = ("execution", "workflow", "global")
+_OF_RESULT: Final = ("CacheResult", "IdempotencyKey", "CacheTTL")
+"""The fields of a state that mean the same as `Enabled`, `Key` and `TTL` of a Cache."""
 
 
 class _Plan(NamedTuple):
@@ -49,24 +51,20 @@ def use_cache(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
-    block, state = compiler.within("Cache"), compiler.name
-    if "Cache" in compiler.state:
-        fields = given(block, ("Enabled", "Key", "TTL", "Scope"))
-    else:
-        fields = given(compiler, ("CacheResult", "IdempotencyKey", "CacheTTL"))
+    own = "Cache" in compiler.state
+    enabled, key, ttl = ("Enabled", "Key", "TTL") if own else _OF_RESULT
+    fields = settings(compiler, "Cache" if own else "", (enabled, key, ttl, *(("Scope",) * own)))
 
     def plan(data: Json, frame: Frame) -> _Plan | None:
         found = fields(data, frame)
-        if "Cache" not in compiler.state:
-            names = {"CacheResult": "Enabled", "IdempotencyKey": "Key", "CacheTTL": "TTL"}
-            found = {"Enabled": False} | {names[field]: value for field, value in found.items()}
-        if found.get("Enabled", True) is not True:
+        if not found.flag(enabled, absent=own):
             return None
-        scope = found.get("Scope", "workflow")
-        if scope not in SCOPES:
-            cause = f"state '{state}': Cache.Scope is one of {', '.join(SCOPES)}, not {scope!r}"
-            raise StateError("States.Runtime", cause)
-        return _Plan(found.get("Key"), _lifetime(found.get("TTL", "never"), state), scope)
+        lifetime, scope = found.values.get(ttl), found.word("Scope", SCOPES)
+        return _Plan(
+            found.values.get(key),
+            "never" if lifetime is None else _lifetime(lifetime, compiler.name),
+            scope or "workflow",
+        )
 
     return plan
 
@@ -95,16 +93,35 @@ def _namespace(scope: str, attempt: Attempt) -> str:
 
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
-    key = node.value["Cache"].get("Key")
+    yield from _check_key(node, "Cache", "Key")
+
+
+def _check_key(node: Node, *way: str) -> Iterator[Finding]:
+    *steps, field = way
+    key = (node.value[steps[0]] if steps else node.value).get(field)
     if type(key) is str and not key.startswith("{%") and not node.open(key):
-        yield Finding(
-            "V-CACHE-02",
-            f"the key {key!r} is the same for every input",
-            node.at("Cache", "Key"),
-            "compute it: Key.$",
-        )
+        message, hint = f"the key {key!r} is the same for every input", f"compute it: {field}.$"
+        yield Finding("V-CACHE-02", message, node.at(*way), hint)
+
+
+def _check_result(node: Node, field: str) -> Iterator[Finding]:
+    if "Cache" in node.value:
+        message = f"{field!r} has no effect beside 'Cache'"
+        yield Finding("V-CACHE-04", message, node.at(field), at_key=True)
+    else:
+        yield from _check_key(node, "IdempotencyKey")
+
+
+def _check_lifetime(node: Node, field: str) -> Iterator[Finding]:
+    if "Cache" in node.value:
+        message = f"{field!r} has no effect beside 'Cache'"
+    elif {"CacheResult", "CacheResult.$"}.isdisjoint(node.value):
+        message = f"{field!r} has no effect without 'CacheResult'"
+    else:
+        return
+    yield Finding("V-CACHE-04", message, node.at(field), at_key=True)
 
 
 CACHE = Block("Cache", _check)
-CACHE_RESULT = Block("CacheResult")
-CACHE_TTL = Block("CacheTTL")
+CACHE_RESULT = Block("CacheResult", check_field=_check_result)
+CACHE_TTL = Block("CacheTTL", check_field=_check_lifetime)

@@ -8,14 +8,15 @@ from typing import Any, Final, TypeAlias
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
-from asl.core.values import Json, is_integer, is_number, measure
+from asl.core.values import Json, measure
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, token_count
 from asl.expr.likeness import likeness
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.places import Steps, located, without, written
 from asl.expr.references import place
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.settings import Settings
 
 __all__ = ["CONTEXT", "show_context"]
 
@@ -47,19 +48,19 @@ class _Plan:
     def __init__(self, compiler: Compiler) -> None:
         block = compiler.within("Context")
         self.state, self.profile = compiler.name, compiler.profile
-        self.fields = given(block, ("Strategy", "MaxTokens", "TopK", "Query"))
+        self.fields = settings(compiler, "Context", ("Strategy", "MaxTokens", "TopK", "Query"))
         self.exclude, self.include, self.priority, self.candidates = (
             _paths(block.state.get(field, ()))
             for field in ("Exclude", "Include", "Priority", "Candidates")
         )
         self.summarizes = "Summarize" in block.state
-        self.summary = given(block.within("Summarize"), ("When", "Using", "Ratio"))
+        self.summary = settings(compiler, "Context.Summarize", ("When", "Using", "Ratio"))
         (self.target,) = _paths([block.within("Summarize").state.get("Target", "$")])
 
     async def built(self, attempt: Attempt) -> Json:
         """Return the context of one attempt; raises StateError for one that cannot be."""
-        found = self._found(attempt)
-        most = found.get("MaxTokens")
+        found = self.fields(attempt.data, attempt.frame)
+        most = found.count("MaxTokens")
         document = without(
             attempt.data,
             (steps for path in self.exclude for steps, _ in located(path, attempt.data)),
@@ -84,34 +85,21 @@ class _Plan:
         attempt.frame.note("ContextBuilt", told)
         return {"parts": window.parts, "tokens": window.tokens}
 
-    def _found(self, attempt: Attempt) -> Mapping[str, Json]:
-        """Return the computed fields; raises StateError for those that do not fit."""
-        found = self.fields(attempt.data, attempt.frame)
-        for field, value in found.items():
-            fits = value in STRATEGIES if field == "Strategy" else is_integer(value) and value >= 1
-            if field != "Query" and not fits:
-                raise self._misfit(field, value)
-        return found
-
-    def _misfit(self, field: str, value: Json) -> StateError:
-        cause = f"state '{self.state}': Context.{field} cannot be {value!r}"
-        return StateError("States.Runtime", cause)
-
     # Candidates
 
-    def _candidates(self, document: Json, found: Mapping[str, Json]) -> Iterable[_Candidate]:
-        strategy = found.get("Strategy", "sliding_window")
+    def _candidates(self, document: Json, found: Settings) -> Iterable[_Candidate]:
+        strategy = found.word("Strategy", STRATEGIES)
         if strategy == "priority_based":
             return (each for path in self.priority for each in _named(path, document))
         if strategy == "semantic":
             return self._likest(document, found)
         return _pieces(document, reversed)
 
-    def _likest(self, document: Json, found: Mapping[str, Json]) -> list[_Candidate]:
+    def _likest(self, document: Json, found: Settings) -> list[_Candidate]:
         """Return the candidates that are most like the query, the best first."""
-        query = found.get("Query")
+        query = found.values.get("Query")
         if type(query) is not str:
-            raise self._misfit("Query", query)
+            raise found.unfit("Query", "a text")
         pieces = [
             piece
             for path in self.candidates
@@ -121,28 +109,26 @@ class _Plan:
         if not self.candidates:
             pieces = list(_pieces(document))
         pieces.sort(key=lambda piece: -likeness(query, piece[2]))
-        return pieces[: int(found.get("TopK", TOP_K))]
+        return pieces[: found.count("TopK") or TOP_K]
 
     # Summaries
 
     async def _summarized(self, attempt: Attempt, document: Json, most: int | None) -> Json:
         """Return the document with a summary in place of the target, where one is wanted."""
         found = self.summary(attempt.data, attempt.frame)
-        when, agent = found.get("When", MOMENTS[0]), found.get("Using")
-        ratio = found.get("Ratio", RATIO)
-        if when not in MOMENTS:
-            raise self._misfit("Summarize.When", when)
-        if not (is_number(ratio) and 0 < ratio <= 1):
-            raise self._misfit("Summarize.Ratio", ratio)
+        when = found.word("When", MOMENTS) or MOMENTS[0]
+        ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
         exceeds = most is not None and token_count(self.profile, document) > most
         nodes = located(self.target, document)
         if when == "Never" or (when != "Always" and not exceeds) or not nodes:
             return document
+        if agent is None:
+            raise found.unfit("Using", "the name of an agent")
         ((steps, content),) = nodes
         wanted = max(1, ceil(token_count(self.profile, content) * ratio))
         request = {"content": content, "ratio": ratio, "targetTokens": wanted}
         try:
-            summary = _summary(await attempt.ask(str(agent), request))
+            summary = _summary(await attempt.ask(agent, request))
         except StateError as error:
             if error.name == "States.BudgetExceeded":
                 raise

@@ -2,19 +2,21 @@
 
 from asl.core.values import Json, compact
 from asl.states.base import Compiler
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
 
 __all__ = ["IDEMPOTENCY_KEY", "IDEMPOTENT", "tell_key"]
 
 
 def tell_key(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what hands the key over: the one that is written, else execution and state."""
-    fields, state = given(compiler, ("Idempotent", "IdempotencyKey")), compiler.name
+    fields, state = settings(compiler, "", ("Idempotent", "IdempotencyKey")), compiler.name
 
     async def perform(attempt: Attempt) -> Json:
         found = fields(attempt.data, attempt.frame)
-        if found.get("Idempotent", True) is True:
-            key = found.get("IdempotencyKey", f"{attempt.frame.execution_id}:{state}")
+        if found.flag("Idempotent", absent=True):
+            key = found.values.get("IdempotencyKey")
+            if key is None:
+                key = f"{attempt.frame.execution_id}:{state}"
             attempt.tell("idempotency_key", key if type(key) is str else compact(key))
         return await inner(attempt)
 

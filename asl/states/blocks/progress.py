@@ -20,6 +20,7 @@ from asl.program import Finish
 from asl.states.base import Compiler, Node, machines_of
 from asl.states.blocks.base import Attempt, Block, Perform, given
 from asl.states.host import Frame
+from asl.states.settings import Settings
 
 __all__ = [
     "EMITTED",
@@ -48,6 +49,10 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "Parallel": ("Enabled", "Path", "Milestones", "Emit", "Aggregation", "PerBranch"),
 }
 """The fields that mean something, by the type of the state."""
+
+
+TOLD_BY: Final = ("Enabled", "Emit", "HeartbeatOnUpdate")
+"""Those of a Task that may be computed, besides what a milestone says."""
 
 
 class Milestone(NamedTuple):
@@ -187,24 +192,21 @@ def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _planned(block: Compiler, state: str) -> Callable[[Attempt], Plan | None]:
-    fields = given(block, ("Enabled", "Emit", "HeartbeatOnUpdate"))
-    milestones = block.template("Milestones")
+    values, milestones = given(block, TOLD_BY), block.template("Milestones")
+    prefix, jsonata = "Progress.", block.jsonata
 
     def plan(attempt: Attempt) -> Plan | None:
         data, frame = attempt.data, attempt.frame
-        found = fields(data, frame)
-        if found.get("Enabled", True) is not True:
+        found = Settings(values(data, frame), jsonata, prefix, state)
+        if not found.flag("Enabled", absent=True):
             return None
         written = [] if milestones is None else milestones(data, frame)
         if next(_faults(written), None) is not None:
             raise StateError("States.Runtime", f"state '{state}': Progress.Milestones do not fit")
-        emit = found.get("Emit", True)
-        return Plan(
-            tuple(milestones_of(written)),
-            emit if type(emit) is str else None,
-            emit is False,
-            found.get("HeartbeatOnUpdate") is True,
-        )
+        emit = found.values.get("Emit")
+        name = None if type(emit) is bool else found.name("Emit")
+        beats = found.flag("HeartbeatOnUpdate")
+        return Plan(tuple(milestones_of(written)), name, emit is False, beats)
 
     return plan
 

@@ -1,6 +1,7 @@
 """Reasoning: the trace of thoughts that an agent returns with its result (Specification 8.1)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
@@ -10,23 +11,27 @@ from asl.expr.paths import parse_reference_path
 from asl.expr.references import place
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
 
 __all__ = ["REASONING", "demand_reasoning", "store_reasoning"]
 
-FIELDS = ("Required", "Format", "MinSteps", "MaxSteps")
+FIELDS: Final = ("Required", "Format", "MinSteps", "MaxSteps")
+FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_form")
 
 
 def demand_reasoning(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what tells the agent of the trace, and looks at the one that comes back."""
-    wanted, state = given(compiler.within("Reasoning"), FIELDS), compiler.name
+    wanted, state = settings(compiler, "Reasoning", FIELDS), compiler.name
 
     async def perform(attempt: Attempt) -> Json:
         block = wanted(attempt.data, attempt.frame)
-        attempt.tell("reasoning", block)
+        block.word("Format", FORMATS)
+        required = block.flag("Required")
+        bounds = block.count("MinSteps"), block.count("MaxSteps")
+        attempt.tell("reasoning", block.values)
         result = await inner(attempt)
-        fault = _fault(block, _steps(result))
-        if fault is not None and block.get("Required") is True:
+        fault = _fault(required, bounds, _steps(result))
+        if fault is not None and required:
             raise StateError("Agent.InvalidOutput", f"state '{state}': Reasoning: {fault}")
         if fault is not None:
             attempt.frame.note("ReasoningWarning", {"reason": fault})
@@ -41,12 +46,14 @@ def _steps(result: Json) -> list[Json] | None:
     return steps if type(steps) is list else None
 
 
-def _fault(block: Mapping[str, Json], steps: list[Json] | None) -> str | None:
+def _fault(
+    required: bool, bounds: tuple[int | None, int | None], steps: list[Json] | None
+) -> str | None:
     """Say what is wrong with a trace, None for nothing."""
     if steps is None:
         missing = "the result has no trace: 'reasoning' with a list of 'steps'"
-        return missing if block.get("Required") is True else None
-    least, most = block.get("MinSteps"), block.get("MaxSteps")
+        return missing if required else None
+    least, most = bounds
     if least is not None and len(steps) < least:
         return f"{len(steps)} steps are fewer than {least}"
     if most is not None and len(steps) > most:

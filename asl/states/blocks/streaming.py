@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.errors import StateError
-from asl.core.values import Json, is_integer
+from asl.core.values import Json
 from asl.states.base import Compiler
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, settings
 from asl.states.blocks.chunks import LONGEST, MODES, Buffer, Chunker
 from asl.states.blocks.progress import check_of_streaming
 from asl.states.durations import duration
@@ -29,6 +29,7 @@ __all__ = [
 CHUNK: Final = "StreamChunk"
 WARNING: Final = "StreamWarning"
 FIELDS: Final = ("Enabled", "Mode", "ChunkSize")
+BUFFER: Final = ("Size", "FlushInterval", "FlushOnNewline")
 CALLBACKS: Final = ("OnChunk", "OnComplete", "OnError")
 LEAST: Final[Mapping[str, int]] = {"chunk": 100}
 """How long a chunk is at least where nothing is said, by mode; 1 for all others."""
@@ -104,55 +105,31 @@ def tell_stream(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _planned(compiler: Compiler) -> Callable[[Attempt], Plan | None]:
-    block, state = compiler.within("Streaming"), compiler.name
-    own, buffer = given(block, FIELDS), given(block.within("Buffer"), tuple(_BUFFER))
-    callbacks = given(block.within("Callbacks"), CALLBACKS)
-    buffered = "Buffer" in block.state
+    own = settings(compiler, "Streaming", FIELDS)
+    buffer = settings(compiler, "Streaming.Buffer", BUFFER)
+    callbacks = settings(compiler, "Streaming.Callbacks", CALLBACKS)
+    buffered = "Buffer" in compiler.state["Streaming"]
     guarded = "Output" in compiler.state.get("Guardrails", {})
 
     def plan(attempt: Attempt) -> Plan | None:
         data, frame = attempt.data, attempt.frame
         found = own(data, frame)
-        if found.get("Enabled", True) is not True:
+        if not found.flag("Enabled", absent=True):
             return None
         held, told = buffer(data, frame), callbacks(data, frame)
-        mode = found.get("Mode", "token")
-        least = found.get("ChunkSize", LEAST.get(str(mode), 1))
-        size = held.get("Size", LONGEST)
-        fault = next(
-            (
-                name
-                for name, fits in (
-                    ("Mode", type(mode) is str and mode in MODES),
-                    ("ChunkSize", _is_size(least)),
-                    ("Buffer.Size", _is_size(size)),
-                    ("Callbacks", all(type(each) is str for each in told.values())),
-                )
-                if not fits
-            ),
-            None,
-        )
-        if fault is not None:
-            raise StateError("States.Runtime", f"state '{state}': Streaming.{fault} does not fit")
-        interval = held.get("FlushInterval")
+        mode = found.word("Mode", tuple(MODES)) or "token"
+        interval = held.values.get("FlushInterval")
         return Plan(
             mode,
-            int(least),
-            int(size) if buffered else None,
+            found.count("ChunkSize", LONGEST) or LEAST.get(mode, 1),
+            held.count("Size", LONGEST) or LONGEST if buffered else None,
             None if interval is None else duration("Streaming.Buffer.FlushInterval", interval),
-            held.get("FlushOnNewline") is True,
-            told,
+            held.flag("FlushOnNewline"),
+            {kind: name for kind in CALLBACKS if (name := told.name(kind)) is not None},
             guarded,
         )
 
     return plan
-
-
-_BUFFER: Final = ("Size", "FlushInterval", "FlushOnNewline")
-
-
-def _is_size(value: Json) -> bool:
-    return is_integer(value) and 1 <= value <= LONGEST
 
 
 # --------------------------------------------------------------------------------------------
