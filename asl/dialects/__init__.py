@@ -18,6 +18,7 @@ from asl.core.document import Document, What, parsed
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects.base import Conversion, Dialect
+from asl.dialects.plain import Plain
 
 __all__ = [
     "BUILT_IN",
@@ -162,11 +163,11 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     _known(target, "written", writing or {}, target.writing)
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
     said = document
+    made = Plain()
     plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
     if plain is not None:
         machine, made = plain(document)
         said = replace(document, value=machine, dialect=NATIVE)
-        lost += made.losses
     written = target.write(said, **(writing or {}))
-    report = place(document, [*lost, *written.losses])
+    report = place(document, [*lost, *made.losses, *map(made.placed, written.losses)])
     return Conversion(written.text, written.value, replace(report, document=document), to)

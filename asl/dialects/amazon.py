@@ -17,7 +17,9 @@ from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
+from asl.dialects.formats import Path, said
 from asl.dialects.layout import laid_out
+from asl.dialects.missing import reads
 from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
@@ -37,6 +39,9 @@ _OF_DOCUMENT = frozenset(
 )
 _ASKED = frozenset(("Prompt", "Prompt.$", "Options", "Timeout", "Choices", "Default"))
 _KEPT = ("Comment", "QueryLanguage", "InputPath", "Retry")
+_OF_PASS = ("Comment", "QueryLanguage", "OutputPath", "Next", "End")
+_RECORDED = ("ResultPath", "Assign", "Output")
+"""Fields of a Checkpoint that may hold its record."""
 _COMMON = frozenset(
     ("Type", "Comment", "QueryLanguage", "Next", "End", "InputPath", "OutputPath", "Output")
 ) | {"Assign", "Retry", "Catch", "ResultPath"}
@@ -130,7 +135,7 @@ class _Writer:
         made: dict[str, Json] = {}
         for field, value in state.items():
             if field.removesuffix(".$") in _BLOCKS:
-                if field != "Metadata":
+                if field != "Metadata" or reads(value):
                     message = f"Amazon's language has no {field.removesuffix('.$')!r}"
                     self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Iterator":
@@ -288,15 +293,23 @@ class _Writer:
         self, name: str, state: dict[str, Json], at: str, language: str
     ) -> dict[str, dict[str, Json]]:
         self.lost("L-CHECKPOINT", "AWS keeps executions by itself", at, "a state without effect")
-        kept: dict[str, Json] = {"Type": "Pass"}
-        for field, value in state.items():
-            if field in ("Comment", "Next", "End", "OutputPath"):
-                kept[field] = value
-            elif field in ("Retry", "Catch"):
+        made = {"Type": "Pass"} | {key: state[key] for key in _OF_PASS if key in state}
+        for field in ("Retry", "Catch"):
+            if field in state:
                 self.lost("L-CATCH", "this state never fails there", f"{at}/{field}")
-            elif field in ("ResultPath", "ResultSelector", "Output", "Assign"):
+        used = [each for each in _RECORDED if state.get(each) is not None]
+        if not used:
+            return {name: made}
+        record = None if language == "JSONata" else _record(state)
+        if record is None:
+            for field in used:
                 self.lost("L-TRANSFORM", "there is no record of what was saved", f"{at}/{field}")
-        return {name: kept}
+            return {name: made}
+        told = "the id of a record does not tell how often its name was saved"
+        where = f"{at}/{used[0]}"
+        self.losses.append(Finding("L-CHECKPOINT", told, where, severity=Severity.WARNING))
+        placed = {"Parameters": record, "ResultPath": state.get("ResultPath")}
+        return {name: made | placed | {key: state[key] for key in ("Assign",) if key in state}}
 
     def stand_in(
         self, name: str, state: dict[str, Json], at: str, language: str
@@ -337,6 +350,18 @@ def _moved(rule: Any, prefix: str) -> Json:
         else:
             made[key] = value
     return made
+
+
+def _record(state: Mapping[str, Any]) -> dict[str, Json] | None:
+    """Return the template of the record of a Checkpoint, None where its name is put together."""
+    name = state.get("Name", state.get("Name.$"))
+    path = "Name.$" in state
+    if not isinstance(name, str) or (not path and "{{" in name):
+        return None
+    given = Path(name) if path else name
+    listed = (("name", [given]), ("id", [Path("$$.Execution.Id"), "-", given]))
+    record = {f"{key}{ending}": value for key, parts in listed for ending, value in (said(parts),)}
+    return {"checkpoint": {**record, "createdAt.$": "$$.State.EnteredTime"}}
 
 
 _Handler = Callable[[_Writer, str, dict[str, Json], str, str], dict[str, dict[str, Json]]]

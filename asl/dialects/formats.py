@@ -9,9 +9,21 @@ from asl.core.values import Json
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import Placeholder, template
 
-__all__ = ["Path", "parts_of", "said"]
+__all__ = ["Path", "computes", "parts_of", "said"]
 
 _SPECIAL: Final = re.compile(r"[\\'{}]")
+
+
+def computes(value: Json, *, jsonata: bool) -> bool:
+    """Whether a part of a state has fields, or in JSONata expressions, that are computed."""
+    if isinstance(value, dict):
+        return any(
+            (not jsonata and key.endswith(".$")) or computes(each, jsonata=jsonata)
+            for key, each in value.items()
+        )
+    if isinstance(value, list):
+        return any(computes(each, jsonata=jsonata) for each in value)
+    return jsonata and isinstance(value, str) and "{%" in value
 
 
 class Path(str):

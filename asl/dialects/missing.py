@@ -8,10 +8,10 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 from asl.states.base import machines_of
 
-__all__ = ["missing"]
+__all__ = ["missing", "reads"]
 
 _VARIABLE: Final = re.compile(r"\$[A-Za-z_]")
-_HARMLESS: Final = frozenset(("Metadata", "Comment", "Agent", "Resource", "Type", "Next"))
+_HARMLESS: Final = frozenset(("Comment", "Agent", "Resource", "Type", "Next"))
 
 
 def missing(value: Mapping[str, Any]) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def _read(machine: Mapping[str, Any], pointer: str) -> Iterator[str]:
         inner = [*machines_of(state)]
         within = {steps[0] for steps, _ in inner}
         for field, each in state.items():
-            if field not in _HARMLESS and field not in within and _reads(each):
+            if field not in _HARMLESS and field not in within and reads(each):
                 yield f"{place}/{escape(field)}"
         if "Choices" in state and "Default" not in state and state["Type"] == "Choice":
             yield f"{place}/Choices"
@@ -41,12 +41,12 @@ def _read(machine: Mapping[str, Any], pointer: str) -> Iterator[str]:
             yield from _read(each, place + "".join(f"/{step}" for step in steps))
 
 
-def _reads(value: Json) -> bool:
+def reads(value: Json) -> bool:
     """Whether a field has a path, an intrinsic function or a query."""
     if isinstance(value, dict):
-        return any(key.endswith(".$") or _reads(each) for key, each in value.items())
+        return any(key.endswith(".$") or reads(each) for key, each in value.items())
     if isinstance(value, list):
-        return any(map(_reads, value))
+        return any(map(reads, value))
     if not isinstance(value, str):
         return False
     return value.startswith(("$.", "$[", "$$.", "{%")) or _VARIABLE.match(value) is not None

@@ -8,15 +8,17 @@ The states keep their names; what they do not say this way is reported.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding, escape, unescape
 from asl.core.values import Json
+from asl.dialects.names import fresh
 
 __all__ = ["Plain", "path_to", "reached"]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_STATE: Final = re.compile(r"/States/([^/]*)")
 
 
 @dataclass
@@ -25,6 +27,23 @@ class Plain:
 
     states: dict[str, Json] = field(default_factory=dict)
     losses: list[Finding] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
+    """States that the document does not have -> the state there that each is a part of."""
+
+    def add(self, wanted: str, state: dict[str, Json], of: str, taken: Iterable[str]) -> str:
+        """Add a state that is a part of another one; return its name."""
+        name = fresh(wanted, {*taken, *self.states})
+        self.states[name] = state
+        self.beside[name] = of
+        return name
+
+    def placed(self, finding: Finding) -> Finding:
+        """Return a finding about the machine as one about the document that it says again."""
+        match = _STATE.match(finding.pointer)
+        of = self.beside.get(unescape(match[1])) if match is not None else None
+        if match is None or of is None:
+            return finding
+        return replace(finding, pointer=f"/States/{escape(of)}")
 
     def lost(
         self, code: str, message: str, name: str, *way: str | int, hint: str | None = None

@@ -227,6 +227,8 @@ OUTPUT = Excuse(frozenset(("output",)))
 DATA = Excuse(frozenset(("given", "output")))
 """Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
 TIME = Excuse(frozenset(("time",)))
+WAITING = Excuse(frozenset(("time",)))
+"""What does not wait does not fail for a time that it cannot wait for either."""
 ERROR = Excuse(frozenset(("error",)))
 CHOICE = Excuse(EVERYTHING, "decided")
 FAILURE = Excuse(EVERYTHING, "failed")
@@ -246,7 +248,8 @@ EXCUSES: Mapping[str, Excuse] = {
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
         (Excuse(EVERYTHING, "stumbled"), "L-REQUIRED"),
-        (TIME, "L-WAIT L-RETRY CX-DELAY CX-WAIT FL-WAIT"),
+        (TIME, "L-RETRY CX-DELAY"),
+        (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT"),
         (GIVEN, "L-MODEL L-TEMPLATE L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
         (GIVEN, "CX-PARAMS FL-PAYLOAD"),
@@ -296,6 +299,8 @@ DATA_FLOW = re.compile(
 def excused(loss: Any, before: Seen, after: Seen) -> frozenset[str]:
     """Return what may have changed between two runs where a loss is reported."""
     excuse = EXCUSES[loss.code]
+    if excuse is WAITING and before.stumbled:
+        return EVERYTHING
     if excuse is LIMITED and (loss.pointer.endswith(ACTING) or before.stumbled):
         return EVERYTHING
     if excuse is MISSING and not before.stumbled:

@@ -180,7 +180,7 @@ def test_queries_are_read_as_well() -> None:
         "input_var": "A",
         "transition": {"branches": [{"operator": "default", "when": "", "goto": "end"}]},
     }
-    assert told(conversion) == {"CX-GOFMT"}
+    assert told(conversion) == {"CX-GOFMT", "L-REQUIRED"}
 
 
 def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:

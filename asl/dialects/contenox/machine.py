@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
@@ -22,7 +23,6 @@ __all__ = ["Built", "built"]
 INPUT: Final = "$states.input"
 RESULT: Final = "$states.result"
 NOW: Final = "$states.context.State.EnteredTime"
-MAX_NAME: Final = 80
 OWN: Final = ("parse_transition", "parse_key_value", "convert_to_openai_chat_response")
 """Handlers that ask nobody, and may fail."""
 
@@ -54,42 +54,25 @@ class _Machine:
         self.states: dict[str, Json] = {}
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.findings: list[Finding] = []
-        self.names: dict[tuple[str, str], str] = {}
-        """The names of the states by what they are of."""
+        self.name = Naming(chain.tasks).name
         self.todo: list[str] = []
         self.entered: set[str] = set()
+        self.ends = False
 
     def built(self) -> Built:
-        # The author's names come first, so that no other state has one of them.
-        for name in self.chain.tasks:
-            self.name(name)
         start = self.target(self.chain.start.id)
         while self.todo:
             self.task(self.chain.tasks[self.todo.pop(0)])
-        if (END, "") in self.names:
+        if self.ends:
             output = query(f"{INPUT}.output")
             self.states[self.name(END)] = {"Type": "Succeed", "Output": output}
         machine: dict[str, Json] = {"StartAt": start, "States": self.states}
         return Built(machine, self.origins, frozenset(self.entered), self.findings)
 
-    # Names
-
-    def name(self, task: str, beside: str = "") -> str:
-        """Return the name of a task's state, or of one *beside* it, unlike all others."""
-        key = (task, beside)
-        if key not in self.names:
-            wanted = f"{task}:{beside}" if beside else task
-            base = wanted if len(wanted) <= MAX_NAME else wanted[: MAX_NAME - 6]
-            found, count, taken = base, 1, set(self.names.values())
-            while found in taken:
-                count += 1
-                found = f"{base}~{count}"
-            self.names[key] = found
-        return self.names[key]
-
     def target(self, name: str) -> str:
         """Return the state to enter for a task, which is then built as well."""
         if name == END or (name not in self.chain.tasks and exits(name)):
+            self.ends = True
             return self.name(END)
         if name not in self.entered:
             self.entered.add(name)

@@ -12,6 +12,7 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.reading import METADATA
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import number, range_of
@@ -43,14 +44,16 @@ class _Writer:
         self.keys = _keys(chain)
         self.ends: dict[str, str] = {}
         """The states that end a run, by the key of what it comes to."""
-        self.names = {*value["States"]}
+        self.naming = Naming(chain.tasks)
+        self.asked = _asked(chain)
 
     def written(self) -> dict[str, Json]:
         machine = {key: self.value[key] for key in ("Comment",) if key in self.value}
         for name, state in self.value["States"].items():
-            task = self.chain.tasks.get(name.removesuffix(":if"))
-            if task is None:
+            found = self.naming.task(name, "if")
+            if found is None:
                 continue  # an end, or a question
+            task = self.chain.tasks[found]
             if state["Type"] == "Choice":
                 self.made.states[name] = self.choice(name, state, task)
             else:
@@ -58,8 +61,6 @@ class _Writer:
         for name, state in self.value["States"].items():
             if name not in self.made.states and state["Type"] in ("Fail", "Approval", "Choice"):
                 self.made.states[name] = {**state, "QueryLanguage": "JSONata"}
-        for key, name in self.ends.items():
-            self.made.states[name] = {"Type": "Succeed", "OutputPath": path_to(key)}
         self.made.lost(
             "L-INPUT",
             f"the input has a name: it is {path_to(INPUT)}",
@@ -69,8 +70,8 @@ class _Writer:
         start = self.value["StartAt"]
         self.made.unrefused(start)
         known = reached(start, self.made.states)
-        for name in self.made.states:
-            if name not in known:
+        for name in self.value["States"]:
+            if name in self.made.states and name not in known:
                 message = "nothing leads there any more"
                 self.made.lost("L-DROPPED", message, name, hint="it is left out")
         states = {name: each for name, each in self.made.states.items() if name in known}
@@ -81,22 +82,20 @@ class _Writer:
     def state(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
         kept = {key: state[key] for key in ("Comment", "Retry", "TimeoutSeconds") if key in state}
         if task.handler == "raise_error":
-            made = {**kept, **self.raising(name, task)}
-        elif state["Type"] == "Pass":
+            return {**kept, **self.raising(name, state, task)}
+        if state["Type"] == "Pass":
             made = {"Type": "Pass", **kept, **self.passing(name, task)}
         else:
             made = {"Type": "Task", **kept, **self.asking(name, task)}
             made["ResultPath"] = path_to(self.keys[task.id])
-            if "Catch" in state and (task.template or task.input_var):
-                message = "behind a failure the task's own input is not what moves along"
-                self.made.lost("L-TEMPLATE", message, name, "Catch")
             if "Catch" in state:
                 caught = {"ErrorEquals": ["States.ALL"], "ResultPath": path_to(FAILED)}
-                made["Catch"] = [{**caught, "Next": each["Next"]} for each in state["Catch"]]
+                made["Catch"] = [
+                    {**caught, "Next": self.failed(name, task, each["Next"])}
+                    for each in state["Catch"]
+                ]
         if task.value.get("compose") or any(each.compose for each in task.branches):
             self.made.lost("L-TRANSFORM", "nothing is composed", name, "Output")
-        if made["Type"] == "Fail":
-            return made
         following = state["Next"]
         if self.value["States"][following]["Type"] == "Succeed":
             following = self.end(task)
@@ -106,32 +105,54 @@ class _Writer:
         """Return the state that ends a run behind a task."""
         key = self.keys[task.id]
         if key not in self.ends:
-            self.ends[key] = fresh("end", self.names | {*self.ends.values()} - {"end"})
-            if not self.ends.keys() - {key}:
-                self.ends[key] = "end"
+            state: dict[str, Json] = {"Type": "Succeed", "OutputPath": path_to(key)}
+            taken = {*self.value["States"]} - {END}
+            self.ends[key] = self.made.add(END, state, self.naming.name(END), taken)
         return self.ends[key]
 
-    def raising(self, name: str, task: Task) -> dict[str, Json]:
-        if task.on_failure is not None:
-            self.made.lost("L-TRANSFORM", "the message of the failure is not kept", name)
-            return {"Type": "Pass"}
+    def raising(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
         ending, cause = said(self.given(name, task))
+        error = {"Error": "Contenox.RaiseError"}
+        if task.on_failure is None:
+            return {"Type": "Fail", **error, ("CausePath" if ending else "Cause"): cause}
         return {
-            "Type": "Fail",
-            "Error": "Contenox.RaiseError",
-            ("CausePath" if ending else "Cause"): cause,
+            "Type": "Pass",
+            "Parameters": {**error, f"Cause{ending}": cause},
+            "ResultPath": path_to(FAILED),
+            "Next": self.failed(name, task, state["Next"]),
         }
+
+    def failed(self, name: str, task: Task, following: str) -> str:
+        """Return where the failure of a task leads.
+
+        On the way its message is kept, and its input under its name, where anybody asks for them.
+        """
+        made: list[dict[str, Json]] = []
+        for key in (f"{task.id}_error", FAILED):
+            if key in self.asked:
+                ending, text = said([f"task {task.id}: ", Path(path_to(FAILED, "Cause"))])
+                parameters = {f"text{ending}": text}
+                made.append({"Parameters": parameters, "ResultPath": path_to(key)})
+        if _leaves(task, self.asked):
+            made.append(self.placing([*self.given(name, task)], self.keys[task.id]))
+        for each in reversed(made):
+            state: dict[str, Json] = {"Type": "Pass", **each, "Next": following}
+            following = self.made.add(f"{name}:failed", state, name, self.value["States"])
+        return following
 
     def passing(self, name: str, task: Task) -> dict[str, Json]:
         """Say what a task makes that asks nobody."""
         if task.handler != "noop":
             message = f"nothing does what {task.handler!r} does"
             self.made.lost("L-TRANSFORM", message, name, hint="its input is handed on")
-        parts = [*self.given(name, task)]
-        if len(parts) == 1 and parts[0] == path_to(self.keys[task.id]):
+        return self.placing([*self.given(name, task)], self.keys[task.id])
+
+    def placing(self, parts: list[str], key: str) -> dict[str, Json]:
+        """Return the fields of a Pass that puts a text of these parts under a key."""
+        place = path_to(key)
+        if parts == [place]:
             return {}
         ending, value = said(parts)
-        place = path_to(self.keys[task.id])
         if not ending:
             return {"Result": value, "ResultPath": place}
         if str(value).startswith("$"):
@@ -240,14 +261,10 @@ class _Writer:
     def variable(self, name: str, wanted: str) -> str | None:
         """Return the path of what a task has left, or of the input; None of what may be nothing."""
         if wanted == FAILED or wanted.endswith("_error"):
-            return path_to(FAILED, "Cause")
+            return path_to(wanted, "text")
         key = self.keys.get(wanted)
         if key is None:
             self.made.lost("L-TEMPLATE", f"no task leaves {wanted!r}", name)
-            return None
-        if wanted in self.chain.tasks and self.chain.tasks[wanted].on_failure:
-            message = f"{wanted!r} leaves nothing when it has failed, so nothing asks for it"
-            self.made.lost("L-TEMPLATE", message, name)
             return None
         if sum(1 for each in self.keys.values() if each == key) > 2 and _shared(self.keys, key):
             message = f"what {wanted!r} has left may be what another task left after it"
@@ -359,6 +376,19 @@ def _shared(keys: Mapping[Any, str], key: str) -> bool:
     return sum(1 for task, each in keys.items() if each == key and isinstance(task, str)) > 1
 
 
+def _asked(chain: Chain) -> frozenset[str]:
+    """Return the names that inputs and templates of tasks may ask for."""
+    found = {task.input_var for task in chain.tasks.values() if task.input_var}
+    for task in chain.tasks.values():
+        found |= {*re.findall(r"\w+", task.template or "")}
+    return frozenset(found)
+
+
+def _leaves(task: Task, asked: frozenset[str]) -> bool:
+    """Whether a task that fails leaves its input under its name, not just where it moves along."""
+    return bool(task.template or task.input_var) or task.id in asked
+
+
 def _keys(chain: Chain) -> dict[Any, str]:
     """Return under which keys tasks leave their output; for `("", task)` what moves along to it.
 
@@ -386,6 +416,7 @@ def _keys(chain: Chain) -> dict[Any, str]:
             join(("", task.id), task.id)
     if chain.start.id in used:
         join(INPUT, ("", chain.start.id))
+    asked = _asked(chain)
     for task in chain.tasks.values():
         caught = chain.caught(task)
         rescue = task.on_failure or (caught and caught.goto)
@@ -394,7 +425,7 @@ def _keys(chain: Chain) -> dict[Any, str]:
             if goto in used:
                 join(("", goto), task.id)
         if rescue in used:
-            join(("", rescue), ("", task.id))
+            join(("", rescue), task.id if _leaves(task, asked) else ("", task.id))
     found: dict[Any, str] = {}
     named: dict[Any, str] = {top(INPUT): INPUT}
     for each in (*chain.tasks, *(("", name) for name in chain.tasks)):

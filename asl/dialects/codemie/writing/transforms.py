@@ -3,16 +3,17 @@
 from typing import Final
 
 from asl.core.diagnostics import escape
-from asl.core.values import Json, compact
+from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.machine import Machine, State, passes
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
+from asl.dialects.formats import computes
 
 __all__ = ["fail", "failing", "pass_", "skipped", "succeed"]
 
 _SKIPPED: Final = {
-    "Wait": ("L-WAIT", "no state waits"),
+    "Wait": ("L-WAIT", "no state waits, or fails because it cannot"),
     "Checkpoint": ("L-CHECKPOINT", "the platform keeps runs by itself"),
 }
 
@@ -51,7 +52,7 @@ def _mapping(
 ) -> dict[str, Json]:
     """Return what gives one field of a Pass."""
     plain = key if constant else key.removesuffix(".$")
-    if constant or (plain == key and "$" not in compact(value)):
+    if constant or (plain == key and not computes(value, jsonata=False)):
         return {"output_field": plain, "type": "constant", "value": value}
     way = machine.workflow.way(value) if plain != key else None
     if way:

@@ -73,7 +73,7 @@ def _after(state: State, holder: Mapping[str, Any], env: Env, id: str) -> Env:
     here = state.knowing(Env(env.data, Part(id), env.variables))
     if state.value["Type"] == "Approval":
         return here.env
-    data = output(here)
+    data = here.raw if state.jsonata else output(here)
     if state.jsonata and "Output" in holder:
         why = ("CX-OUTPUT", state.at("Output"))
         data = here.reader(why).structure(holder["Output"])

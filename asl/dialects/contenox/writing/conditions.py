@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
+from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
-from asl.dialects.contenox.writing.values import Constant, Unknown, Value
+from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
 from asl.expr.jsonata.syntax import parse
 from asl.expr.jsonata.text import expression
 
@@ -41,6 +42,8 @@ class _Conditions:
     def __init__(self, reader: Reader, lost: Lost) -> None:
         self.reader = reader
         self.lost = lost
+        self.jsonata = False
+        """Whether the condition is a query."""
 
     def never(self, what: str, where: str, code: str = "CX-OPERATOR") -> str:
         self.lost(code, f"{what}; it is never true", where)
@@ -48,6 +51,7 @@ class _Conditions:
 
     def rule(self, rule: Mapping[str, Any], where: str) -> str:
         if "Condition" in rule:
+            self.jsonata = True
             said = rule["Condition"]
             source = expression(said) if isinstance(said, str) else None
             if isinstance(said, bool):
@@ -102,6 +106,8 @@ class _Conditions:
         found = None if isinstance(value, Unknown) else operand(value, self.reader.env)
         if found is None:
             self.never("what is asked about is no variable of the chain", where, "CX-CHOICE")
+        elif self.jsonata and reaches(value):
+            self.lost("L-REQUIRED", REACHING, where)
         return None if found is None else _grouped(found)
 
     def ordered(self, word: str, said: str, against: str, where: str) -> str:

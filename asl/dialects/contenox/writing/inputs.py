@@ -7,10 +7,12 @@ from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.contenox.writing.state import State
 from asl.dialects.contenox.writing.templates import as_json, parses, shown
-from asl.dialects.contenox.writing.values import Constant, Part, Text, Value
+from asl.dialects.contenox.writing.values import Constant, Part, Text, Value, reaches
 
-__all__ = ["given", "inexpressible", "sayable"]
+__all__ = ["REACHING", "given", "inexpressible", "sayable"]
 
+REACHING: Final = "a list on the way of a path, or what is not there, ends the run there"
+"""What a query goes through, and a template does not."""
 _INEXPRESSIBLE: Final[Mapping[str, str]] = {
     "CX-PARAMS": "a tool is given what moves along, or one variable, or a text",
     "CX-RESULTPATH": "a result takes the place of what moved along; no data grows around it",
@@ -58,6 +60,8 @@ def sayable(state: State, value: Value, code: str, where: str) -> dict[str, Json
             state.lost(code, told, where, "the text of the JSON", Severity.WARNING)
     if said is None or not parses(said):
         return None
+    if state.jsonata and reaches(value):
+        state.lost("L-REQUIRED", REACHING, where)
     return {"prompt_template": said or '{{""}}'}
 
 

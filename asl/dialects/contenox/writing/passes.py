@@ -37,7 +37,9 @@ def pass_(state: State) -> Iterator[Way]:
 def skipped(state: State) -> Iterator[Way]:
     """Put a task without effect where nothing does what the state does."""
     if state.value["Type"] == "Wait":
-        state.lost("CX-WAIT", "no task waits", None, "a task without effect")
+        state.lost(
+            "CX-WAIT", "no task waits, or fails because it cannot", None, "a task without effect"
+        )
     else:
         told = "an engine keeps its runs by itself"
         state.lost("CX-CHECKPOINT", told, None, "a task without effect")

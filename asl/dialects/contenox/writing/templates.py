@@ -37,6 +37,8 @@ def operand(value: Value, env: Env) -> str | None:
         steps: tuple[str | int, ...] = ("previous_output", *value.path)
     else:
         steps = (value.root, *value.path)
+    if any(isinstance(step, int) and step < 0 for step in steps):
+        return None
     if all(isinstance(step, str) and _NAME.fullmatch(step) for step in steps):
         return "".join(f".{step}" for step in steps)
     return f"index . {' '.join(str(_literal(step)) for step in steps)}"

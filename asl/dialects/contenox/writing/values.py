@@ -28,6 +28,7 @@ __all__ = [
     "moving",
     "parts",
     "placed",
+    "reaches",
     "roots",
 ]
 
@@ -180,6 +181,12 @@ def parts(value: Value) -> Iterator[Value]:
             yield from parts(each)
     else:
         yield value
+
+
+def reaches(value: Value) -> bool:
+    """Whether a value lies within a variable, or is made of one that does."""
+    found = value.parts if isinstance(value, Text) else tuple(parts(value))
+    return any(isinstance(each, Part) and each.path for each in found)
 
 
 def moving(value: Value) -> bool:

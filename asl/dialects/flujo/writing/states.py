@@ -8,7 +8,7 @@ from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import context_path, field_of, referred
-from asl.dialects.formats import Path, parts_of
+from asl.dialects.formats import Path, computes, parts_of
 from asl.dialects.names import integrates
 
 __all__ = ["Steps", "asides", "steps_of_line"]
@@ -59,7 +59,9 @@ class Steps:
             case "Map":
                 return self._map(name, state, pointer)
             case "Wait":
-                self.losses.add("FL-WAIT", "a blueprint does not wait", pointer)
+                self.losses.add(
+                    "FL-WAIT", "a blueprint does not wait, or fail because it cannot", pointer
+                )
             case "Debate":
                 self.losses.add("FL-DEBATE", "a blueprint has no debates", pointer)
             case "Checkpoint":
@@ -205,7 +207,7 @@ class Steps:
             return []
         value = state[key]
         where = f"{pointer}/{key}"
-        if key != "Result" and _computes(value):
+        if key != "Result" and computes(value, jsonata=self.language == "JSONata"):
             message = "a blueprint computes no values"
             self.losses.add("FL-INTRINSIC", message, where, "let an agent do it", at_key=True)
             return []
@@ -338,11 +340,3 @@ def _merged(output: Json) -> str | None:
     )
     match = re.fullmatch(pattern, output) if isinstance(output, str) else None
     return match[1] if match else None
-
-
-def _computes(value: Json) -> bool:
-    if isinstance(value, dict):
-        return any(key.endswith(".$") or _computes(each) for key, each in value.items())
-    if isinstance(value, list):
-        return any(map(_computes, value))
-    return isinstance(value, str) and "{%" in value
