@@ -96,6 +96,8 @@ class Step:
     """What the event with which a call begins says besides, by the raw input."""
     length: Evaluate | None = None
     """How many items a Map begins with, by its raw input; history evaluates it again."""
+    tolerant: bool = False
+    """Whether a Map says how many failures it bears."""
     work: Work | None = None
     finish: Finish | None = None
     next: "Step | None" = None

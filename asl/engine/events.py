@@ -17,6 +17,7 @@ __all__ = [
     "PAUSED",
     "RESUMED",
     "Event",
+    "HistoryFull",
     "credentials",
     "error_details",
     "found_by_engine",
@@ -122,9 +123,17 @@ def credentials(value: Json) -> Json:
     return {"roleArn" if key == "RoleArn" else key: item for key, item in value.items()}
 
 
+class HistoryFull(StateError):
+    """The history takes no more events: AWS says so without a word of the state (recorded)."""
+
+    def __init__(self) -> None:
+        cause = "The execution reached the maximum number of history events (25000)."
+        super().__init__("States.Runtime", cause)
+
+
 def found_by_engine(error: StateError) -> bool:
     """Whether the cause is the engine's own and says too little without the state's name."""
-    if isinstance(error, Raised):
+    if isinstance(error, Raised | HistoryFull):
         return False
     return error.name == "States.Runtime" or isinstance(error, EvaluationFailed)
 

@@ -70,6 +70,12 @@ class Expander:
         """The latest error that an event of its own has told of."""
         self.fatal = False
         """Whether an error is under way that ends the execution without further events."""
+        self.failing: dict[int, StateError] = {}
+        """The error with which the latest attempt of each fork has failed, by its frame."""
+        self.cut_by: int | None = None
+        """The last event of a machine that has just failed: what it cuts off follows that."""
+        self.runs: dict[int, int] = {}
+        """The id of the event with which the run of a distributed Map succeeded, by its frame."""
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
         self.progress = Aggregates(execution.program) if execution.program.tracked else None
@@ -185,6 +191,8 @@ class Expander:
             if frame.parent is not None:
                 self.chains[id(frame)] = self.forks.get(id(frame.parent), 0)
             yield from self._iteration(frame, time, "Started")
+        if kind not in (kinds.BROKEN, kinds.ABORTED):
+            self.cut_by = None
         yield from _EXPAND[kind](self, time, frame, visit, step, *rest)
 
     def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
@@ -201,6 +209,9 @@ class Expander:
 
     # What all events share
 
+    def _chain(self, frame: Frame | None) -> int:
+        return 0 if frame is None or frame.parent is None else id(frame)
+
     def _event(
         self,
         frame: Frame | None,
@@ -209,7 +220,7 @@ class Expander:
         path: tuple[str | int, ...],
         details: dict[str, Json],
     ) -> Event:
-        chain = 0 if frame is None or frame.parent is None else id(frame)
+        chain = self._chain(frame)
         self.count += 1
         if self.failed:
             details = unquoted(details, self.failed)
@@ -263,9 +274,7 @@ class Expander:
     def _ended(self, frame: Frame) -> None:
         """Let the parent's chain go on from the machine that ended last."""
         if frame.parent is not None:
-            around = frame.parent
-            key = 0 if around.parent is None else id(around)
-            self.chains[key] = self.chains.get(id(frame), 0)
+            self.chains[self._chain(frame.parent)] = self.chains.get(id(frame), 0)
 
     # One method per kind of record
 
@@ -389,6 +398,10 @@ class Expander:
             yield from self._attempt_failed(time, frame, step, error, answer)
         elif step.type in FORKS and not self.aws:
             yield self._fork_failed(time, frame, step, error)
+        elif step.type in FORKS:
+            self.failing[id(frame)] = error
+            if answer is not ABSENT:  # it is what becomes of its result that failed
+                yield self._fork_succeeded(time, frame, step)
         yield from self._explained(time, frame, visit, step, error)
 
     def _attempt_failed(
@@ -403,6 +416,15 @@ class Expander:
     def _fork_failed(self, time: float, frame: Frame, step: Step, error: StateError) -> Event:
         details = {} if self.aws else error_details(error)
         return self._of_state(frame, time, step, f"{step.type}StateFailed", details)
+
+    def _fork_succeeded(self, time: float, frame: Frame, step: Step) -> Event:
+        details: dict[str, Json] = {} if self.aws else {"name": step.name}
+        chain = self._chain(frame)
+        before = self.chains.get(chain, 0)
+        self.chains[chain] = self.runs.pop(id(frame), before)
+        event = self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
+        self.chains[chain] = before
+        return event
 
     def _explained(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
@@ -458,8 +480,7 @@ class Expander:
     ) -> Iterator[Event]:
         if answer is not ABSENT:
             if step.type in FORKS:
-                details: dict[str, Json] = {} if self.aws else {"name": step.name}
-                yield self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
+                yield self._fork_succeeded(time, frame, step)
             elif step.type == "Task":
                 yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
         yield self._exited(frame, time, step, output, _changes(before, after))
@@ -475,19 +496,34 @@ class Expander:
         self.fatal = self.aws and is_fatal(error)
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
+        self.cut_by = self.chains.get(id(frame))
+        if frame.parent is not None and frame.origin[0].tolerant:
+            self.fatal = False
         self._ended(frame)
 
     def _broken_off(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
         if step is not None:
+            if self.failing.pop(id(frame), error) is not error:
+                yield from self._catcher_failed(time, frame, step, error)
             yield from self._explained(time, frame, visit, step, error)
             if self.aws and step.type in FORKS:
                 yield self._fork_failed(time, frame, step, error)
         yield from self._iteration(frame, time, "Failed", **error_details(error))
         yield from self._state_aborted(time, frame, step, ("Task",))
 
+    def _catcher_failed(
+        self, time: float, frame: Frame, step: Step, error: StateError
+    ) -> Iterator[Event]:
+        """Yield the failure of a fork whose catcher fails: it leads to nothing (recorded)."""
+        before = self.chains.get(self._chain(frame), 0)
+        yield self._fork_failed(time, frame, step, error)
+        self.chains[self._chain(frame)] = before
+
     def _aborted(self, time: float, frame: Frame, visit: int, step: Step) -> Iterator[Event]:
+        if self.aws and self.cut_by is not None:
+            self.chains[id(frame)] = self.cut_by
         if not self.fatal:
             yield from self._iteration(frame, time, "Aborted")
             yield from self._state_aborted(time, frame, step, ("Task", "Wait", *FORKS))
@@ -508,7 +544,10 @@ class Expander:
         event: str,
         details: dict[str, Json],
     ) -> Iterator[Event]:
-        yield self._of_state(frame, time, step, event, details)
+        told = self._of_state(frame, time, step, event, details)
+        if event == "MapRunSucceeded":
+            self.runs[id(frame)] = told.id
+        yield told
 
     def _whole(
         self,

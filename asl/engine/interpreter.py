@@ -7,7 +7,7 @@ loop and no randomness of its own, so that any host can drive it.
 
 from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
-from asl.engine.events import found_by_engine
+from asl.engine.events import HistoryFull, found_by_engine
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
@@ -93,7 +93,7 @@ async def interpret(frame: Frame) -> Json:
             if checks_size:
                 _check_size(frame, data)
             if visit >= limit:
-                raise StateError("States.Runtime", f"a machine made more than {limit} transitions")
+                raise _too_long(frame)
             work = step.work
             if work is None or (between and visited):
                 if between is None or visit % TICK == 0:
@@ -175,6 +175,13 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
     if not (frame.execution.recorded and found_by_engine(failure)):
         return failure.cause
     return frame.execution.follower.cause(failure)
+
+
+def _too_long(frame: Frame) -> StateError:
+    if frame.execution.program.profile.aws:
+        return HistoryFull()
+    limit = frame.execution.max_transitions
+    return StateError("States.Runtime", f"a machine made more than {limit} transitions")
 
 
 def _check_size(frame: Frame, value: Json) -> None:

@@ -13,6 +13,7 @@ from asl.states.numbers import number
 
 __all__ = [
     "DISTRIBUTING",
+    "TOLERATING",
     "Tolerance",
     "compile_items",
     "compile_tolerance",
@@ -22,6 +23,11 @@ __all__ = [
 
 DISTRIBUTING = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
 """The fields that make a Map distributed, whatever its mode."""
+
+TOLERATING = frozenset(
+    f"ToleratedFailure{bound}{form}" for bound in ("Count", "Percentage") for form in ("", "Path")
+)
+"""The fields that say how many failures a Map bears."""
 
 Tolerance: TypeAlias = Callable[[float], float]
 """How many of so many items may fail; of infinitely many while nobody knows how many there are."""

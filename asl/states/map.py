@@ -10,7 +10,13 @@ from asl.states.base import Compiler, StateType
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_tracking, counted
 from asl.states.host import ABSENT, Fan, Frame
-from asl.states.iteration import compile_items, compile_tolerance, is_distributed, too_many_failed
+from asl.states.iteration import (
+    TOLERATING,
+    compile_items,
+    compile_tolerance,
+    is_distributed,
+    too_many_failed,
+)
 from asl.states.map_rules import check_map
 from asl.states.numbers import number
 
@@ -21,6 +27,7 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     machine = compiler.machine(processor)
     distributed = is_distributed(compiler.state, processor)
     step.length = _length(compiler, distributed)
+    step.tolerant = not TOLERATING.isdisjoint(compiler.state)
     step.work = (_distributed if distributed else _inline)(compiler, machine)
     step.progress = compile_tracking(compiler)
     step.finish = compiler.finish(inserts=inserts_of(compiler))

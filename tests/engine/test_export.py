@@ -106,6 +106,76 @@ def test_a_failed_iteration_leads_to_nothing() -> None:
     assert details(events, "MapIterationFailed") == {"name": "A", "index": 0}
 
 
+def test_what_a_failure_cuts_off_follows_it() -> None:
+    """Branches and iterations that are stopped follow the last event of the one that failed."""
+    failing = {
+        "StartAt": "W",
+        "States": {
+            "W": {"Type": "Wait", "Seconds": 1, "Next": "F"},
+            "F": {"Type": "Fail", "Error": "Bad"},
+        },
+    }
+    waiting = one({"Type": "Wait", "Seconds": 9, "End": True})
+    events = history(one({"Type": "Parallel", "Branches": [waiting, failing], "End": True}))
+    assert previous(events)[5:] == [
+        ("WaitStateExited", 5),
+        ("FailStateEntered", 6),
+        ("WaitStateAborted", 7),
+        ("ParallelStateFailed", 7),
+        ("ExecutionFailed", 9),
+    ]
+
+
+def test_the_success_of_a_run_leads_to_that_of_its_map_alone() -> None:
+    """What comes after follows the start of the run."""
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        **one({"Type": "Pass", "End": True}),
+    }
+    events = history(one({"Type": "Map", "ItemProcessor": processor, "End": True}), [1, 2])
+    assert previous(events)[2:] == [
+        ("MapStateStarted", 2),
+        ("MapRunStarted", 3),
+        ("MapRunSucceeded", 4),
+        ("MapStateSucceeded", 5),
+        ("MapStateExited", 4),
+        ("ExecutionSucceeded", 7),
+    ]
+
+
+def test_a_catcher_that_fails_goes_on_from_before_the_failure() -> None:
+    """The first failure of the fork leads to nothing."""
+    catcher = {
+        "ErrorEquals": ["States.ALL"],
+        "Output": "{% $states.input.missing %}",
+        "Next": "B",
+    }
+    state = {
+        "Type": "Parallel",
+        "QueryLanguage": "JSONata",
+        "Branches": [one({"Type": "Fail", "Error": "Bad"})],
+        "Catch": [catcher],
+        "End": True,
+    }
+    events = history(one(state, B={"Type": "Succeed"}))
+    assert previous(events)[3:] == [
+        ("FailStateEntered", 3),
+        ("ParallelStateFailed", 4),
+        ("EvaluationFailed", 4),
+        ("ParallelStateFailed", 6),
+        ("ExecutionFailed", 7),
+    ]
+
+
+def test_a_pure_loop_fills_the_history() -> None:
+    """The last event that AWS takes is the failure."""
+    rule = {"Variable": "$.n", "NumericEquals": 1, "Next": "A"}
+    events = history(one({"Type": "Choice", "Choices": [rule]}), {"n": 1})
+    assert events[-1]["type"] == "ExecutionFailed"
+    assert (events[-1]["id"], events[-1]["previousEventId"]) == (25_000, 24_999)
+    assert events[-2]["type"] == "ChoiceStateExited"
+
+
 def test_a_retried_fork_starts_anew_and_fails_once() -> None:
     """It fails only when no retrier takes the error any more."""
     state = {
