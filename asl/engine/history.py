@@ -100,7 +100,12 @@ class Expander:
         return self._event(None, self.execution.started, "ExecutionStarted", (), details)
 
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
-        """Return the last event; *status* is the execution's."""
+        """Return the last event; *status* is the execution's.
+
+        An end from outside follows nothing (AWS, recorded).
+        """
+        if status in ("TIMED_OUT", "ABORTED"):
+            self.chains[0] = 0
         return self._event(None, time, ENDINGS[status], (), details)
 
     def feed(self, record: Record) -> Iterator[Event]:
@@ -521,10 +526,11 @@ class Expander:
         yield self._fork_failed(time, frame, step, error)
         self.chains[self._chain(frame)] = before
 
-    def _aborted(self, time: float, frame: Frame, visit: int, step: Step) -> Iterator[Event]:
+    def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
+        """Yield what is told of a machine that was given up; *step* is what a failure cut off."""
         if self.aws and self.cut_by is not None:
             self.chains[id(frame)] = self.cut_by
-        if not self.fatal:
+        if not self.fatal and not (self.aws and step is None):
             yield from self._iteration(frame, time, "Aborted")
             yield from self._state_aborted(time, frame, step, ("Task", "Wait", *FORKS))
 

@@ -11,6 +11,7 @@ from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
 from asl.expr.jsonata.faults import OF_AWS
+from asl.expr.jsonata.scopes import AWS_LIMITS, LIMITS
 from asl.expr.paths.closures import whole_context
 
 __all__ = ["Site", "compile_template", "compile_typed", "expression"]
@@ -26,7 +27,11 @@ class Site(NamedTuple):
     token: bool
     """The state hands out a task token."""
     aws: bool = False
-    """Limits are worded as AWS does, and numbers that JSON does not have are texts."""
+    """Limits are those of AWS, and worded as AWS does."""
+
+    def parsed(self, source: str) -> Query:
+        """Return the query with this source."""
+        return parse(source, AWS_LIMITS if self.aws else LIMITS)
 
     def below(self, step: str | int) -> "Site":
         """Return the site of a member or an element."""
@@ -38,7 +43,7 @@ def compile_template(template: Json, site: Site) -> Evaluate:
     """Compile JSON that holds expressions; parts without any are shared between evaluations."""
     if type(template) is str:
         source = expression(template)
-        return constant(template) if source is None else _compile_query(parse(source), site)
+        return constant(template) if source is None else _compile_query(source, site)
     if not _dynamic(template):
         return constant(template)
     if type(template) is list:
@@ -52,7 +57,7 @@ def compile_typed(text: str, site: Site, kind: str) -> Evaluate:
     """Compile an expression whose value must be of a JSON type: `number`, `array`, ..."""
     source = expression(text)
     assert source is not None
-    query = _compile_query(parse(source), site)
+    query = _compile_query(source, site)
 
     def evaluate(states: Json, frame: Frame) -> Json:
         value = query(states, frame)
@@ -76,7 +81,8 @@ def _dynamic(template: Json) -> bool:
     return type(template) is list and any(map(_dynamic, template))
 
 
-def _compile_query(query: Query, site: Site) -> Evaluate:
+def _compile_query(source: str, site: Site) -> Evaluate:
+    query = site.parsed(source)
     names = (*query.variables, *query.shadowed)
     in_context = query.members is None or "context" in query.members
 
@@ -87,7 +93,7 @@ def _compile_query(query: Query, site: Site) -> Evaluate:
         bindings = {name: variables[name] for name in names if name in variables}
         bindings["states"] = states
         try:
-            value = query(bindings, frame, finite=not site.aws)
+            value = query(bindings, frame)
         except QueryFault as fault:
             words = OF_AWS.get(fault.code) if site.aws else None
             why = f". {fault}" if words is None else f": {words}"
@@ -99,7 +105,7 @@ def _compile_query(query: Query, site: Site) -> Evaluate:
         return value
 
     def what() -> str:
-        return f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
+        return f"The JSONata expression '{source}' specified for the field '{site.field}'"
 
     if query.direct is None:
         return evaluate

@@ -218,12 +218,11 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        # A child that goes on when the execution does is not told of as given up; nor does AWS
-        # tell of those that the end of the whole execution cuts off.
-        tells = isinstance(error, StateError) or not self.at.execution.program.profile.aws
+        # A child that goes on when the execution does is not told of as given up.
+        cut = isinstance(error, StateError)
         for frame in self.running.values() if self.over() else ():
-            if tells:
-                frame.emit((ABORTED, self.now(), frame, frame.visit, frame.step))
+            step = frame.step if cut else None
+            frame.emit((ABORTED, self.now(), frame, frame.visit, step))
             self.fan.aborted(frame)
         for task in self.tasks:
             task.cancel()

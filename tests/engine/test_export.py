@@ -126,6 +126,12 @@ def test_what_a_failure_cuts_off_follows_it() -> None:
     ]
 
 
+def test_an_end_from_outside_follows_nothing() -> None:
+    """The execution's time is over whatever the states do."""
+    document = {"TimeoutSeconds": 1, **one({"Type": "Wait", "Seconds": 9, "End": True})}
+    assert previous(history(document))[1:] == [("WaitStateEntered", 0), ("ExecutionTimedOut", 0)]
+
+
 def test_the_success_of_a_run_leads_to_that_of_its_map_alone() -> None:
     """What comes after follows the start of the run."""
     processor = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from asl.expr.jsonata import stacks
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Signature, parsed
 from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value
@@ -77,13 +78,14 @@ CALL = 10
 class Lambda(Function):
     """A function of the query together with the place where it was made."""
 
-    __slots__ = ("body", "item", "parameters", "scope", "signature", "weight")
+    __slots__ = ("body", "item", "nesting", "parameters", "scope", "signature", "weight")
 
     def __init__(
         self,
         parameters: Items[str],
         body: Closure,
         weight: int,
+        nesting: Nesting,
         signature: Signature | None,
         item: Value,
         scope: Scope,
@@ -92,6 +94,7 @@ class Lambda(Function):
         self.parameters = parameters
         self.body = body
         self.weight = weight + CALL
+        self.nesting = nesting
         self.signature = signature
         self.item = item
         self.scope = scope
@@ -102,12 +105,16 @@ class Lambda(Function):
         run.depth += 1
         if run.depth > run.limits.depth:
             raise fault("D1011")
+        level = run.level
         if run.depth % HOP == 0 and stacks.cramped():
-            value = stacks.elsewhere(lambda: _finished(self._entered(arguments, item), item, scope))
+            value = stacks.elsewhere(
+                lambda: _finished(self._entered(arguments, item), item, scope, level)
+            )
         else:
             value = self._entered(arguments, item)
             if type(value) is TailCall:
-                value = _finished(value, item, scope)
+                value = _finished(value, item, scope, level)
+        run.level = level
         run.depth -= 1
         return value
 
@@ -122,6 +129,8 @@ class Lambda(Function):
         run.steps -= self.weight
         if run.steps < 0:
             raise run.exhausted()
+        if run.limits.nesting is not None:
+            run.enter(self.nesting)
         return self.body(self.item, Scope(run, self.scope, names))
 
     def bound(self, arguments: list[Value]) -> "Lambda":
@@ -134,11 +143,12 @@ class Lambda(Function):
             else:
                 names[name] = value
         scope = Scope(self.scope.run, self.scope, names)
-        return Lambda(open_, self.body, self.weight - CALL, None, self.item, scope)
+        weight = self.weight - CALL
+        return Lambda(open_, self.body, weight, self.nesting, None, self.item, scope)
 
 
-def _finished(value: Value, item: Value, scope: Scope) -> Value:
-    """Carry out calls in the last place, one after the other."""
+def _finished(value: Value, item: Value, scope: Scope, level: int) -> Value:
+    """Carry out calls in the last place, one after the other, at the *level* of the first."""
     while type(value) is TailCall:
         call = value
         function = call.function(call.item, call.scope)
@@ -146,6 +156,7 @@ def _finished(value: Value, item: Value, scope: Scope) -> Value:
             raise fault("T1006")
         arguments = [each(call.item, call.scope) for each in call.arguments]
         try:
+            scope.run.level = level
             if type(function) is not Lambda:
                 return function.apply(arguments, item, scope)
             value = function._entered(arguments, item)

@@ -13,6 +13,7 @@ from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
+from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.results import EVERYWHERE
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
@@ -349,7 +350,8 @@ class _Compiler:
         parameters = tuple(each.value for each in node.arguments)
         signature = None if node.signature is None else _signature(node.signature)
         body, weight = self.weighed(node.body)
-        return lambda item, scope: Lambda(parameters, body, weight, signature, item, scope)
+        nests = nesting(node.body)
+        return lambda item, scope: Lambda(parameters, body, weight, nests, signature, item, scope)
 
     def _function(self, node: Node, lead: Closure | None = None) -> Closure:
         procedure = self.compile(node.procedure)

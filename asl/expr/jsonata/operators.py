@@ -17,6 +17,9 @@ from asl.expr.jsonata.values import (
     listed,
 )
 
+MAX_RANGE = 1_000_000
+"""Items that a range may have, in the words of JSONata; the limits may allow fewer."""
+
 
 def _quotient(one: float, other: float) -> float:
     if other:
@@ -174,9 +177,9 @@ def interval(one: Value, other: Value, run: Run) -> Value:
         return UNDEFINED
     first, last = int(one), int(other)
     size = last - first + 1
-    if size > run.limits.items:
+    if size > MAX_RANGE:
         raise fault("D2014", token="..", value=size)
-    run.spend(size)
+    run.hold(size)
     return list(range(first, last + 1))
 
 

@@ -14,6 +14,7 @@ from asl.expr.jsonata.direct import Direct, direct
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import found_in
 from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
@@ -42,19 +43,16 @@ class Query:
     _closure: Closure
     _levels: int
     _limits: Limits
+    _nesting: Nesting
     direct: Direct | None = None
     """How to call the function that it is, if it is nothing else."""
 
-    def __call__(
-        self, bindings: Mapping[str, Json], frame: Frame, finite: bool = True
-    ) -> Json | Undefined:
-        """Evaluate with `$name` for each name of *bindings*; raises QueryFault.
-
-        If not *finite*, a number that JSON does not have is the text "Infinity" or "NaN".
-        """
+    def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
+        """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
         scope = Scope(Run(bindings, frame, self._limits), None, {})
+        scope.run.enter(self._nesting)
         try:
-            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels, finite)
+            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels)
         except RecursionError:
             raise fault("D1011") from None
 
@@ -87,5 +85,6 @@ def _parsed(source: str, limits: Limits) -> Query:
         compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
         levels(tree, bound),
         limits,
+        FLAT if limits.nesting is None else nesting(tree),
         direct(tree, foreign) if foreign else None,
     )

@@ -12,12 +12,11 @@ EVERYWHERE = MAX_DEPTH + 1
 """As many levels as a result can have."""
 
 
-def plain(
-    value: Value, run: Run, levels: int = EVERYWHERE, finite: bool = True
-) -> Json | Undefined:
+def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
 
-    A number that JSON does not have raises D1001, or is a text if not *finite*.
+    A number that JSON does not have raises D1001, or is the text "Infinity" or "NaN", as the
+    limits say.
 
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
@@ -25,9 +24,9 @@ def plain(
     if value is UNDEFINED:
         return value
     return (
-        _scalar(value, finite)
+        _scalar(value, run.limits.finite)
         if not isinstance(value, list | dict)
-        else _Plain(run, finite).of(value, 0, levels)
+        else _Plain(run).of(value, 0, levels)
     )
 
 
@@ -54,9 +53,9 @@ def _scalar(value: Value, finite: bool) -> Json:
 class _Plain:
     __slots__ = ("finite", "known", "run")
 
-    def __init__(self, run: Run, finite: bool) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self.finite = finite
+        self.finite = run.limits.finite
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 

@@ -7,6 +7,7 @@ from math import floor
 from asl.core.values import Json
 from asl.expr.frame import Frame
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.values import UNDEFINED, Value
 
 
@@ -22,17 +23,25 @@ class Limits:
     """Calls of the query's own functions within each other; tail calls do not count."""
     items: int = 1_000_000
     """Items of one sequence or array."""
+    ranged: int = 1_000_000
+    """Items that `$range` may make."""
     characters: int = 10_000_000
     """Length of one string."""
+    nesting: int | None = None
+    """Levels of nodes evaluated within each other (`nesting`), None for as many as may be."""
+    finite: bool = True
+    """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
 
 
 LIMITS = Limits()
+AWS_LIMITS = Limits(items=873_782, ranged=360_145, characters=6_990_256, nesting=100, finite=False)
+"""Those that AWS was observed to have."""
 
 
 class Run:
     """One evaluation of a query."""
 
-    __slots__ = ("bindings", "depth", "frame", "limits", "steps")
+    __slots__ = ("bindings", "depth", "frame", "level", "limits", "steps")
 
     def __init__(self, bindings: Mapping[str, Json], frame: Frame, limits: Limits) -> None:
         self.bindings = bindings
@@ -40,6 +49,16 @@ class Run:
         self.limits = limits
         self.steps = limits.steps
         self.depth = 0
+        self.level = 0
+        """How deep the calls of the function under way are nested, as AWS counts it."""
+
+    def enter(self, nesting: Nesting) -> None:
+        """Go a level down into what nests so; raises D1011 where that is too deep."""
+        most = self.limits.nesting
+        if most is not None:
+            if self.level + nesting.height > most:
+                raise fault("D1011")
+            self.level += nesting.reach
 
     def spend(self, steps: int) -> None:
         """Count work; raises D1012 when there was too much of it."""
@@ -51,10 +70,11 @@ class Run:
         """The fault of an evaluation that takes too many steps."""
         return fault("D1012", limit=self.limits.steps)
 
-    def hold(self, items: int) -> None:
+    def hold(self, items: int, most: int | None = None) -> None:
         """Count the making of an array; raises D1013 for too large a one."""
-        if items > self.limits.items:
-            raise fault("D1013", what="sequence", limit=f"{self.limits.items} items")
+        most = most or self.limits.items
+        if items > most:
+            raise fault("D1013", what="sequence", limit=f"{most} items")
         self.spend(items)
 
     def write(self, characters: int) -> None:

@@ -41,7 +41,6 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "formatBase": ("<n-n?:s>", numbers.format_base, 2),
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "formatInteger": ("<n-s:s>", integers.format_integer, 2),
-    "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
     "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
     "substring": ("<s-nn?:s>", strings.substring, 3),
     "substringBefore": ("<s-s:s>", strings.substring_before, 2),
@@ -86,10 +85,11 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "sift": ("<o-f?:o>", objects.sift, 2),
     "clone": ("<(oa)-:o>", _clone, 1),
     "toMillis": ("<s-s?:n>", moments.to_millis, 2),
+    "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
     "partition": ("<xn?:a<a>>", aws.partition, 2),
     "parse": ("<s-:x>", aws.parse, 1),
 }
-"""Functions that call others, or whose work is counted."""
+"""Functions that call others, whose work is counted, or that depend on the limits."""
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "count": ("<a:n>", arrays.count, 1, False),

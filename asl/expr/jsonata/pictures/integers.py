@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import floor, gcd, log10
+from math import floor, gcd, log10, nan
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import double, normal, written
 from asl.expr.jsonata.pictures import LONGEST
+from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Value
 
 _FEW = """
@@ -207,13 +208,14 @@ def _word_values() -> dict[str, int]:
 WORD_VALUES = _word_values()
 
 
-def parse_integer(text: str, picture: Value) -> Value:
-    """`$parseInteger(text, picture)`; nothing for a text that holds no such number."""
+def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
+    """`$parseInteger(text, picture)`; nothing for a text that holds no such number, on AWS NaN."""
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     if len(text) > LONGEST:
         raise fault("D1013", what="number", limit=f"{LONGEST} characters")
-    return read(text, parse(picture))
+    number = read(text, parse(picture))
+    return nan if number is UNDEFINED and not scope.run.limits.finite else number
 
 
 def read(text: str, picture: Picture) -> Value:

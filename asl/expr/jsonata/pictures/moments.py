@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import trunc
+from math import nan, trunc
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.pictures import LONGEST, integers
@@ -275,7 +275,10 @@ _ISO_TEXT = re.compile(
 
 
 def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
-    """`$toMillis(text, picture)`; raises D3110 for what is no ISO 8601 timestamp."""
+    """`$toMillis(text, picture)`; raises D3110 for what is no ISO 8601 timestamp.
+
+    The 13th month, which has the form of one, is NaN on AWS.
+    """
     if picture is not UNDEFINED:
         return _read(text, picture, scope.run.millis)
     match = _ISO_TEXT.fullmatch(text)
@@ -290,6 +293,8 @@ def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
         (numbers[0], numbers[1], numbers[2], int((fraction or ".")[1:4].ljust(3, "0"))),
     )
     if moment is None or (fraction and not time) or (zone and not time):
+        if not scope.run.limits.finite:
+            return nan
         raise fault("D3110", value=text)
     if zone and zone != "Z":
         sign = -1 if zone[0] == "-" else 1

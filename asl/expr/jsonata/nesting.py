@@ -1,0 +1,99 @@
+"""How deep the evaluation of a query nests, as AWS counts it: a level for each node in another.
+
+AWS bounds it, so a query that calls itself some thirty times fails there. What is written is known
+from the tree; what functions of the query add is counted while it runs, by `calls`. Where the tree
+leaves open which way is taken, the shorter one counts, so nothing is refused that AWS takes.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+__all__ = ["FLAT", "Nesting", "nesting"]
+
+Node = Any
+"""A node of the library's tree."""
+
+
+class Nesting(NamedTuple):
+    """How deep a node nests by itself, and where it calls functions of the query."""
+
+    height: int
+    """Levels of the node with all that is evaluated inside it, whatever happens."""
+    reach: int
+    """The level of the first call of such a function, 1 for the node itself; 0 for none."""
+
+
+FLAT = Nesting(1, 0)
+
+
+def nesting(node: Node) -> Nesting:
+    """Return how a node nests."""
+    always = [nesting(each) for each in _always(node)]
+    ways = [nesting(each) for each in _ways(node)]
+    height = max((each.height for each in always), default=0)
+    if ways:
+        height = max(height, min(each.height for each in ways))
+    calls = [1 + each.reach for each in (*always, *ways) if each.reach]
+    if _calls_own(node):
+        calls.append(1)
+    return Nesting(1 + height, min(calls, default=0))
+
+
+def _calls_own(node: Node) -> bool:
+    """Whether a node may call a function that the query has made."""
+    if node.type == "apply":
+        return bool(node.rhs.type != "function")
+    if node.type != "function":
+        return False
+    named = node.procedure.type == "variable" and node.procedure.value in _KNOWN
+    return not named or any(each.type in ("lambda", "variable") for each in node.arguments)
+
+
+_KNOWN = frozenset(
+    {"count", "sum", "max", "min", "average", "string", "length", "number", "exists", "type"}
+    | {"append", "keys", "lookup", "substring", "not", "boolean", "floor", "ceil", "round", "abs"}
+)
+"""Functions of JSONata that call no others, as long as nobody gives one of these names away."""
+
+
+def _always(node: Node) -> Iterator[Node]:
+    """Yield what is evaluated together with a node."""
+    yield from (each.expr for each in node.predicate or ())
+    match node.type:
+        case "path":
+            yield from node.steps
+        case "binary":
+            yield node.lhs
+            if node.value not in ("and", "or"):
+                yield node.rhs
+        case "unary" if node.value == "[":
+            yield from node.expressions
+        case "unary" if node.value == "{":
+            for pair in node.lhs_object:
+                yield from pair
+        case "unary":
+            yield node.expression
+        case "condition":
+            yield node.condition
+        case "block":
+            yield from node.expressions
+        case "bind":
+            yield node.rhs
+        case "function" | "partial":
+            yield node.procedure
+            yield from node.arguments
+        case "apply":
+            yield node.lhs
+            if node.rhs.type == "function":
+                yield from node.rhs.arguments
+            else:
+                yield node.rhs
+        case "sort":
+            yield from (term.expression for term in node.terms)
+
+
+def _ways(node: Node) -> Iterator[Node]:
+    """Yield those of which one is evaluated."""
+    if node.type == "condition" and node._else is not None:
+        yield node.then
+        yield node._else
