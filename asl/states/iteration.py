@@ -18,11 +18,12 @@ __all__ = [
     "compile_items",
     "compile_tolerance",
     "is_distributed",
+    "says_distributed",
     "too_many_failed",
 ]
 
 DISTRIBUTING = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
-"""The fields that make a Map distributed, whatever its mode."""
+"""The fields that make a Map distributed, whatever its mode; with AWS it fails then."""
 
 TOLERATING = frozenset(
     f"ToleratedFailure{bound}{form}" for bound in ("Count", "Percentage") for form in ("", "Path")
@@ -35,8 +36,13 @@ Tolerance: TypeAlias = Callable[[float], float]
 
 def is_distributed(state: Mapping[str, Json], processor: str) -> bool:
     """Whether the iterations of a Map are executions of their own."""
-    config = state[processor].get("ProcessorConfig", {})
-    return config.get("Mode") == "DISTRIBUTED" or not DISTRIBUTING.isdisjoint(state)
+    return says_distributed(state, processor) or not DISTRIBUTING.isdisjoint(state)
+
+
+def says_distributed(state: Mapping[str, Json], processor: str) -> bool:
+    """Whether the `Mode` of a Map says so; AWS looks at nothing else."""
+    config: Json = state[processor].get("ProcessorConfig", {})
+    return bool(config.get("Mode") == "DISTRIBUTED")
 
 
 def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:

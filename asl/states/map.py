@@ -1,10 +1,12 @@
 """Map: runs one machine for every item of an array (6.3)."""
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
+from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType
 from asl.states.blocks import inserts_of
@@ -15,6 +17,7 @@ from asl.states.iteration import (
     compile_items,
     compile_tolerance,
     is_distributed,
+    says_distributed,
     too_many_failed,
 )
 from asl.states.map_rules import check_map
@@ -28,9 +31,20 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     distributed = is_distributed(compiler.state, processor)
     step.length = _length(compiler, distributed)
     step.tolerant = not TOLERATING.isdisjoint(compiler.state)
-    step.work = (_distributed if distributed else _inline)(compiler, machine)
+    if compiler.profile.aws and distributed and not says_distributed(compiler.state, processor):
+        step.length = step.work = _refused
+    else:
+        step.work = (_distributed if distributed else _inline)(compiler, machine)
     step.progress = compile_tracking(compiler)
     step.finish = compiler.finish(inserts=inserts_of(compiler))
+
+
+def _refused(data: Json, frame: ExpressionFrame) -> NoReturn:
+    """What AWS does with an inline Map that has fields of a distributed one (recorded)."""
+    raise StateError(
+        "States.Runtime",
+        "The ItemReader, ItemBatcher and ResultWriter fields are not supported for INLINE maps",
+    )
 
 
 def _distributed(compiler: Compiler, machine: Machine) -> Work:
@@ -54,6 +68,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
     # AWS takes a limit that is written as text, too (recorded).
     limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
     tolerance = compile_tolerance(compiler)
+    most = MOST_AT_ONCE if compiler.profile.aws else 0
     tells = "Progress" in compiler.state
 
     async def work(data: Json, frame: Frame) -> Json:
@@ -62,7 +77,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         fan = Fan(
             len(items),
             _children(frame, machine, items, selector, effective),
-            0 if limit is None else int(limit(effective, frame)),
+            _at_once(0 if limit is None else int(limit(effective, frame)), most),
         )
         if tolerance is not None:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
@@ -74,6 +89,15 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         return [value for value in joined.values if value is not ABSENT]
 
     return work
+
+
+MOST_AT_ONCE = 40
+"""Iterations of an inline Map that AWS runs at the same time (its documentation)."""
+
+
+def _at_once(limit: int, most: int) -> int:
+    """Return how many iterations run at once, 0 for all; no more than *most*, if that is a bound."""
+    return min(limit or most, most) if most else limit
 
 
 def _children(

@@ -7,7 +7,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, Frame, StateView, identity
-from asl.expr.paths.segments import Path
+from asl.expr.paths.segments import Path, Segment
 from asl.expr.paths.select import select
 
 __all__ = ["Use", "compile_path", "whole_context"]
@@ -60,7 +60,7 @@ def _definite(path: Path, use: Use) -> Evaluate:
             try:
                 return data[only]
             except (KeyError, TypeError):
-                return not_found(path, data, use)
+                return not_found(path, data, frame, use)
 
         return one
     if len(keys) == 2:
@@ -70,7 +70,7 @@ def _definite(path: Path, use: Use) -> Evaluate:
             try:
                 return data[first][second]
             except (KeyError, TypeError):
-                return not_found(path, data, use)
+                return not_found(path, data, frame, use)
 
         return two
     first, second, third = keys
@@ -79,7 +79,7 @@ def _definite(path: Path, use: Use) -> Evaluate:
         try:
             return data[first][second][third]
         except (KeyError, TypeError):
-            return not_found(path, data, use)
+            return not_found(path, data, frame, use)
 
     return three
 
@@ -91,11 +91,11 @@ def _walk(
     for key in keys:
         fits = type(node) is (dict if type(key) is str else list)
         if not fits:
-            return not_found(path, data, use)
+            return not_found(path, data, frame, use)
         try:
             node = node[key]
         except (KeyError, IndexError):
-            return not_found(path, data, use)
+            return not_found(path, data, frame, use)
     return node
 
 
@@ -107,7 +107,7 @@ def _from_context(path: Path, use: Use) -> Evaluate:
             try:
                 node = frame.context(root, use)
             except KeyError:
-                return not_found(path, data, use)
+                return not_found(path, data, frame, use)
             return _walk(path, rest, node, data, frame, use) if rest else node
 
         return member
@@ -138,7 +138,7 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
 
         def nodes(data: Json, frame: Frame) -> Json:
             if name not in frame.variables:
-                return not_found(path, data, use)
+                return not_found(path, data, frame, use)
             return select(segments, frame.variables[name], frame.variables[name])
 
         return nodes
@@ -147,25 +147,30 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
         try:
             node = frame.variables[name]
         except KeyError:
-            return not_found(path, data, use)
+            return not_found(path, data, frame, use)
         return _walk(path, keys, node, data, frame, use) if keys else node
 
     return value
 
 
-def not_found(path: Path, data: Json, use: Use) -> Json:
+def not_found(path: Path, data: Json, frame: Frame, use: Use) -> Json:
     """Do what a missing value means at this place: null, or a StateError (Specification 3.3)."""
     if use.missing is Missing.NULL or (use.beyond and _is_beyond(path, data)):
         return None
     if use.call is not None and use.missing is Missing.RUNTIME:
-        cause = (
-            f"The function '{use.call}' had the following error: The JsonPath argument for the "
-            f"field '{path.text}' could not be found in the input '{excerpt(data)}'"
-        )
+        gap = _gap(path, data) if path.root == "$" else ""
+        if not gap.startswith(MISAPPLIED):
+            text = path.text.removeprefix("$") if path.root == "$$" else path.text
+            gap = (
+                f"The JsonPath argument for the field '{text}' could not be found in the input "
+                f"'{excerpt(data)}'"
+            )
+        cause = f"The function '{use.call}' had the following error: {gap}"
     elif use.field.endswith(".$") or use.field in ("ErrorPath", "CausePath"):
+        searched = whole_context(frame, use) if path.root == "$$" else data
         cause = (
             f"The JSONPath '{path.text}' specified for the field '{use.field}' could not be found "
-            f"in the input '{excerpt(data)}'"
+            f"in the input '{excerpt(searched)}'"
         )
     elif use.field == "Variable":
         cause = (
@@ -177,6 +182,10 @@ def not_found(path: Path, data: Json, use: Use) -> Json:
     else:
         cause = f"The path '{path.text}' in '{use.field}' finds nothing"
     raise StateError(use.missing.value, cause)
+
+
+MISAPPLIED = "Filter:"
+"""How AWS's path engine begins to say that an index stands where there is no array."""
 
 
 def _is_beyond(path: Path, data: Json) -> bool:
@@ -195,11 +204,12 @@ def _gap(path: Path, data: Json) -> str:
         if type(key) is int and node is None:
             return f"The path {way} is null"
         if type(key) is int and type(node) is not list:
+            rest = "".join(map(_step, path.segments[position:]))
             return (
-                f"Filter: [{key}] can only be applied to arrays. Current context is: "
+                f"{MISAPPLIED} {rest} can only be applied to arrays. Current context is: "
                 f"{excerpt(node)}"
             )
-        way += f"['{key}']" if type(key) is str else f"[{key}]"
+        way += _step(key)
         present = (type(node) is dict and key in node) or (
             type(node) is list and type(key) is int and -len(node) <= key < len(node)
         )
@@ -208,3 +218,7 @@ def _gap(path: Path, data: Json) -> str:
             return f"No results for path: {way}" if last else f"Missing property in path {way}"
         node = node[key]
     return f"No results for path: {path.text}"
+
+
+def _step(key: Segment) -> str:
+    return f"[{key}]" if type(key) is int else f"['{key}']"

@@ -18,13 +18,14 @@ BOM = b"\xef\xbb\xbf"
 class Fault(Exception):
     """The data cannot be read: *message* says why, *place* where in the file.
 
-    Without a place the message is what AWS says (recorded).
+    *aws* is what AWS says instead (recorded); without a place the message is that.
     """
 
-    def __init__(self, message: str, place: str | None = None) -> None:
+    def __init__(self, message: str, place: str | None = None, aws: str | None = None) -> None:
         super().__init__(message, place)
         self.message = message
         self.place = place
+        self.aws = message if place is None else aws
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,10 @@ class Dataset:
         """Return what the state fails with: the file, the place in it, and what is wrong there."""
         message, place = str(fault), "the file"
         if isinstance(fault, Fault):
+            if self.aws and fault.aws is not None:
+                return StateError("States.ItemReaderFailed", fault.aws)
             message, place = fault.message, fault.place or ""
-        if isinstance(fault, ObjectFault) or (not place and self.aws):  # it says all there is
+        if isinstance(fault, ObjectFault):  # it says all there is
             return StateError("States.ItemReaderFailed", message)
         where = ", ".join(part for part in (self.name, place) if part)
         return StateError("States.ItemReaderFailed", f"{where}: {message}")

@@ -12,6 +12,9 @@ from asl.states.items.base import Fault, Form, parsed
 
 __all__ = ["members", "read_json"]
 
+NOWHERE = (
+    "The provided ReaderConfig.ItemsPointer does not match any valid path in the JSON structure."
+)
 LARGEST = 1 << 30
 """Bytes of a JSON file."""
 
@@ -45,5 +48,5 @@ def _found(value: Json, pointer: str) -> Json:
         elif type(value) is list and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]
         else:
-            raise Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}")
+            raise Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
     return value
