@@ -96,7 +96,7 @@ MOST_AT_ONCE = 40
 
 
 def _at_once(limit: int, most: int) -> int:
-    """Return how many iterations run at once, 0 for all; no more than *most*, if that is a bound."""
+    """Return how many iterations run at once, 0 for all; no more than *most*, unless that is 0."""
     return min(limit or most, most) if most else limit
 
 
