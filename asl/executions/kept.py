@@ -100,7 +100,7 @@ class Kept:
         """Return the journal of an execution, with what is in it."""
         from asl.stores.journal import SqliteJournal
 
-        journal = SqliteJournal(self.file, stored.number, b"")
+        journal = SqliteJournal(self.file, stored.number)
         journal.programs = self.program_of(stored)
         journal.load()
         return journal
@@ -131,7 +131,7 @@ class Kept:
         from asl.stores.journal import SqliteJournal
 
         stored = self.get(name)
-        journal = SqliteJournal(self.file, stored.number, b"")
+        journal = SqliteJournal(self.file, stored.number)
         execution = self._execution(stored, self.program(stored))
         reader = RecordReader(execution, (), self.program_of(stored))
         expander, read = Expander(execution), 0
@@ -167,7 +167,7 @@ class Kept:
         from asl.engine.result import Result
         from asl.stores.journal import SqliteJournal
 
-        journal = SqliteJournal(self.file, stored.number, b"", 2**62)
+        journal = SqliteJournal(self.file, stored.number, 2**62)
         execution = self._execution(stored, program)
         reader = RecordReader(execution, (), self.program_of(stored))
         records = list(journal.records_of(reader))

@@ -142,7 +142,8 @@ class Running:
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", started, None, None, None, None, 0, parent, None,
         )  # fmt: skip
-        journal = SqliteJournal(self.file, number, chain)
+        journal = SqliteJournal(self.file, number)
+        journal.chain = chain
         journal.may_have_started = False
         return stored, journal
 

@@ -341,7 +341,7 @@ class Store:
             if stored.parent is not None:
                 top = self.file.top(name)
                 raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
-            journal, now = SqliteJournal(self.file, stored.number, b""), self.clock.now()
+            journal, now = SqliteJournal(self.file, stored.number), self.clock.now()
             for each in (stored, *self.file.below(stored.number)):
                 if each.status not in FINAL:
                     ended = self.result(each.name).execution

@@ -166,9 +166,6 @@ class BudgetAsking(Asking):
         """Tell people, and nobody else."""
         await self._tell("request", {})
 
-    def unheard(self, kind: str, cause: str) -> None:
-        """Leave it at that."""
-
     def decided(self, decision: Json, now: float) -> None:
         """Leave it to the ledger what comes of the decision."""
         self.at.now = now

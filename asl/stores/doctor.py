@@ -12,7 +12,7 @@ __all__ = ["faults", "of_file"]
 
 HEADER = 100
 MAGIC = b"SQLite format 3\0"
-ORPHANS = {"step": "steps of the history", "request": "requests", "checkpoint": "checkpoints"}
+ORPHANS = {"step": "steps of the history", "head": "ends of histories", "request": "requests", "checkpoint": "checkpoints"}
 VALUES = {
     "execution": ("input", "output", "usage"),
     "request": ("body", "received", "answer"),
@@ -77,9 +77,9 @@ def _faults(store: SqliteStore) -> Iterator[str]:
 
 def _chains(store: SqliteStore) -> Iterator[str]:
     """Each step carries the hash of itself and of all before it; what it refers to is there."""
-    for number, name, hash in store.rows("SELECT number, name, chain FROM execution"):
+    for number, name in store.rows("SELECT number, name FROM execution"):
         try:
-            for _ in SqliteJournal(store, number, hash).read():
+            for _ in SqliteJournal(store, number).read():
                 pass
         except StoreDamaged as fault:
             yield f"{name}: {fault.what}"

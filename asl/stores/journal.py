@@ -38,6 +38,8 @@ __all__ = ["FAIL_POINTS", "SqliteJournal", "addressed", "put_outcome", "put_sign
 FAIL_POINTS = ("pause.put", "end.put")
 """The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
 
+BEGINNING = "SELECT chain, step FROM execution JOIN head ON execution = number WHERE number = ?"
+"""The hash before the first step, and the number of the last one."""
 STEP = "INSERT INTO step (execution, number, hash, body) VALUES (?, ?, ?, ?)"
 STEPS = (
     "SELECT number, hash, body FROM step WHERE execution = ? AND number > ? AND number <= ? "
@@ -124,11 +126,12 @@ _DONE = _Done()
 class SqliteJournal:
     """Writes one execution; reads what an earlier process has written."""
 
-    def __init__(self, store: SqliteStore, number: int, chain: bytes, found: int = 0) -> None:
+    chain: bytes
+    """The hash of the last step, known to whoever adds one."""
+
+    def __init__(self, store: SqliteStore, number: int, found: int = 0) -> None:
         self.store = store
         self.number = number
-        self.chain = chain
-        """The hash of the last step."""
         self.steps = 0
         """How many steps there are."""
         self.found = found
@@ -168,8 +171,9 @@ class SqliteJournal:
     def load(self) -> None:
         """Read what an earlier process has written."""
         store, number = self.store, self.number
-        found = "SELECT usage, status, chain FROM execution WHERE number = ?"
-        for body, status, self.chain in store.rows(found, number):
+        self.chain, _ = self._ends()
+        found = "SELECT usage, status FROM execution WHERE number = ?"
+        for body, status in store.rows(found, number):
             self.spending = None if body is None else store.unpacked(body)
             self.paused = status == "PAUSED"
         checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"
@@ -206,9 +210,10 @@ class SqliteJournal:
         Raises StoreDamaged for a step that was changed.
         """
         store, number = self.store, self.number
-        chain = "SELECT chain FROM execution WHERE number = ?"
-        before = "SELECT hash FROM step WHERE execution = ? AND number = ?"
-        ((hash,),) = store.rows(before, number, after) if after else store.rows(chain, number)
+        hash, end = self._ends()
+        if after:
+            before = "SELECT hash FROM step WHERE execution = ? AND number = ?"
+            ((hash,),) = store.rows(before, number, after)
         while found := store.rows(STEPS, number, after, last):
             for at, kept, body in found:
                 after, hash = after + 1, sha256(hash + body).digest()
@@ -218,6 +223,16 @@ class SqliteJournal:
                 entries = store.read(body)
                 whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
                 yield after, hash, whole
+        if after < min(end, last):
+            lost = f"{after + 1} to {end}" if after + 1 < end else f"{end}"
+            raise StoreDamaged(store.path, f"the end of the history is missing: step {lost}")
+
+    def _ends(self) -> tuple[bytes, int]:
+        """Return the hash before the first step, and the number of the last one."""
+        found: list[tuple[bytes, int]] = self.store.rows(BEGINNING, self.number)
+        if not found:
+            raise StoreDamaged(self.store.path, "how long a history is does not stand there")
+        return found[0]
 
     def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records among the entries of a step."""

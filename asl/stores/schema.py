@@ -150,6 +150,21 @@ UPGRADES = (
     """,
     _guards("execution", "number") + _guards("request", "id"),
     regroup,
+    """
+    CREATE TABLE head (
+        execution INTEGER PRIMARY KEY,
+        step INTEGER NOT NULL
+    );
+    INSERT INTO head SELECT number, (
+        SELECT coalesce(max(step.number), 0) FROM step WHERE execution = execution.number
+    ) FROM execution;
+    CREATE TRIGGER execution_begun AFTER INSERT ON execution BEGIN
+        INSERT INTO head VALUES (NEW.number, 0);
+    END;
+    CREATE TRIGGER step_made AFTER INSERT ON step BEGIN
+        UPDATE head SET step = NEW.number WHERE execution = NEW.execution;
+    END;
+    """,
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

@@ -175,6 +175,29 @@ def test_names_times_and_statuses_have_a_checksum(
             seen(path)
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_history_without_its_end_is_not_gone_on_with(lost: int, tmp_path: Path) -> None:
+    """Nobody is called again whose answer stood in it; also where its process has died."""
+    world = World()
+
+    def die(parameters: Any, call: Any) -> Any:
+        if len(world.answered) == 3:
+            raise KeyboardInterrupt
+        return world.work(parameters, call)
+
+    with opened(tmp_path / "runs.db", agents={"Work": die}) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.start(chain_of(5), {}, name="it")
+        store.file.write("DELETE FROM step WHERE number > 4 - ?", lost)
+    with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
+        with pytest.raises(asl.StoreDamaged, match=r"the end of the history is missing: step .*4"):
+            store.resume("it")
+        with pytest.raises(asl.StoreDamaged, match=r"the end of the history is missing"):
+            store.result("it")
+        assert any("it: the end of the history" in fault for fault in store.faults())
+    assert len(world.answered) == 3
+
+
 class World:
     """Agents that remember whom they have answered."""
 

@@ -247,6 +247,12 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
             "step 2 of the history was changed",
         ),
         ("DELETE FROM step WHERE number = 2", "step 2 of the history is missing"),
+        (
+            "DELETE FROM step WHERE number = (SELECT max(number) FROM step)",
+            "one: the end of the history is missing: step 4",
+        ),
+        ("DELETE FROM step", "one: the end of the history is missing: step 1 to 4"),
+        ("DELETE FROM head", "one: how long a history is does not stand there"),
         ("UPDATE step SET number = number + 99", "step 1 of the history is missing"),
         ("UPDATE document SET body = CAST('{}' AS BLOB)", "is missing or was changed"),
         ("DELETE FROM execution", "belong to no execution"),

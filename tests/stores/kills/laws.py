@@ -161,7 +161,7 @@ class Laws:
         self._chains = chains
 
     def _log(self, store: Store, number: int) -> SqliteJournal:
-        journal = SqliteJournal(store.file, number, b"")
+        journal = SqliteJournal(store.file, number)
         journal.load()
         return journal
 
