@@ -61,7 +61,12 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         if not make:
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one")
         path.parent.mkdir(parents=True, exist_ok=True)
-    return Store(path, synchronous=synchronous)
+    store = Store(path, synchronous=synchronous)
+    if store.file.read_only:
+        from asl.cli import streams
+
+        streams.say(f"asl: {path} is read-only: it can only be looked at", style="yellow")
+    return store
 
 
 def found(store: "Store", name: str) -> "Stored":

@@ -83,7 +83,11 @@ class Running:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes from an execution; its lock ends with this one."""
+        """Keep other processes from an execution; its lock ends with this one.
+
+        Raises ExecutionBusy, and StoreError where nothing can be recorded.
+        """
+        self.file.refuse_read_only()
         place = _place(name)
         if place in self._at_work or not self.file.locks.take(place):
             raise ExecutionBusy(f"somebody else is at work on the execution {name!r}")

@@ -12,7 +12,12 @@ __all__ = ["faults", "of_file"]
 
 HEADER = 100
 MAGIC = b"SQLite format 3\0"
-ORPHANS = {"step": "steps of the history", "head": "ends of histories", "request": "requests", "checkpoint": "checkpoints"}
+ORPHANS = {
+    "step": "steps of the history",
+    "head": "ends of histories",
+    "request": "requests",
+    "checkpoint": "checkpoints",
+}
 VALUES = {
     "execution": ("input", "output", "usage"),
     "request": ("body", "received", "answer"),

@@ -17,8 +17,13 @@ _FLOCK = "hhqqi4x"
 class Locks:
     """Byte *n* of a file beside the store stands for execution *n*."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: Path, read_only: bool = False) -> None:
+        self._file = -1
+        """-1 where the file is not there and cannot be made: nobody holds anything."""
+        if not read_only:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        elif _OFD_GETLK is not None and path.exists():
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def take(self, number: int) -> bool:
         """Lock an execution; False where somebody else has it."""
@@ -33,6 +38,8 @@ class Locks:
 
     def is_held(self, number: int) -> bool:
         """Whether another process has an execution; nobody is kept from it by this look."""
+        if self._file < 0:
+            return False
         if _OFD_GETLK is not None:
             found = fcntl.fcntl(self._file, _OFD_GETLK, _flock(fcntl.F_WRLCK, number))
             return struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK  # type: ignore[no-any-return]
@@ -50,7 +57,8 @@ class Locks:
 
     def close(self) -> None:
         """Unlock all."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
 
 
 def _flock(kind: int, number: int) -> bytes:

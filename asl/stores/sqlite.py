@@ -37,6 +37,7 @@ __all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", 
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
+READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
 
@@ -118,18 +119,27 @@ class SqliteStore:
         self._flushing: Future[None] | None = None
         self._known: set[bytes] = set()
         """The hashes of large values that are in the file."""
+        how = _reading(self.path)
+        self.read_only = how is not None
+        """Whether it lies where nothing can be written: it can be looked at."""
+        place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
         with self._errors():
             self._file = sqlite3.connect(
-                self.path, isolation_level=None, timeout=BUSY, check_same_thread=False
+                place,
+                isolation_level=None,
+                timeout=BUSY,
+                check_same_thread=False,
+                uri=self.read_only,
             )
             self._prepare(synchronous)
-        self.locks = Locks(self.path.with_name(self.path.name + ".lock"))
+        self.locks = Locks(self.path.with_name(self.path.name + ".lock"), self.read_only)
 
     def _prepare(self, synchronous: str) -> None:
         run = self._file.execute
         self._file.create_function("guard", -1, guard, deterministic=True)
-        run("PRAGMA journal_mode = WAL")
-        run(f"PRAGMA synchronous = {synchronous}")
+        if not self.read_only:
+            run("PRAGMA journal_mode = WAL")
+            run(f"PRAGMA synchronous = {synchronous}")
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
         tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -140,6 +150,11 @@ class SqliteStore:
                 f"{self.path} was written by a newer version of this program: upgrade it"
             )
         if version < VERSION:
+            if self.read_only:
+                raise StoreError(
+                    f"{self.path} was written by an older version of this program and has to be "
+                    "rewritten, but it is read-only: copy it to where it can be"
+                )
             self._upgrade()
 
     def _upgrade(self) -> None:
@@ -442,6 +457,11 @@ class SqliteStore:
         values["express"] = bool(values["express"])
         return Stored(**values)
 
+    def refuse_read_only(self) -> None:
+        """Raise StoreError where nothing can be written."""
+        if self.read_only:
+            raise StoreError(f"{self.path}: {READ_ONLY}")
+
     def check(self, whole: bool, what: str) -> None:
         """Raise StoreDamaged for something that is not what was written."""
         if not whole:
@@ -458,6 +478,25 @@ class SqliteStore:
         if found is None or sha256(found[0]).hexdigest() != key:
             raise StoreDamaged(self.path, f"the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
+
+
+def _reading(path: Path) -> str | None:
+    """Return how SQLite opens a file that cannot be written, None for one that can.
+
+    What was written last stands in a file beside it, unless its last writer has put that away.
+    """
+    last, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    may_make = os.access(path.parent, os.W_OK)
+    if not path.exists() or (os.access(path, os.W_OK) and (may_make or last.exists())):
+        return None
+    if may_make or shared.exists():
+        return "mode=ro"
+    if last.exists():
+        raise StoreError(
+            f"{path} is read-only, and what was written last stands in {last.name} beside it: copy "
+            "both to where they can be written"
+        )
+    return "immutable=1"
 
 
 def guard(*columns: Any) -> int:
@@ -482,7 +521,7 @@ def _advice(error: sqlite3.OperationalError) -> str:
     if "locked" in text:
         return f"another program has been writing to it for {BUSY:g} seconds"
     if "readonly" in text:
-        return "it is read-only: executions cannot be recorded there"
+        return READ_ONLY
     if "full" in text:
         return "the disk is full: nothing more is recorded until there is room"
     if "unable to open" in text:
