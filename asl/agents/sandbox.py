@@ -2,8 +2,8 @@
 
 `process` is bubblewrap where it is there: the program sees no network, an empty `/tmp` and no home
 folders, and writes to its own folder only. Limits of memory and processors are the system's own.
-`docker` and `wasm` are the programs `docker` and `wasmtime`. What cannot be confined as it is said
-is refused.
+`docker` is the program of that name, `wasm` the library wasmtime in a process of its own. What
+cannot be confined as it is said is refused.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Final
 
 from asl.agents.process import Program
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
@@ -115,9 +116,9 @@ async def confined_function(name: str, settings: Mapping[str, Json], tool: str) 
     if settings.get("Environment", "process") != "process":
         text = f"tool {tool!r}: a function runs in a sandbox 'process' only"
         raise Raised("States.Permissions", text)
-    paths = [os.path.abspath(each) for each in sys.path if os.path.exists(each)]
-    readable = (*paths, sys.prefix, sys.base_prefix, sys.exec_prefix)
-    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = _python_path()
+    readable = (*paths.split(os.pathsep), sys.prefix, sys.base_prefix, sys.exec_prefix)
+    environment = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "asl.agents.worker", name]
     job = _Job(command, os.getcwd(), environment, readable)
     return _Sandboxed(await _confined(job, settings, tool))
@@ -307,22 +308,26 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
 
 
 async def _wasm(job: _Job, settings: _Settings) -> Confined:
-    wasmtime = shutil.which("wasmtime")
-    if wasmtime is None:
-        raise ValueError("wasmtime is not here")
+    if find_spec("wasmtime") is None:
+        raise ValueError("wasmtime is not here: pip install 'agent-state-language[wasm]'")
     if settings.image is not None or settings.cpu is not None or settings.network:
         raise ValueError("WebAssembly has no Image, CPU and Network here")
-    if settings.mounts and (settings.read_only or any(each.read_only for each in settings.mounts)):
-        raise ValueError("what WebAssembly sees can be written to")
-    words = [wasmtime, "run"]
-    if settings.memory is not None:
-        words += ["-W", f"max-memory-size={settings.memory}"]
+    folders: list[tuple[str, str, bool]] = []
     for mount in settings.mounts:
         source = os.path.realpath(os.path.join(job.folder, mount.source))
-        words += ["--dir", f"{source}::{mount.target}"]
-    for key, value in job.environment.items():
-        words += ["--env", f"{key}={value}"]
-    return Confined([*words, *job.command], _variables(job), job.folder, network=False)
+        if not os.path.isdir(source):
+            raise ValueError(f"Mounts: there is no folder {mount.source!r}")
+        folders.append((source, mount.target, not (mount.read_only or settings.read_only)))
+    variables = dict(job.environment)
+    seen = compact({"memory": settings.memory, "folders": folders, "variables": variables})
+    words = [sys.executable, "-m", "asl.agents.wasm", seen, *job.command]
+    environment = {**_variables(_Job([], job.folder, {})), "PYTHONPATH": _python_path()}
+    return Confined(words, environment, job.folder, network=False)
+
+
+def _python_path() -> str:
+    """Return where a Python of our own finds what this one does."""
+    return os.pathsep.join(os.path.abspath(each) for each in sys.path if os.path.exists(each))
 
 
 async def _answers(command: list[str]) -> bool:

@@ -245,14 +245,6 @@ def _fraction(value: Json) -> str:
         return ""
 
 
-def _mounted_read_only(value: Json) -> str:
-    try:
-        found = mounts_of(value)
-    except ValueError:
-        return ""
-    return "its mounts can be written to" if any(each.read_only for each in found) else ""
-
-
 _CANNOT: Final[Mapping[str, tuple[tuple[str, Callable[[Json], str]], ...]]] = {
     "vm": (("Environment", _always("there is no virtual machine")),),
     "process": (("Image", _always("it runs the program that is there")), ("CPU", _fraction)),
@@ -260,7 +252,6 @@ _CANNOT: Final[Mapping[str, tuple[tuple[str, Callable[[Json], str]], ...]]] = {
         ("Image", _always("it runs the module that the tool names")),
         ("CPU", _always("it has no share of processors")),
         ("Network", lambda value: "it has no network" if value is True else ""),
-        ("Mounts", _mounted_read_only),
     ),
 }
 """By environment: the fields that it cannot carry out, with why it cannot a value."""

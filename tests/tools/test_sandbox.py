@@ -338,23 +338,118 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "docker" in (refused.cause or "")
 
 
-def test_wasm_runs_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what it may see; without its runtime the call is refused."""
-    program = ProcessAgent(["tool.wasm", "x"], folder=str(tmp_path))
-    settings = {"Environment": "wasm", "Memory": "64M", "Mounts": {"/data": "."}}
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    refused = use(program, policy={"Sandbox": settings})
-    assert refused.error == "States.Permissions"
-    assert "wasmtime" in (refused.cause or "")
-    log = tmp_path / "log"
-    runtime(tmp_path, "wasmtime", ECHO.format(log=log))
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert answer(use(program, policy={"Sandbox": settings})) == 1
-    said = " ".join(log.read_text().split("\n"))
-    assert said.split() == [
-        "run", "-W", f"max-memory-size={64 * 1024 * 1024}", "--dir", f"{tmp_path}::/data",
-        "tool.wasm", "x",
-    ]  # fmt: skip
+MODULE = """
+(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_open" (func $open
+    (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "{\\22return\\22:\\22MRWE\\22}\\n")
+  (data (i32.const 32) "in.txtnew.txt")
+  (func $digit (param $at i32) (param $value i32)
+    (i32.store8 (local.get $at) (i32.add (i32.const 48) (local.get $value))))
+  (func (export "_start")
+    (i32.store (i32.const 64) (i32.const 256))
+    (i32.store (i32.const 68) (i32.const 4096))
+    (drop (call $read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 72)))
+    ;; M: 100 more pages of memory are there
+    (call $digit (i32.const 11) (i32.ne (memory.grow (i32.const 100)) (i32.const -1)))
+    ;; R: in.txt can be read, W: new.txt can be made, in the first folder
+    (call $digit (i32.const 12) (i32.eqz (call $open (i32.const 3) (i32.const 0) (i32.const 32)
+      (i32.const 6) (i32.const 0) (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 76))))
+    (call $digit (i32.const 13) (i32.eqz (call $open (i32.const 3) (i32.const 0) (i32.const 38)
+      (i32.const 7) (i32.const 1) (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 76))))
+    ;; E: how many variables there are
+    (drop (call $environ (i32.const 80) (i32.const 84)))
+    (call $digit (i32.const 14) (i32.load (i32.const 80)))
+    (i32.store (i32.const 64) (i32.const 0))
+    (i32.store (i32.const 68) (i32.const 18))
+    (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 72)))))
+"""
+"""Reads a line, tries what a sandbox may forbid, and answers four digits: 1 for what it may."""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> ProcessAgent:
+    """A real module, and a folder with a file beside it."""
+    wasmtime = pytest.importorskip("wasmtime")
+    (tmp_path / "probe.wasm").write_bytes(wasmtime.wat2wasm(MODULE))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "in.txt").write_text("in")
+    return ProcessAgent(["probe.wasm"], folder=str(tmp_path), environment={"OWN": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({}, "1001"),
+        ({"Memory": "1M"}, "0001"),
+        ({"Mounts": {"/data": "own"}}, "1111"),
+        ({"Mounts": ["own:/data:ro"]}, "1101"),
+        ({"Mounts": {"/data": "own"}, "ReadOnlyFS": True}, "1101"),
+    ],
+)
+def test_a_module_sees_what_it_is_given(module: ProcessAgent, settings: Json, found: str) -> None:
+    """Memory, reading, writing and variables: of the machine nothing else."""
+    sandbox = {"Environment": "wasm", **settings}
+    assert answer(use(module, policy={"Sandbox": sandbox})) == found
+    assert (Path(module.folder or "") / "own" / "new.txt").exists() == (found[2] == "1")
+
+
+def test_a_module_that_hangs_is_ended(tmp_path: Path) -> None:
+    """When its time is over, whatever it does."""
+    wasmtime = pytest.importorskip("wasmtime")
+    hangs = '(module (memory (export "memory") 1) (func (export "_start") (loop (br 0))))'
+    (tmp_path / "hangs.wasm").write_bytes(wasmtime.wat2wasm(hangs))
+    program = ProcessAgent(["hangs.wasm"], folder=str(tmp_path))
+    sandbox = {"Environment": "wasm", "Timeout": "500ms"}
+    result = use(program, policy={"Sandbox": sandbox})
+    assert result.error == "Agent.ToolError"
+    assert "0.5 s" in (result.cause or "")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("no module", "expected"),
+        (None, "No such file"),
+        ("(module)", "no '_start'"),
+        ('(module (func (export "_start") unreachable))', "unreachable"),
+    ],
+)
+def test_what_is_no_module_is_the_failure_of_its_tool(
+    tmp_path: Path, content: str | None, said: str
+) -> None:
+    """And says why."""
+    pytest.importorskip("wasmtime")
+    if content is not None:
+        (tmp_path / "probe.wasm").write_text(content)
+    program = ProcessAgent(["probe.wasm"], folder=str(tmp_path))
+    result = use(program, policy={"Sandbox": {"Environment": "wasm"}})
+    assert result.error == "Agent.ToolError"
+    assert "probe.wasm" in (result.cause or "")
+    assert said in (result.cause or "")
+    assert "Traceback" not in (result.cause or "")
+
+
+def test_a_folder_that_is_not_there_refuses_a_module(tmp_path: Path) -> None:
+    """Before anything is started."""
+    pytest.importorskip("wasmtime")
+    program = ProcessAgent(["probe.wasm"], folder=str(tmp_path))
+    sandbox = {"Environment": "wasm", "Mounts": {"/data": "nowhere"}}
+    result = use(program, policy={"Sandbox": sandbox})
+    assert result.error == "States.Permissions"
+    assert "'nowhere'" in (result.cause or "")
+
+
+def test_without_wasmtime_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the line that installs it."""
+    monkeypatch.setattr("asl.agents.sandbox.find_spec", lambda name: None)
+    result = use(ProcessAgent(["x.wasm"]), policy={"Sandbox": {"Environment": "wasm"}})
+    assert result.error == "States.Permissions"
+    assert "agent-state-language[wasm]" in (result.cause or "")
 
 
 @pytest.mark.parametrize(
@@ -365,7 +460,7 @@ def test_wasm_runs_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ({"CPU": 0.5}, "CPU"),
         ({"Environment": "wasm", "Network": True}, "Network"),
         ({"Environment": "wasm", "CPU": 1}, "CPU"),
-        ({"Environment": "wasm", "Mounts": ["a:/a:ro"]}, "Mounts"),
+        ({"Environment": "wasm", "Image": "x"}, "Image"),
     ],
 )
 def test_what_no_sandbox_does_is_refused_before_the_run(sandbox: Json, field: str) -> None:
