@@ -11,7 +11,6 @@ from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import DELIMITERS, Query
-from asl.expr.jsonata.context import constant
 from asl.expr.jsonata.functions.dialects import belonging
 from asl.expr.jsonata.functions.table import NATIVES
 
@@ -122,7 +121,7 @@ def _is_function(workflow: Workflow, name: str) -> bool:
 
 
 def _constant(written: Written, query: Query) -> Iterator[Finding]:
-    found = constant(query.tree)
+    found = query.constant
     if written.wanted is not None and found is not None and found != written.wanted:
         yield Finding(
             "V-JSONATA-06",

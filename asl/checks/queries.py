@@ -107,16 +107,24 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         return
     from asl.checks.judging import judged
 
-    right: set[tuple[str, frozenset[str], str | None]] = set()
+    right: set[tuple[object, frozenset[str], str | None]] = set()
     for node in nodes:
         for written in queries_of(workflow, node):
-            key = written.text, written.members, written.wanted
+            key = _form(workflow, written), written.members, written.wanted
             if key in right or node.open(written.text):
                 continue
             found = [*judged(workflow, written)]
             yield from found
             if not found:
                 right.add(key)
+
+
+def _form(workflow: Workflow, written: Written) -> object:
+    """Return what strings have in common of which one is as right as the other."""
+    if written.source is None:
+        return written.text
+    query = read(workflow, written.source)
+    return query if isinstance(query, ExpressionFault) else query.shape
 
 
 # --------------------------------------------------------------------------------------------

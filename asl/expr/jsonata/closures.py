@@ -14,6 +14,7 @@ from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCal
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
 from asl.expr.jsonata.nesting import nesting
+from asl.expr.jsonata.plain import paired
 from asl.expr.jsonata.results import EVERYWHERE
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
@@ -65,7 +66,7 @@ def _levels(node: Node, bound: frozenset[str]) -> int:
     if node.group is not None:
         return EVERYWHERE
     match node.type:
-        case "string" | "number" | "value" | "binary":
+        case "string" | "text" | "number" | "value" | "binary":
             return 0
         case "variable" if node.value not in bound:
             return 0
@@ -117,7 +118,7 @@ def _made(node: Node, levels: int) -> bool:
     return levels > 0
 
 
-_CONSTANT = ("string", "number", "value")
+_CONSTANT = ("string", "text", "number", "value")
 
 
 # Closures ----------------------------------------------------------------------------------------
@@ -158,6 +159,10 @@ class _Compiler:
 
     def _string(self, node: Node) -> Closure:
         return constant(paired(node.value))
+
+    def _text(self, node: Node) -> Closure:
+        index = node.value
+        return lambda item, scope: scope.run.texts[index]
 
     def _number(self, node: Node) -> Closure:
         return constant(node.value)
@@ -480,13 +485,6 @@ def truth(value: Value, scope: Scope) -> bool:
     if isinstance(value, list):
         scope.run.spend(len(value))
     return boolean(value)
-
-
-def paired(text: str) -> str:
-    """A string literal whose halves of surrogate pairs, written `\\ud83d\\ude00`, are joined."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _kept(closure: Closure) -> Closure:

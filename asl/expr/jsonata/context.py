@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["constant", "context_reads"]
 
-_CONSTANTS = {"string": "string", "number": "number"}
+_CONSTANTS = {"string": "string", "text": "string", "number": "number"}
 _CONSTRUCTORS = {"[": "array", "{": "object"}
 
 

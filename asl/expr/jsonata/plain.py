@@ -2,6 +2,9 @@
 
 Whatever is not of these forms, or is wrong, is left to the library, which has words for that. What
 is read here binds no names of its own.
+
+Queries that a reader of another language makes differ in their texts most of all, and those are long.
+So texts are lifted out of a source; what is left is its form, which has `''` for each of them.
 """
 
 import re
@@ -11,7 +14,7 @@ from typing import Any, Final
 
 from asl.expr.jsonata.analysis import Parsed, Reference
 
-__all__ = ["Node", "read"]
+__all__ = ["Node", "lifted", "paired", "placed", "read"]
 
 
 class Node:
@@ -48,6 +51,13 @@ _TOKEN: Final = re.compile(
     r"|(\Z))"
 )
 _NAME, _VARIABLE, _SINGLE, _DOUBLE, _NUMBER, _QUOTED, _OPERATOR, _END = range(1, 9)
+_LITERAL: Final = re.compile(
+    r"""('(?:[^'\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'"""
+    r"""|"(?:[^"\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+")"""
+    r"""([ \t\r\n]*+:)?"""
+)
+"""A text, and the colon behind that of a key, which is never lifted."""
+_LIFTED: Final = "''"
 _ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _JSON: Final = JSONDecoder(strict=False)
@@ -71,10 +81,43 @@ _DEEPEST: Final = 60
 """How many levels a tree may have here."""
 
 
-def read(source: str) -> Parsed | None:
-    """Return a source as the library's tree, None for what is to be read by the library."""
+def lifted(source: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the form of a source, and the texts that are lifted out of it; None if it has none.
+
+    Of the sources of one form either all are read here, or none is.
+    """
+    pieces = _LITERAL.split(source)
+    if len(pieces) == 1:
+        return source, ()
+    form, texts = pieces[:1], []
+    for literal, colon, following in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        if colon is None:
+            text = literal[1:-1]
+            texts.append(paired(_unescaped(text) if "\\" in text else text))
+            form += (_LIFTED, following)
+        else:
+            form += (literal, colon, following)
+    found = "".join(form)
+    return None if "`" in found else (found, tuple(texts))  # a name may have quotes in it
+
+
+def placed(source: str, offset: int) -> int:
+    """Return where that stands in a source which stands at an offset of its form."""
+    for match in _LITERAL.finditer(source):
+        if match.start() >= offset:
+            break
+        if match[2] is None:
+            offset += len(match[1]) - len(_LIFTED)
+    return offset
+
+
+def read(source: str, form: bool = False) -> Parsed | None:
+    """Return a source as the library's tree, None for what is to be read by the library.
+
+    In a *form* each text that was lifted is a node of type `text`, whose value is its number.
+    """
     try:
-        reader = _Reader(source)
+        reader = _Reader(source, 0 if form else None)
         tree = reader.whole()
         return Parsed(tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,))
     except _Unusual:
@@ -96,11 +139,14 @@ class _Reader:
         "kind",
         "next",
         "position",
+        "texts",
         "value",
         "variables",
     )
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, texts: int | None) -> None:
+        self.texts = texts
+        """How many lifted texts have been read so far, None where none is lifted."""
         self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
         self.depth = 0
         self.variables: list[Node] = []
@@ -162,6 +208,9 @@ class _Reader:
         if kind == _VARIABLE:
             return self.variable(value, position)
         if kind in (_SINGLE, _DOUBLE):
+            if self.texts is not None and self.id != ":":
+                self.texts += 1
+                return Node("text", value=self.texts - 1, position=position)
             text = _unescaped(value) if "\\" in value else value
             return Node("string", value=text, position=position)
         if kind == _NUMBER:
@@ -224,6 +273,8 @@ class _Reader:
         if operator == "(":
             if left.type == "path" and left.steps[-1].value == "function":
                 raise _Unusual
+            if left.type == "text":  # a fault names it
+                raise _Unusual
             left.called = left.type == "variable"
             arguments = self.listed(")", self.expression)
             return Node(
@@ -276,3 +327,10 @@ def _unescaped(text: str) -> str:
 
 def _meant(escape: re.Match[str]) -> str:
     return chr(int(escape[1], 16)) if escape[1] else _ESCAPES.get(escape[2], escape[2])
+
+
+def paired(text: str) -> str:
+    """A text whose halves of surrogate pairs, written `\\ud83d\\ude00`, are joined."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

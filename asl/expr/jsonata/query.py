@@ -8,51 +8,97 @@ from typing import Any
 from asl.core.values import Json
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks, syntax
-from asl.expr.jsonata.analysis import Reference
+from asl.expr.jsonata.analysis import Parsed, Reference
 from asl.expr.jsonata.closures import compile, levels
-from asl.expr.jsonata.direct import Direct, direct
+from asl.expr.jsonata.context import constant
+from asl.expr.jsonata.direct import Direct, Maker, direct
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import found_in
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
+from asl.expr.jsonata.plain import lifted, placed, read
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
 
-__all__ = ["UNDEFINED", "Query", "QueryFault", "Undefined", "parse"]
+__all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A parsed JSONata expression; threads may evaluate one at the same time.
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What queries have in common that differ in constant texts alone; it is compiled once."""
 
-    `variables` are the workflow variables that it reads, `shadowed` the built-in functions whose
-    names it reads and that a variable of the same name would replace, `members` the members of
-    `$states` it reads, None for the whole object. `references` has each reading with its offset.
-    """
-
-    source: str
     variables: frozenset[str]
     shadowed: frozenset[str]
     members: frozenset[str] | None
     references: tuple[Reference, ...]
     context: tuple[tuple[str, int], ...]
-    """What it reads of its context item, and where (`Parsed`)."""
-    tree: Any
-    """The library's syntax tree."""
-    _closure: Closure
-    _levels: int
+    constant: str | None
+    closure: Closure
+    levels: int
+    nesting: Nesting
+    direct: Maker | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed JSONata expression; threads may evaluate one at the same time."""
+
+    source: str
+    shape: Shape
+    """What is known without its texts; of those of the same shape, what is right for one is so
+    for all."""
+    texts: tuple[str, ...]
+    """The constant texts that its shape leaves out."""
     _limits: Limits
-    _nesting: Nesting
     direct: Direct | None = None
     """How to call the function that it is, if it is nothing else."""
 
+    @property
+    def variables(self) -> frozenset[str]:
+        """The workflow variables that it reads."""
+        return self.shape.variables
+
+    @property
+    def shadowed(self) -> frozenset[str]:
+        """The built-in functions whose names it reads, which variables of these would replace."""
+        return self.shape.shadowed
+
+    @property
+    def members(self) -> frozenset[str] | None:
+        """The members of `$states` that it reads, None for the whole object."""
+        return self.shape.members
+
+    @property
+    def constant(self) -> str | None:
+        """The JSON type of a query that is a literal value, None for any other."""
+        return self.shape.constant
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Each reading of a variable, with its offset."""
+        found = self.shape.references
+        if not self.texts:
+            return found
+        return tuple(each._replace(offset=placed(self.source, each.offset)) for each in found)
+
+    @property
+    def context(self) -> tuple[tuple[str, int], ...]:
+        """What it reads of its context item, and where (`Parsed`)."""
+        return tuple((name, placed(self.source, offset)) for name, offset in self.shape.context)
+
+    @property
+    def tree(self) -> Any:
+        """The library's syntax tree; it is made anew."""
+        return syntax.parse(self.source).tree
+
     def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
         """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
-        scope = Scope(Run(bindings, frame, self._limits), None, {})
-        scope.run.enter(self._nesting)
+        shape = self.shape
+        scope = Scope(Run(bindings, frame, self._limits, self.texts), None, {})
+        scope.run.enter(shape.nesting)
         try:
-            return plain(self._closure(UNDEFINED, scope), scope.run, self._levels)
+            return plain(shape.closure(UNDEFINED, scope), scope.run, shape.levels)
         except RecursionError:
             raise fault("D1011") from None
 
@@ -70,21 +116,37 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
-    tree, bound, found, context = syntax.parse(source)
+    syntax.bounded(source)
+    form, texts = lifted(source) or (None, ())
+    nested = limits.nesting is not None
+    shape = None if form is None else _usual(form, nested)
+    if shape is None:
+        shape, texts = _shape(syntax.parse(source), nested), ()
+    return Query(source, shape, texts, limits, shape.direct and shape.direct(texts))
+
+
+@lru_cache(maxsize=512)
+def _usual(form: str, nested: bool) -> Shape | None:
+    """Return the shape of the usual queries of a form, None where the library has to read them."""
+    parsed = read(form, form=True)
+    return None if parsed is None else _shape(parsed, nested)
+
+
+def _shape(parsed: Parsed, nested: bool) -> Shape:
+    """Return what is known of a query without its texts; *nested* says whether its nesting counts."""
+    tree, bound, found, context = parsed
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
-    return Query(
-        source,
+    return Shape(
         frozenset(name for name in free if name not in NATIVES),
         frozenset(name for name in free if name in NATIVES),
         None if None in states else frozenset(each for each in states if each is not None),
         found,
         context,
-        tree,
+        constant(tree),
         compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
         levels(tree, bound),
-        limits,
-        FLAT if limits.nesting is None else nesting(tree),
+        nesting(tree) if nested else FLAT,
         direct(tree, foreign) if foreign else None,
     )

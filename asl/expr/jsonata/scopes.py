@@ -41,12 +41,19 @@ AWS_LIMITS = Limits(items=873_782, ranged=360_145, characters=6_990_256, nesting
 class Run:
     """One evaluation of a query."""
 
-    __slots__ = ("bindings", "depth", "frame", "level", "limits", "steps")
+    __slots__ = ("bindings", "depth", "frame", "level", "limits", "steps", "texts")
 
-    def __init__(self, bindings: Mapping[str, Json], frame: Frame, limits: Limits) -> None:
+    def __init__(
+        self,
+        bindings: Mapping[str, Json],
+        frame: Frame,
+        limits: Limits,
+        texts: tuple[str, ...] = (),
+    ) -> None:
         self.bindings = bindings
         self.frame = frame
         self.limits = limits
+        self.texts = texts
         self.steps = limits.steps
         self.depth = 0
         self.level = 0

@@ -27,9 +27,14 @@ def parse(source: str) -> Parsed:
     Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
     operators that nest too deeply for the stack.
     """
+    bounded(source)
+    return plain.read(source) or by_library(source)
+
+
+def bounded(source: str) -> None:
+    """Raise ExpressionFault(V-JSONATA-01) for a source that is too long."""
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
-    return plain.read(source) or by_library(source)
 
 
 def by_library(source: str) -> Parsed:

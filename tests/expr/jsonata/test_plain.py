@@ -87,6 +87,50 @@ def test_a_usual_source_is_read_as_by_the_library(source: str) -> None:
     assert as_by_library(source)
 
 
+TEXTS = [
+    "$f('a', \"b\\n\", $g(['c']), '') = 'd'",
+    "{'a': 'b', \"c\" : {'d': $x('e', $y)}}",
+    "$a ? 'b' : 'c' & $d",
+    "$f('\\ud83d\\ude00', '`', '/* ', $a)",
+    "'a' in ['b', 'it\\u0027s', \"it's\"]",
+    "'a'",
+]
+
+
+@pytest.mark.parametrize("source", [*READ, *TEXTS])
+def test_a_source_is_its_form_and_its_texts(source: str) -> None:
+    assert as_by_form(source) or "`" in source
+
+
+def as_by_form(source: str) -> bool:
+    """Whether texts are lifted out of a source at all; then, put them back and compare."""
+    found = plain.lifted(source)
+    if found is None:
+        return False
+    form, texts = found
+    whole, parsed = plain.read(source), plain.read(form, form=True)
+    if parsed is None:
+        assert whole is None or re.search(r"['\"]\s*\(", source)  # one that is called
+        return False
+    assert whole is not None
+    assert without_places(parsed.tree, texts) == without_places(whole.tree, ())
+    for each, other in zip(parsed.references, whole.references, strict=True):
+        assert each._replace(offset=plain.placed(source, each.offset)) == other
+    assert [(name, plain.placed(source, at)) for name, at in parsed.context] == [*whole.context]
+    return True
+
+
+def without_places(node: Any, texts: tuple[str, ...]) -> Any:
+    """A tree as data, with these texts in it and without where its nodes stand."""
+    if isinstance(node, list):
+        return [without_places(each, texts) for each in node]
+    if not isinstance(node, Node):
+        return type(node).__name__, node
+    if node.type in ("text", "string"):
+        return "string", texts[node.value] if node.type == "text" else plain.paired(node.value)
+    return {k: without_places(v, texts) for k, v in vars(node).items() if k != "position"}
+
+
 @pytest.mark.parametrize("source", LEFT)
 def test_any_other_is_left_to_the_library(source: str) -> None:
     assert plain.read(source) is None
@@ -102,6 +146,7 @@ WORDS = re.findall(
 
 @given(st.lists(st.sampled_from([*WORDS, " "])).map("".join))
 def test_what_is_read_is_never_read_otherwise(source: str) -> None:
+    as_by_form(source)
     try:
         as_by_library(source)
     except ExpressionFault as fault:
