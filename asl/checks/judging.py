@@ -76,13 +76,15 @@ def _advice(name: str) -> str:
 
 
 def _references(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
-    for reference in query.references:
+    for index, reference in enumerate(query.shape.references):
         if reference.name == "states":
             member = reference.member
             if member is not None and member not in written.members:
-                yield _no_member(workflow, written, member, reference.offset)
+                offset = query.references[index].offset
+                yield _no_member(workflow, written, member, offset)
         elif reference.called and not _is_function(workflow, reference.name):
-            yield _no_function(workflow, written, reference.name, reference.offset)
+            offset = query.references[index].offset
+            yield _no_function(workflow, written, reference.name, offset)
 
 
 def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:

@@ -6,7 +6,9 @@ V-JSONATA-*. Specification 3.6. The query language itself is imported with the f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.checks.workflow import Workflow, below, objects
 from asl.core.diagnostics import Finding, escape
@@ -139,55 +141,67 @@ def queries_of(workflow: Workflow, node: Node) -> Sequence[Written]:
     return found
 
 
+@cache
+def _language() -> Any:
+    """Return the query language; `from ... import` in a function costs more than most sources."""
+    return import_module("asl.expr.jsonata")
+
+
 def _written(node: Node) -> list[Written]:
-    from asl.expr.jsonata import expression
-
     found: list[Written] = []
-
-    def look(value: Json, pointer: str, members: frozenset[str], wanted: str | None = None) -> None:
-        if type(value) is str:
-            found.append(Written(pointer, value, expression(value), members, wanted))
-        elif type(value) is dict:
-            for key, part in value.items():
-                look(part, f"{pointer}/{escape(key)}", members)
-        elif type(value) is list:
-            for index, part in enumerate(value):
-                look(part, f"{pointer}/{index}", members)
-
-    def look_after(entry: Mapping[str, Json], pointer: str, members: frozenset[str]) -> None:
-        for field in AFTERWARDS:
-            if field in entry:
-                look(entry[field], f"{pointer}/{field}", members)
-
     state = node.value
     kind = state.get("Type")
     for field, value in state.items():
         if field in FIELDS or (field == "Parameters" and kind == "Include"):
-            look(value, node.at(field), ALWAYS, FIELDS.get(field))
-    look_after(state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
+            _look(found, value, node.at(field), ALWAYS, FIELDS.get(field))
+    _look_after(found, state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
     for index, rule in objects(state, "Choices"):
         pointer = node.at("Choices", index)
         if "Condition" in rule:
-            look(rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
-        look_after(rule, pointer, ALWAYS)
+            _look(found, rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
+        _look_after(found, rule, pointer, ALWAYS)
     for index, catcher in objects(state, "Catch"):
-        look_after(catcher, node.at("Catch", index), ERROR)
+        _look_after(found, catcher, node.at("Catch", index), ERROR)
     for steps, field, wanted in NESTED:
         if steps[0] in state:
             holder = below(state, *steps)
             if field in holder:
-                look(holder[field], node.at(*steps, field), ALWAYS, wanted)
+                _look(found, holder[field], node.at(*steps, field), ALWAYS, wanted)
     return found
+
+
+def _look_after(
+    found: list[Written], entry: Mapping[str, Json], pointer: str, members: frozenset[str]
+) -> None:
+    for field in AFTERWARDS:
+        if field in entry:
+            _look(found, entry[field], f"{pointer}/{field}", members)
+
+
+def _look(
+    found: list[Written],
+    value: Json,
+    pointer: str,
+    members: frozenset[str],
+    wanted: str | None = None,
+) -> None:
+    if type(value) is str:
+        source = _language().expression(value)
+        found.append(Written(pointer, value, source, members, wanted))
+    elif type(value) is dict:
+        for key, part in value.items():
+            _look(found, part, f"{pointer}/{escape(key)}", members)
+    elif type(value) is list:
+        for index, part in enumerate(value):
+            _look(found, part, f"{pointer}/{index}", members)
 
 
 def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
     """Return an expression parsed, or why it cannot be; each text is parsed once."""
     known = workflow.queries.get(source)
     if known is None:
-        from asl.expr.jsonata import parse
-
         try:
-            known = parse(source)
+            known = _language().parse(source)
         except ExpressionFault as fault:
             known = fault
         workflow.queries[source] = known

@@ -13,12 +13,12 @@ def query(source: str) -> str:
 
 def literal(value: object) -> str:
     """Return a value as JSONata writes it."""
+    if isinstance(value, str):
+        written = encode_basestring(value)
+        return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')
     if isinstance(value, dict):
         pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
         return f"{{{pairs}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
-    if not isinstance(value, str):
-        return json.dumps(value)
-    written = encode_basestring(value)
-    return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')
+    return json.dumps(value)

@@ -4,12 +4,14 @@ The closures take `$states` as their data: an object with `input`, and `result` 
 where there is one; its `context` is added here, to those that read it (Specification 3.6).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
+from asl.expr.jsonata.direct import Direct
 from asl.expr.jsonata.faults import OF_AWS
 from asl.expr.jsonata.scopes import AWS_LIMITS, LIMITS
 from asl.expr.paths.closures import whole_context
@@ -43,7 +45,7 @@ def compile_template(template: Json, site: Site) -> Evaluate:
     """Compile JSON that holds expressions; parts without any are shared between evaluations."""
     if type(template) is str:
         source = expression(template)
-        return constant(template) if source is None else _compile_query(source, site)
+        return constant(template) if source is None else _compile_query(site.parsed(source), site)
     if not _dynamic(template):
         return constant(template)
     if type(template) is list:
@@ -57,20 +59,21 @@ def compile_typed(text: str, site: Site, kind: str) -> Evaluate:
     """Compile an expression whose value must be of a JSON type: `number`, `array`, ..."""
     source = expression(text)
     assert source is not None
-    query = _compile_query(source, site)
+    query = site.parsed(source)
+    return partial(_typed, query, site, kind, _compile_query(query, site))
 
-    def evaluate(states: Json, frame: Frame) -> Json:
-        value = query(states, frame)
-        if type_name(value) != kind:
-            raise EvaluationFailed(
-                f"The JSONata expression '{source}' specified for the field '{site.field}' "
-                f"returned an unexpected result type. Expected '{kind}', but was "
-                f"'{type_name(value)}' for value: {excerpt(value)}",
-                site.field,
-            )
-        return value
 
-    return evaluate
+def _typed(
+    query: Query, site: Site, kind: str, evaluate: Evaluate, states: Json, frame: Frame
+) -> Json:
+    value = evaluate(states, frame)
+    if type_name(value) != kind:
+        raise EvaluationFailed(
+            f"{_what(query, site)} returned an unexpected result type. Expected '{kind}', but was "
+            f"'{type_name(value)}' for value: {excerpt(value)}",
+            site.field,
+        )
+    return value
 
 
 def _dynamic(template: Json) -> bool:
@@ -81,38 +84,36 @@ def _dynamic(template: Json) -> bool:
     return type(template) is list and any(map(_dynamic, template))
 
 
-def _compile_query(source: str, site: Site) -> Evaluate:
-    query = site.parsed(source)
-    names = (*query.variables, *query.shadowed)
-    in_context = query.members is None or "context" in query.members
+def _compile_query(query: Query, site: Site) -> Evaluate:
+    # A document may have hundreds of them; a closure's cells are many times as many objects.
+    evaluate = partial(_evaluated, query, site)
+    return evaluate if query.direct is None else partial(_called, query.direct, evaluate)
 
-    def evaluate(states: Json, frame: Frame) -> Json:
-        if in_context:
-            states = {**states, "context": whole_context(frame, site)}
-        variables = frame.variables
-        bindings = {name: variables[name] for name in names if name in variables}
-        bindings["states"] = states
-        try:
-            value = query(bindings, frame)
-        except QueryFault as fault:
-            words = OF_AWS.get(fault.code) if site.aws else None
-            why = f". {fault}" if words is None else f": {words}"
-            raise EvaluationFailed(
-                f"{what()} threw an error during evaluation{why}", site.field
-            ) from fault
-        if value is UNDEFINED:
-            raise EvaluationFailed(f"{what()} returned nothing (undefined).", site.field)
-        return value
 
-    def what() -> str:
-        return f"The JSONata expression '{source}' specified for the field '{site.field}'"
+def _evaluated(query: Query, site: Site, states: Json, frame: Frame) -> Json:
+    shape = query.shape
+    if shape.in_context:
+        states = {**states, "context": whole_context(frame, site)}
+    variables = frame.variables
+    bindings = {name: variables[name] for name in shape.names if name in variables}
+    bindings["states"] = states
+    try:
+        value = query(bindings, frame)
+    except QueryFault as fault:
+        words = OF_AWS.get(fault.code) if site.aws else None
+        why = f". {fault}" if words is None else f": {words}"
+        raise EvaluationFailed(
+            f"{_what(query, site)} threw an error during evaluation{why}", site.field
+        ) from fault
+    if value is UNDEFINED:
+        raise EvaluationFailed(f"{_what(query, site)} returned nothing (undefined).", site.field)
+    return value
 
-    if query.direct is None:
-        return evaluate
-    direct = query.direct
 
-    def called(states: Json, frame: Frame) -> Json:
-        value = direct(states)
-        return evaluate(states, frame) if value is UNDEFINED else value
+def _what(query: Query, site: Site) -> str:
+    return f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
 
-    return called
+
+def _called(direct: Direct, evaluate: Evaluate, states: Json, frame: Frame) -> Json:
+    value = direct(states)
+    return evaluate(states, frame) if value is UNDEFINED else value

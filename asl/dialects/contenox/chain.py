@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from asl.dialects.foreign import Part
-
 __all__ = ["END", "HANDLERS", "OPERATORS", "SYNONYMS", "Branch", "Chain", "Task"]
 
 END: Final = "end"
@@ -60,70 +58,58 @@ OPERATORS: Final[Mapping[str, str]] = {
 """Operators as they are written, and as they are called."""
 
 
-@dataclass(frozen=True)
 class Branch:
     """One branch: its value, and where that stands in the chain."""
 
-    value: Mapping[str, Any]
-    pointer: str
+    __slots__ = ("compose", "edge", "goto", "operator", "pointer", "value", "when")
 
-    @cached_property
-    def operator(self) -> str:
+    def __init__(self, value: Mapping[str, Any], pointer: str) -> None:
+        self.value = value
+        self.pointer = pointer
+        written = value.get("operator", "")
+        self.operator: str = OPERATORS.get(written, written)
         """The operator, without its old spellings."""
-        written = self.value.get("operator", "")
-        return OPERATORS.get(written, written)
-
-    @cached_property
-    def when(self) -> str:
+        when = value.get("when", "")
+        self.when: str = when if type(when) is str else str(when)
         """The right-hand side, as text."""
-        written = self.value.get("when", "")
-        return written if isinstance(written, str) else str(written)
+        self.edge: str = value.get("edge", "")
+        self.goto: str = value.get("goto") or END
+        """The task that follows, END where the chain ends."""
+        self.compose: Mapping[str, Any] | None = value.get("compose")
+        """What is composed on the way."""
 
-    @cached_property
+    @property
     def key(self) -> tuple[str, str, str]:
         """What it asks: another branch with the same key is never taken."""
-        return self.operator, self.when, self.value.get("edge", "")
-
-    @property
-    def goto(self) -> str:
-        """The task that follows, END where the chain ends."""
-        return self.value.get("goto") or END
-
-    @property
-    def compose(self) -> Mapping[str, Any] | None:
-        """What is composed on the way."""
-        return self.value.get("compose")
+        return self.operator, self.when, self.edge
 
 
-class Task(Part):
-    """One task; its name is also that of its output."""
+class Task:
+    """One task: its value, and where that stands in the chain."""
 
-    @property
-    def written_handler(self) -> str:
+    def __init__(self, value: Mapping[str, Any], pointer: str) -> None:
+        self.value = value
+        self.pointer = pointer
+        self.id = str(value["id"])
+        """Its name, which is also that of its output."""
+        self.written_handler = str(value.get("handler", value.get("type", "")))
         """The handler as it is written."""
-        return str(self.value.get("handler", self.value.get("type", "")))
-
-    @cached_property
-    def handler(self) -> str:
+        self.handler = SYNONYMS.get(self.written_handler, self.written_handler)
         """The handler, under its name of today or, where it is gone, its first one."""
-        return SYNONYMS.get(self.written_handler, self.written_handler)
-
-    @property
-    def transition(self) -> Mapping[str, Any]:
+        self.transition: Mapping[str, Any] = value.get("transition") or {}
         """Where it goes."""
-        return self.value.get("transition") or {}
-
-    @property
-    def on_failure(self) -> str | None:
+        self.on_failure: str | None = self.transition.get("on_failure") or None
         """The task that follows a failure."""
-        return self.transition.get("on_failure") or None
-
-    @cached_property
-    def branches(self) -> list[Branch]:
+        base = f"{pointer}/transition/branches"
+        self.branches = [
+            Branch(each, f"{base}/{index}")
+            for index, each in enumerate(self.transition.get("branches") or ())
+        ]
         """The branches as they are written."""
-        written = self.transition.get("branches") or []
-        base = f"{self.pointer}/transition/branches"
-        return [Branch(each, f"{base}/{index}") for index, each in enumerate(written)]
+        self.template: str = value.get("prompt_template") or ""
+        """What replaces its input, empty where nothing does."""
+        self.input_var: str = value.get("input_var") or ""
+        """The variable that is its input, empty for what moves along."""
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -145,16 +131,6 @@ class Task(Part):
     def provider(self) -> str:
         """Whose tool that is."""
         return str(self.tool.get("name") or self.tool.get("type") or "")
-
-    @property
-    def template(self) -> str:
-        """What replaces its input, empty where nothing does."""
-        return self.value.get("prompt_template") or ""
-
-    @property
-    def input_var(self) -> str:
-        """The variable that is its input, empty for what moves along."""
-        return self.value.get("input_var") or ""
 
     @property
     def retries(self) -> int:

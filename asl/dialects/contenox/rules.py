@@ -62,8 +62,9 @@ def of_tasks(chain: Chain, *, external_exits: bool = False) -> Iterator[Finding]
             yield _no_task(chain, target, place)
         for rule in _RULES:
             yield from rule(chain, task)
+        said = evaluations(chain, task)
         for branch in task.branches:
-            yield from _branch(chain, task, branch)
+            yield from _branch(chain, task, branch, said)
     yield from _variables(chain)
     yield from _types(chain)
 
@@ -188,7 +189,9 @@ def _open(chain: Chain, task: Task) -> bool:
         return False  # another rule tells
 
 
-def _branch(chain: Chain, task: Task, branch: Branch) -> Iterator[Finding]:
+def _branch(
+    chain: Chain, task: Task, branch: Branch, said: tuple[str, ...] | None
+) -> Iterator[Finding]:
     written, place = branch.value["operator"], f"{branch.pointer}/operator"
     if written not in OPERATORS:
         hint = did_you_mean(written, OPERATORS) if written else f"there are {', '.join(OPERATORS)}"
@@ -206,7 +209,8 @@ def _branch(chain: Chain, task: Task, branch: Branch) -> Iterator[Finding]:
         yield Finding("CX-ENGINE", message, place, "it is understood here")
     if branch.compose is not None:
         yield from _compose(chain, branch.compose, f"{branch.pointer}/compose")
-    yield from _dead(chain, task, branch)
+    if said is not None and branch.operator not in ("default", "edge_traversed_at_least"):
+        yield from _dead(chain, task, branch, said)
 
 
 def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
@@ -239,10 +243,7 @@ def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
             yield Finding("CX-EDGE", f"there is no task {name!r}", at, hint)
 
 
-def _dead(chain: Chain, task: Task, branch: Branch) -> Iterator[Finding]:
-    said = evaluations(chain, task)
-    if branch.operator in ("default", "edge_traversed_at_least") or said is None:
-        return
+def _dead(chain: Chain, task: Task, branch: Branch, said: tuple[str, ...]) -> Iterator[Finding]:
     if chain.caught(task) is branch:
         message = (
             "no engine looks at branches behind a failure; this is the documentation's reading"

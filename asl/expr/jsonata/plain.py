@@ -3,8 +3,8 @@
 Whatever is not of these forms, or is wrong, is left to the library, which has words for that. What
 is read here binds no names of its own.
 
-Queries that a reader of another language makes differ in their texts most of all, and those are long.
-So texts are lifted out of a source; what is left is its form, which has `''` for each of them.
+Queries that a reader of another language makes often differ in their texts alone. So these are
+lifted out of a source; what is left is its form, which has '' for each of them.
 """
 
 import re

@@ -34,6 +34,10 @@ class Shape:
     references: tuple[Reference, ...]
     context: tuple[tuple[str, int], ...]
     constant: str | None
+    names: tuple[str, ...]
+    """What it takes of the workflow's variables, where they are there."""
+    in_context: bool
+    """Whether it reads the context object."""
     closure: Closure
     levels: int
     nesting: Nesting
@@ -133,7 +137,7 @@ def _usual(form: str, nested: bool) -> Shape | None:
 
 
 def _shape(parsed: Parsed, nested: bool) -> Shape:
-    """Return what is known of a query without its texts; *nested* says whether its nesting counts."""
+    """Return what is known of a query without its texts; *nested* if its nesting counts."""
     tree, bound, found, context = parsed
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     free = {each.name for each in found if each.name != "states" and not each.called}
@@ -145,6 +149,8 @@ def _shape(parsed: Parsed, nested: bool) -> Shape:
         found,
         context,
         constant(tree),
+        tuple(free),
+        None in states or "context" in states,
         compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
         levels(tree, bound),
         nesting(tree) if nested else FLAT,
