@@ -121,6 +121,9 @@ class Execution:
     """Counts what every level has spent, where a budget limits any."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
     """Reads what was recorded before this process, to stand in front of a flat history."""
+    listener: Any = None
+    """Takes its events; one that has a method `within` knows who takes those of an execution that a
+    state starts."""
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     context: Mapping[str, Json] | None = None

@@ -123,6 +123,11 @@ class Frame:
 
         return MapRun(self, machine, label, express, pure)
 
+    def listening(self) -> Any:
+        """Return who listens to an execution that the present state starts, None for nobody."""
+        within = getattr(self.execution.listener, "within", None)
+        return None if within is None else within((*self.place, self.step.name))
+
     def note(self, event: str, details: dict[str, Json]) -> None:
         """Put an event of the present state into the history."""
         self.execution.emit((NOTED, self.now, self, self.visit, self.step, event, details))

@@ -78,7 +78,8 @@ class Expander:
         """The id of the event with which the run of a distributed Map succeeded, by its frame."""
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
-        self.progress = Aggregates(execution.program) if execution.program.tracked else None
+        tracked = execution.program.tracked and execution.recorded
+        self.progress = Aggregates(execution.program) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
 
     def learn(self, flat: list[Any]) -> None:
@@ -269,8 +270,14 @@ class Expander:
         return self._of_state(frame, time, step, f"{step.type}StateExited", details)
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
-        """Yield the event of an iteration; branches have none, as with AWS."""
-        if frame.parent is not None and frame.origin[0].type == "Map":
+        """Yield the event of an iteration; branches have none, as with AWS.
+
+        Nor has an iteration that is an execution by itself.
+        """
+        parent = frame.parent
+        if parent is None or parent.execution is not frame.execution:
+            return
+        if frame.origin[0].type == "Map":
             details = {"name": frame.origin[0].name, "index": frame.index}
             if not self.aws:
                 details |= more

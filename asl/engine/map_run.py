@@ -1,16 +1,21 @@
 """A run of a distributed Map: every iteration is an execution of its own (Specification 6.3).
 
 A child sees no variables and no history of its parent, has its own `$$.Execution`, and leaves no
-records behind: what becomes of it, its parent is told and nobody else.
+records behind: what becomes of it, its parent is told, and whoever listens to the executions that
+states start.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
+from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.events import PAUSED, error_details
 from asl.engine.execution import Execution, Spent, Used
 from asl.engine.frame import Frame, digest
+from asl.engine.records import WHOLE
 from asl.program import Machine
-from asl.states.host import Entry, Record, Source
+from asl.states.host import Entry, Fan, Record, Source
 
 __all__ = ["MapRun"]
 
@@ -32,6 +37,22 @@ class ChildExecution(Execution):
         self.prices, self.ledger = parent.prices, parent.ledger
         self.home, self.workflow = parent.home, run.workflow
         self.run = run.id
+
+    def listen(self, listener: Any) -> None:
+        """Have its events told; they are kept until it ends."""
+        self.listener, self.emit = listener.of(self), self._tell
+
+    def _tell(self, record: Record) -> None:
+        self.latest = record[1]
+        self.history.extend(record)
+        for event in self.follower.news():
+            self.listener(event)
+
+    def end(self, status: str, details: dict[str, Json]) -> None:
+        """Tell of its end, if it was told that it has begun."""
+        if self.history:
+            self.listener(self.follower.expander.end(status, self.latest, details))
+            self.history, self.emit = [], _unrecorded
 
     @property
     def name(self) -> str:
@@ -56,7 +77,11 @@ class MapRun:
         self.at = at
         self.machine = machine
         self.express = express
-        self.pure = pure
+        self.listener = at.listening()
+        """Who listens to the children, None for nobody."""
+        self.pure = pure and self.listener is None
+        self.open: dict[int, Frame] = {}
+        """Those that somebody listens to and that have not ended."""
         self.workflow = f"{at.execution.workflow}/{label}"
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
@@ -79,6 +104,9 @@ class MapRun:
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now
         frame.item, frame.source = item, source
+        if self.listener is not None:
+            execution.listen(self.listener)
+            self.open[index] = frame
         return frame
 
     def children(self, source: Source) -> Iterator[Frame]:
@@ -106,6 +134,38 @@ class MapRun:
                 data = item.input if type(item) is Entry else item
                 yield self.child(index, data, item, source.name)
         source.length = index + 1
+
+    def told(self, fan: Fan) -> Fan:
+        """Return a fan that tells how each child has ended, where anybody listens."""
+        if self.listener is None:
+            return fan
+        kept, failed, aborted = fan.ended, fan.failed, fan.aborted
+        assert kept is not None
+
+        def on_end(child: Any, value: Json) -> None:
+            self._end(child, "SUCCEEDED", {"output": value})
+            kept(child, value)
+
+        def on_failure(child: Any, error: StateError) -> StateError | None:
+            self._end(child, "FAILED", error_details(error))
+            return failed(child, error)
+
+        def on_abort(child: Any) -> None:
+            self._end(child, "ABORTED", {})
+            aborted(child)
+
+        return Fan(
+            fan.length, fan.child, fan.limit, failed=on_failure, ended=on_end, aborted=on_abort
+        )
+
+    def _end(self, child: Any, status: str, details: dict[str, Json]) -> None:
+        del self.open[child.index]
+        child.execution.end(status, details)
+
+    def pause(self) -> None:
+        """Tell that the children which have not ended wait for people."""
+        for child in self.open.values():
+            child.emit((WHOLE, child.now, child, 0, None, PAUSED, {}))
 
 
 def _uuid(digits: str) -> str:

@@ -108,7 +108,7 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
             rights=rights_of(host, at),
         ),
         buckets=host.buckets,
-        listener=host.listening(at),
+        listener=at.listening(),
         in_event_loop=True,
         services=services,
         parent=host,

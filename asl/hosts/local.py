@@ -156,11 +156,6 @@ class LocalHost:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
         self.first, self.depth = host.first or host, host.depth + 1
 
-    def listening(self, at: Any) -> Listener | None:
-        """Return who listens to an execution that a state starts, None for nobody."""
-        within = getattr(self.listener, "within", None)
-        return None if within is None else within((*at.place, at.step.name))
-
     # Life
 
     def watch(self, ledger: Ledger) -> None:

@@ -74,7 +74,7 @@ class Start(Service):
         if begun is None:
             raise self._taken(child, call)
         began = host.now() if begun.started is None else begun.started
-        listener = host.listening(call.at)  # while the state is there
+        listener = call.at.listening()  # while the state is there
         work = self._execution(host, child, begun, call, listener)
         execution = services.start(child.id, work)
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}

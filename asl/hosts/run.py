@@ -80,7 +80,7 @@ async def execute(
         listener = _listening(execution, own, delivery)
     kind = LocalHost if journal is None else _durable()
     host = kind(find, clock, program.profile.max_payload, execution.deadline, buckets)
-    host.listener = own
+    execution.listener = own
     if services is not None:
         host.services = services
         if services.prices is not None:

@@ -64,14 +64,15 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 failed=failures.failed,
                 ended=results.ended,
                 aborted=results.aborted,
-                series=children if pure else None,
+                series=children if run.pure else None,
             )
-            await _run_all(frame, fan, failures, results)
+            await _run_all(frame, run.told(fan), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
             frame.note("MapRunFailed", {key: text for key, text in told.items() if text})
             raise
         except Suspended:  # it goes on later
+            run.pause()
             raise
         except BaseException:
             frame.note("MapRunAborted", {})

@@ -314,6 +314,8 @@ class Run(Protocol):
 
     arn: str
     id: str
+    pure: bool
+    """Whether its children reach no world and tell nobody anything."""
 
     def selected(self, index: int, item: Json, source: str) -> "Frame":
         """Return the state's own machine as `ItemSelector` sees it with an item."""
@@ -328,6 +330,14 @@ class Run(Protocol):
 
         At its end the length of the source is known.
         """
+        ...
+
+    def told(self, fan: Fan) -> Fan:
+        """Return a fan that tells whoever listens to the children how each of them has ended."""
+        ...
+
+    def pause(self) -> None:
+        """Tell them that those which have not ended wait for people."""
         ...
 
 
@@ -353,6 +363,10 @@ class Frame(ExpressionFrame, Protocol):
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""
+
+    def listening(self) -> Any:
+        """Return who listens to an execution that the present state starts, None for nobody."""
+        ...
 
     def describe(self) -> dict[str, Json]:
         """Return what AWS tells of the machine's execution, apart from what it came to."""

@@ -330,6 +330,101 @@ def test_what_is_started_in_iterations_stands_in_each(told: Told) -> None:
     assert told.tree().count(f"{way} > state B > invoke_agent A") == 2
 
 
+def distributed(processor: Json, **more: Json) -> Json:
+    mode = {**processor, "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    state = {"Type": "Map", "Label": "items", "ItemProcessor": mode, **more, "End": True}
+    return {"StartAt": "Each", "States": {"Each": state}}
+
+
+OUTER = "execution workflow > state Each > execution workflow/items"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_children_of_a_distributed_map_are_executions_in_it(
+    told: Told, kept: bool, tmp_path: Path
+) -> None:
+    """Each with its states and calls, and with what it has used."""
+    document, agents = distributed(CHILD), {"A": {"return": {"_tokens": 3}}}
+    if kept:
+        with asl.open_store(tmp_path / "s.db", agents=agents) as store:
+            assert store.start(document, [1, 2], listener=told.telemetry).ok
+    else:
+        assert told.run(document, [1, 2], agents=agents).ok
+    assert sorted(told.tree()) == [
+        "execution workflow",
+        "execution workflow > state Each",
+        *[OUTER] * 2,
+        *[f"{OUTER} > state B"] * 2,
+        *[f"{OUTER} > state B > invoke_agent A"] * 2,
+    ]
+    spans = told.exporter.get_finished_spans()
+    children = [each for each in spans if each.name == "execution workflow/items"]
+    ids = {str((each.attributes or {})["asl.execution.id"]) for each in children}
+    assert len(ids) == 2
+    assert {(each.attributes or {})["asl.usage.tokens"] for each in children} == {3}
+    assert (told.spans["execution workflow"].attributes or {})["asl.usage.tokens"] == 6
+    paths = {(each.attributes or {}).get("asl.path") for each in spans}
+    assert {"Each/0/B", "Each/1/B"} <= paths
+
+
+def test_children_without_a_call_have_spans_too(told: Told) -> None:
+    """Where they would share a frame if nobody looked."""
+    each = {
+        "StartAt": "B",
+        "States": {"B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Pass", "End": True}},
+    }
+    result = told.run(distributed(each), [1, 2, 3])
+    assert result.output == [1, 2, 3]
+    assert told.tree().count(f"{OUTER} > state B") == told.tree().count(f"{OUTER} > state C") == 3
+
+
+def test_children_that_fail_say_so(told: Told) -> None:
+    """Tolerated or not; those that are given up are aborted."""
+    table = [{"when": 1, "then": {"raise": {"Error": "E"}, "delay": 1}}, {"then": {"hang": True}}]
+    result = told.run(distributed(CHILD), [1, 2], agents={"A": {"table": table}})
+    assert result.status == "FAILED"
+    spans = told.exporter.get_finished_spans()
+    children = [each for each in spans if each.name == "execution workflow/items"]
+    assert sorted(str((each.attributes or {})["asl.status"]) for each in children) == [
+        "ABORTED",
+        "FAILED",
+    ]
+    assert {(each.attributes or {})["error.type"] for each in children} == {"ABORTED", "E"}
+    assert {each.end_time for each in children} == {children[0].end_time}
+
+
+def test_children_that_wait_for_people_pause(told: Told, tmp_path: Path) -> None:
+    """And go on in another trace, as the execution around them does."""
+    each = {
+        "StartAt": "Ask",
+        "States": {"Ask": {"Type": "Approval", "Prompt": "?", "Options": ["yes"], "End": True}},
+    }
+    with asl.open_store(tmp_path / "s.db") as store:
+        result = store.start(distributed(each), [1], name="e", listener=told.telemetry)
+        assert result.status == "PAUSED"
+        (span,) = [
+            each
+            for each in told.exporter.get_finished_spans()
+            if each.name == "execution workflow/items"
+        ]
+        assert (span.attributes or {})["asl.status"] == "PAUSED"
+        told.exporter.clear()
+        store.answer(result.pending[0]["requestId"], "yes", by="ann")
+        assert store.resume("e", listener=told.telemetry).ok
+    assert "execution workflow > execution workflow/items > state Ask" in told.tree()
+
+
+def test_what_such_a_child_starts_stands_in_it(told: Told) -> None:
+    """A Map in a Map, and a Workflow in that."""
+    inner = distributed({"StartAt": "S", "States": {"S": STARTING["Workflow"]}}, ItemsPath="$")
+    inner["States"] = {"Inner": {**inner["States"].pop("Each"), "Label": "inner"}}
+    inner["StartAt"] = "Inner"
+    agents = {"A": {"return": 1}}
+    assert told.run(distributed(inner), [[1]], workflows={"child": CHILD}, agents=agents).ok
+    way = "state Inner > execution workflow/items/inner > state S > execution child > state B"
+    assert f"{OUTER} > {way} > invoke_agent A" in told.tree()
+
+
 def test_a_plain_listener_hears_of_its_own_execution_only() -> None:
     """The histories of others are theirs."""
     heard: list[str] = []
