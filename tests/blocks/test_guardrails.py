@@ -1,12 +1,16 @@
 """Guardrails: what counts as personal data, and that nothing that is found survives a cut."""
 
+import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.states.blocks.personal import KINDS, personal_finder
+import asl
+from asl.core.values import compact
+from asl.states.blocks.personal import KINDS, SHAPES, personal_finder
 
 find_personal = personal_finder(KINDS)
 
@@ -111,5 +115,86 @@ def test_nothing_is_passed_over(text: str) -> None:
     """A text that is not searched for a kind, as it has too few digits, holds none of it."""
     for kind in KINDS.values():
         if any(kind.find(text)):
-            digits = sum(map(text.count, "0123456789"))
-            assert digits >= kind.least or (kind.sign and kind.sign in text)
+            digits, shape = sum(map(text.count, "0123456789")), text.encode().translate(SHAPES)
+            by_digits = digits >= kind.least and kind.shape in shape
+            assert by_digits or (kind.sign and kind.sign in text)
+
+
+WORDS = ("secret", "Kelvin", "ß", "a b", "\0")
+PATTERNS = (
+    "token-[0-9]+",
+    "^ab?",
+    "ab$",
+    "x*y",
+    "a|key",
+    "(?i)Ab",
+    "se?c",
+    "^$",
+    "a.b",
+    "\\bab\\b",
+)
+LENGTHS = ((0, 3), (2, 9), (8, None))
+LEAVES = st.lists(
+    st.sampled_from((*WORDS, "SECRET", "\u212aelvin", "token-7", "token-", *"ay\n", "ab", "key")),
+    max_size=3,
+).map("".join)  # fmt: skip
+CONTENTS = LEAVES | st.fixed_dictionaries(
+    {"text": LEAVES}, optional={"more": st.lists(LEAVES, max_size=2), "n": st.just(1)}
+)
+
+
+def judged(rule: dict[str, Any]) -> asl.Program:
+    guard = {"Output": {"Rules": [rule]}}
+    task = {"Type": "Task", "Agent": "A", "Guardrails": guard, "End": True}
+    return asl.compile({"StartAt": "T", "States": {"T": task}})
+
+
+def violated(program: asl.Program, content: Any) -> bool:
+    result = asl.run(program, {}, agents={"A": lambda _: content})
+    assert result.status == "SUCCEEDED" or result.error == "Agent.GuardrailViolation"
+    return result.status == "FAILED"
+
+
+def leaves(content: Any) -> list[str]:
+    return [content] if type(content) is str else [content["text"], *content.get("more", [])]
+
+
+BY_WORD = {word: judged({"Type": "pattern", "Block": [word]}) for word in WORDS}
+BY_PATTERN = {each: judged({"Type": "regex", "Pattern": each}) for each in PATTERNS}
+BY_LENGTH = {
+    (least, most): judged(
+        {"Type": "length", "Min": least} | ({} if most is None else {"Max": most})
+    )
+    for least, most in LENGTHS
+}
+
+
+@given(CONTENTS, st.sampled_from(WORDS))
+def test_a_blocked_word_is_found_wherever_it_stands(content: Any, word: str) -> None:
+    folded = {"\u212a": "k"}
+    texts = ["".join(folded.get(each, each) for each in text).lower() for text in leaves(content)]
+    assert violated(BY_WORD[word], content) == any(word.lower() in text for text in texts)
+
+
+@given(CONTENTS, st.sampled_from(PATTERNS))
+def test_a_pattern_is_held_against_each_text_alone(content: Any, pattern: str) -> None:
+    found = any(re.search(pattern.replace("$", r"\Z"), text) for text in leaves(content))
+    assert violated(BY_PATTERN[pattern], content) == found
+
+
+@given(CONTENTS, st.sampled_from(LENGTHS))
+def test_a_length_is_that_of_the_text_or_of_the_json(content: Any, bounds: tuple[int, int]) -> None:
+    least, most = bounds
+    text = content if type(content) is str else compact(content)
+    length = len(text)
+    expected = length < least or (most is not None and length > most)
+    assert violated(BY_LENGTH[bounds], content) == expected
+
+
+@given(CONTENTS, st.sampled_from(("x@y.example", "4111 1111 1111 1111", "4111", "1111")))
+def test_what_is_personal_stands_within_one_text(content: Any, part: str) -> None:
+    texts = [*leaves(content), part]
+    assert violated(BY_PII, {"text": texts}) == any(map(find_personal, texts))
+
+
+BY_PII = judged({"Type": "pii"})

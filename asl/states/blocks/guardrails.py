@@ -1,5 +1,7 @@
 """Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
 
+import math
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -21,10 +23,16 @@ CUTS: Final = ("redact", "mask")
 CUTTABLE: Final = ("pattern", "regex", "pii")
 """The types of rules that find something which can be cut out."""
 FLAGS: Final = "ims"
+GAP: Final = "\0"
+"""Stands between two texts: in nothing that is found by its digits, letters and signs."""
+LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
 ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
 
 _Find: TypeAlias = Callable[[str], list[Span]]
 """Returns what a rule finds in a text."""
+_Doubt: TypeAlias = Callable[[Json, list[str], str], bool]
+"""Whether a rule may have something to say of a content whose texts are ASCII; the last argument is
+all of them in one, with `GAP` between."""
 _Look: TypeAlias = Callable[[Json, list[str]], "_Verdict | None"]
 """Judges the content and the texts in it; None for no violation."""
 _Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
@@ -49,6 +57,7 @@ class _Rule:
     """How messages call it: `rule 2 (regex)`."""
     type: str
     action: str
+    doubt: _Doubt
     look: _Look | None = None
     judge: _Judge | None = None
     """What decides where nothing is to be seen in the content itself."""
@@ -72,9 +81,12 @@ def guard_input(compiler: Compiler, inner: Perform) -> Perform:
         return inner
     guard = _Guard(compiler.within("Guardrails", "Input"), compiler.name, "input")
 
-    async def perform(attempt: Attempt) -> Json:
+    async def guarded(attempt: Attempt) -> Json:
         attempt.payload = await guard.passed(attempt, attempt.payload, False)
         return await inner(attempt)
+
+    def perform(attempt: Attempt) -> Awaitable[Json]:
+        return (guarded if guard.doubts(attempt.payload) else inner)(attempt)
 
     return perform
 
@@ -93,6 +105,8 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
         left = guard.retries(attempt)
         while True:
             result = attempt.answer = await inner(attempt)
+            if not guard.doubts(result):
+                return result
             try:
                 return await guard.passed(attempt, result, left > 0)
             except _Again:
@@ -116,6 +130,19 @@ class _Guard:
         self.validator = compiler.scalar("Validator")
         self.on_fail = compiler.scalar("OnFail")
         self.max_retries = compiler.scalar("MaxRetries")
+
+    def doubts(self, content: Json) -> bool:
+        """Whether anything has to be looked at closely; texts that nothing is in are most."""
+        if self.validator is not None:
+            return True
+        texts = _texts(content)
+        text = GAP.join(texts)
+        if not text.isascii():
+            return True
+        for rule in self.rules:  # noqa: SIM110
+            if rule.doubt(content, texts, text):
+                return True
+        return False
 
     async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         """Return what is left of the content; raises StateError, or _Again if *again* allows."""
@@ -222,11 +249,12 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     if kind == "pii" and written.get("Detect") is False:
         return None
     if kind in CUTTABLE:
-        find, missing = _FINDERS[kind](written), _missing(written)
-        cut = _cutter(find, action) if action in CUTS and find is not None else None
-        return _Rule(place, kind, action, _finding(find, missing), cut=cut)
+        (find, doubt), missing = _FINDERS[kind](written), _missing(written)
+        cut = _cutter(find, action) if action in CUTS else None
+        look = _finding(find, missing)
+        return _Rule(place, kind, action, doubt if missing is None else _always, look, cut=cut)
     if kind == "length":
-        return _Rule(place, kind, action, _length(written))
+        return _Rule(place, kind, action, *_length(written))
     agent = (
         written["Check"] if kind == "semantic" else written.get("Validator", written.get("Agent"))
     )
@@ -235,32 +263,38 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
         return await guard.asked(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS
-    return _Rule(place, kind, action, judge=judge, optional=optional)
+    return _Rule(place, kind, action, _always, judge=judge, optional=optional)
 
 
-def _length(written: Mapping[str, Json]) -> _Look:
-    least, most = written.get("Min"), written.get("Max")
+def _always(content: Json, texts: list[str], text: str) -> bool:
+    return True
+
+
+def _length(written: Mapping[str, Json]) -> tuple[_Doubt, _Look]:
+    least, most = written.get("Min", 0), written.get("Max", math.inf)
+
+    def doubt(content: Json, texts: list[str], text: str) -> bool:
+        return not least <= len(content if type(content) is str else compact(content)) <= most
 
     def look(content: Json, texts: list[str]) -> _Verdict | None:
         length = len(content if type(content) is str else compact(content))
-        if least is not None and length < least:
+        if length < least:
             return _Verdict(f"{length} characters are fewer than {least}")
-        if most is not None and length > most:
+        if length > most:
             return _Verdict(f"{length} characters are more than {most}")
         return None
 
-    return look
+    return doubt, look
 
 
-def _finding(find: _Find | None, missing: Callable[[list[str]], bool] | None) -> _Look:
+def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
     def look(content: Json, texts: list[str]) -> _Verdict | None:
-        if find is not None:
-            spans = list(chain.from_iterable(map(find, texts)))
-            if spans:
-                labels = [span.label for span in spans]
-                kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
-                what = "something is" if kinds == "masked" else f"{kinds} is"
-                return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
+        spans = list(chain.from_iterable(map(find, texts)))
+        if spans:
+            labels = [span.label for span in spans]
+            kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
+            what = "something is" if kinds == "masked" else f"{kinds} is"
+            return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
         if missing is not None and missing(texts):
             return _Verdict("nothing of what is allowed is found")
         return None
@@ -301,27 +335,29 @@ def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
     return cut
 
 
-def _pattern(written: Mapping[str, Json]) -> _Find | None:
+def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
     import re2
 
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
-        return None
-    expression = _expression("|".join(map(re2.escape, entries)), "i")
+        return lambda text: [], lambda content, texts, text: False
+    find = _expression("|".join(map(re2.escape, entries)), "i")
     if not all(map(str.isascii, entries)):
-        return expression
+        return find, _finds(find)
     words = [entry.lower() for entry in entries]
 
-    def find(text: str) -> list[Span]:
-        if text.isascii():  # no other letter stands for one of a word
-            lower = text.lower()
-            for word in words:
-                if word in lower:
-                    return expression(text)
-            return []
-        return expression(text)
+    def doubt(content: Json, texts: list[str], text: str) -> bool:
+        lower = text.lower()  # no letter beyond ASCII stands for one of a word
+        for word in words:  # noqa: SIM110  # a generator costs more than all words
+            if word in lower:
+                return True
+        return False
 
-    return find
+    return find, doubt
+
+
+def _finds(find: _Find) -> _Doubt:
+    return lambda content, texts, text: any(map(find, texts))
 
 
 def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
@@ -335,8 +371,24 @@ def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
     return lambda texts: not entries or not any(map(find, texts))
 
 
-def _regex(written: Mapping[str, Json]) -> _Find:
-    return _expression(written["Pattern"], written.get("Flags", ""))
+def _regex(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
+    pattern, flags = written["Pattern"], written.get("Flags", "")
+    find = _expression(pattern, flags)
+    begins = _beginning(pattern)
+    if not begins:
+        return find, _finds(find)
+    if "i" not in flags:
+        return find, lambda content, texts, text: begins in text and any(map(find, texts))
+    lower = begins.lower()
+    return find, lambda content, texts, text: lower in text.lower() and any(map(find, texts))
+
+
+def _beginning(pattern: str) -> str:
+    """Return a text with which all begins that an expression matches, empty for none."""
+    found = LITERAL.match(pattern)
+    assert found is not None
+    repeated = pattern[found.end() : found.end() + 1] in ("?", "*", "{")
+    return "" if "|" in pattern else found[0][: -1 if repeated else None]
 
 
 def _expression(pattern: str, flags: str) -> _Find:
@@ -363,8 +415,9 @@ def compiled_regex(pattern: str, flags: str) -> Any:
         raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
 
 
-def _personal(written: Mapping[str, Json]) -> _Find:
-    return personal_finder(map(_kind, written.get("Types", KINDS)))
+def _personal(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
+    find = personal_finder(map(_kind, written.get("Types", KINDS)))
+    return find, lambda content, texts, text: bool(find(text))
 
 
 def _kind(written: str) -> str:
@@ -372,7 +425,7 @@ def _kind(written: str) -> str:
     return ALIASES.get(name, name)
 
 
-_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], _Find | None]] = {
+_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[_Find, _Doubt]]] = {
     "pattern": _pattern,
     "regex": _regex,
     "pii": _personal,
