@@ -1,6 +1,6 @@
 """Accounts: what one level has spent, and what is held for calls under way (8.11)."""
 
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Final
 
 from asl.core.values import Json
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HARD", "NOTHING", "Account", "Lent", "amounts"]
 
+DOWN: Final = Context(rounding=ROUND_FLOOR)
 HARD: Final = ("Fail", "PauseAndNotify")
 """What a level does that must not be exceeded by calls at the same time."""
 
@@ -34,6 +35,8 @@ class Account:
 
     lent: dict[str, Decimal | int] | None = None
     """What executions that were started here, and have not ended, have spent so far."""
+    quiet = True
+    """Whether no limit and no threshold is reached, so that nothing comes of what was spent."""
     open = 0
     """How many calls hold something."""
     period = 0
@@ -61,6 +64,32 @@ class Account:
         self.held = NOTHING.copy()
         self.peak = NOTHING.copy()
         """The most that was held at one time."""
+        self.least: Amounts = limits.most
+        """From which amounts on it is not quiet any more."""
+        if limits.fallbacks or limits.alerts:
+            self.watch()
+
+    def watch(self) -> None:
+        """Look anew at what may come of what is spent."""
+        limits, least = self.limits, dict(self.most)
+        shares: list[tuple[str, Decimal | int]] = [(e.of, e.percent) for e in limits.fallbacks]
+        if self.alerted < len(limits.alerts):
+            shares.append((self.alerting, limits.alerts[self.alerted].percent))
+        for name, percent in shares:
+            if name in least:
+                share = DOWN.divide(DOWN.multiply(self.most[name], percent), 100)
+                least[name] = min(least[name], share)
+        self.least = least
+        self.quiet = (
+            self.lent is None
+            and all(name for name, _ in shares)  # a fallback for always has none
+            and all(self.spent[name] < each for name, each in least.items())
+        )
+
+    @property
+    def alerting(self) -> str:
+        """The limit whose shares alerts tell of."""
+        return "MaxCost" if "MaxCost" in self.most else "MaxTokens"
 
     def used(self, name: str) -> Decimal | int:
         """Return what has been spent of one limit, by executions that were started here as well."""
@@ -100,14 +129,14 @@ class Account:
 
     def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
         """Hold for a call what it may use; False where that is not there beside other calls."""
+        held = self.held
+        new = {name: held[name] + size for name, size in sizes.items()}
         if self.open and self.action in HARD:
-            for name, size in sizes.items():
-                if self.used(name) + self.held[name] + size > self.most[name]:
+            for name, each in new.items():
+                if self.used(name) + each > self.most[name]:
                     return False
         self.open += 1
-        held = self.held
-        for name, size in sizes.items():
-            held[name] += size
+        held |= new
         return True
 
     def mark(self) -> None:
@@ -126,10 +155,18 @@ class Account:
 
     def add(self, used: Amounts, entry: str, now: float) -> None:
         """Count what a call has used."""
-        spent = self.spent
+        spent, least = self.spent, self.least
         for name, each in used.items():
             if each:
-                spent[name] += each
+                spent[name] = total = spent[name] + each
+                if name in least and total >= least[name]:
+                    self.quiet = False
+
+    def settle(self, used: Amounts, sizes: Amounts | None, entry: str, now: float) -> None:
+        """Count what a call has used in place of what was held for it, if anything was."""
+        self.add(used, entry, now)
+        if sizes is not None:
+            self.release(sizes, entry, now)
 
     # Keeping
 
@@ -137,6 +174,7 @@ class Account:
         """Count from 0 in a new period; return what was spent in those before."""
         before, self.spent = self.spent, dict(NOTHING)
         self.period, self.told, self.alerted = period, False, 0
+        self.watch()
         return before
 
     def written(self) -> Json:
@@ -157,6 +195,7 @@ class Account:
         self.most = {name: Decimal(each) for name, each in most.items()}
         if period:
             (self.period,) = period
+        self.watch()
 
 
 class Lent(Account):
@@ -165,6 +204,8 @@ class Lent(Account):
     What they spend stands there as lent, until this execution ends and it is counted as spent.
     """
 
+    quiet = False
+
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits, label=account.label)
         self.account = account
@@ -172,6 +213,9 @@ class Lent(Account):
         """What this execution has spent."""
         self.add(spent, "", 0.0)
         self._look()
+
+    def watch(self) -> None:
+        """It is never quiet: others spend from it."""
 
     def refresh(self, now: float) -> None:
         """Stand as the account of the other execution does."""
@@ -201,6 +245,7 @@ class Lent(Account):
         account = self.account
         if account.lent is None:
             account.lent = dict(NOTHING)
+        account.quiet = False
         for name, each in used.items():
             account.lent[name] += each
             self.total[name] += each

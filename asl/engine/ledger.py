@@ -8,9 +8,10 @@ at the same time cannot spend together what each of them could spend alone.
 Nothing here waits: the host does (`asl.hosts.meter`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -44,7 +45,6 @@ class Terms:
     delay: float = 0.0
     """Seconds by which the call is delayed."""
     applied: Fallback | None = None
-    held: tuple[tuple[Account, Amounts], ...] = ()
     entry = ""
     """Names the call where others see what it holds."""
 
@@ -53,6 +53,8 @@ class Terms:
         self.agent = agent
         self.accounts = accounts
         """From the workflow to the state itself."""
+        self.held: list[Amounts] = []
+        """What is held in the first of them."""
 
 
 class Later:
@@ -208,8 +210,20 @@ class Ledger:
             self._refresh(at)
         accounts = self.accounts(at)
         terms = Terms(at, agent, accounts)
-        spare = None
         for account in accounts:
+            if not account.quiet:
+                pause = self._heed(at, terms)
+                if pause is not None:
+                    return pause
+                break
+        if id(at) in self.calling:  # a call within a call spends what is held for that
+            return terms
+        return self._hold(at, terms, sizes)
+
+    def _heed(self, at: Frame, terms: Terms) -> Pause | None:
+        """Apply to a call what comes of what was spent; raises as `admit` does."""
+        spare = None
+        for account in terms.accounts:
             name = account.exceeded
             if name is not None:
                 action = account.action
@@ -222,12 +236,8 @@ class Ledger:
                 elif action == "UseFallback":
                     spare = spare or (account, name)
         if spare is not None or self.workflow.limits.fallbacks:
-            pause = self._fall_back(at, terms, spare)
-            if pause is not None:
-                return pause
-        if id(at) in self.calling:  # a call within a call spends what is held for that
-            return terms
-        return self._hold(at, terms, sizes)
+            return self._fall_back(at, terms, spare)
+        return None
 
     def _refresh(self, at: Frame) -> None:
         """Look at what others have spent, and whether a new period has begun."""
@@ -273,20 +283,23 @@ class Ledger:
 
         The state itself makes one call at a time, so nothing is held of what is its own.
         """
+        accounts = terms.accounts
         known: Amounts = self.largest.get(terms.agent, {})
-        own = terms.accounts[-1].frame is at
-        if own or sizes:
-            known = {**known, **(_rest(terms.accounts[-1]) if own else {}), **sizes}
+        outer = accounts
+        if accounts[-1].frame is at:
+            known, outer = {**known, **_rest(accounts[-1])}, accounts[:-1]
+        if sizes:
+            known = {**known, **sizes}
         if self.around:
             terms.entry = f"{self.execution.id}:{at.key}"
-        for account in terms.accounts[:-1] if own else terms.accounts:
+        for account in outer:
             held = {}
             for name, most in account.most.items():
                 held[name] = known[name] if name in known else Decimal(most) / SHARES
             if not account.hold(held, terms.entry, at.now):
                 self.release(terms)
                 return Later if isinstance(account, Tab) else None
-            terms.held += ((account, held),)
+            terms.held.append(held)
         for account in self.whole:
             account.mark()
         self.calling.add(id(at))
@@ -295,12 +308,12 @@ class Ledger:
     # After a call
 
     def release(self, terms: Terms) -> None:
-        """Give back what was held for a call."""
+        """Give back what is held for a call."""
         if terms.held:
             self.calling.discard(id(terms.frame))
-        for account, held in terms.held:
-            account.release(held, terms.entry, terms.frame.now)
-        terms.held = ()
+            for account, held in zip(terms.accounts, terms.held, strict=False):
+                account.release(held, terms.entry, terms.frame.now)
+            terms.held = []
 
     def settle(self, terms: Terms, state: str, used: Used) -> None:
         """Count what a call has used; raises as `admit` does where that exceeds a limit.
@@ -315,35 +328,39 @@ class Ledger:
                     largest[name] = each
         if used.cost or used.tokens:
             self._report(terms.accounts[-1].limits, used)
-        failures = self._count(terms, counted, used, state)
+        unknown: StateError | None = None
+        if used.fault is not None:
+            unknown = _unreported(state, used.fault)
+        elif used.unpriced:
+            unknown = _unpriced(state, used.model)
+        failures: list[StateError | Exhausted] = []
+        done = 0
+        if terms.held:
+            self.calling.discard(id(terms.frame))
+        try:
+            for account, held in zip_longest(terms.accounts, terms.held):
+                account.settle(counted, held, terms.entry, terms.frame.now)
+                done += 1
+                if unknown is not None and _limits(account, used) and account.action in HARD:
+                    failures.append(unknown)
+                    rest = _unknown(account, terms.frame, held or {}, counted)
+                    account.add(rest, terms.entry, terms.frame.now)
+                if not account.quiet:
+                    failures += self._heeded(terms.frame, account)
+        finally:
+            del terms.accounts[:done], terms.held[:done]
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
-    def _count(
-        self, terms: Terms, counted: Amounts, used: Used, state: str
-    ) -> list[StateError | Exhausted]:
-        """Count what a call has used in all accounts around it; return what it leads to."""
-        at = terms.frame
-        failures: list[StateError | Exhausted] = []
-        unknown: list[StateError | Exhausted] = []
-        if used.fault is not None:
-            unknown.append(_unreported(state, used.fault))
-        elif used.unpriced:
-            unknown.append(_unpriced(state, used.model))
-        for account in terms.accounts:
-            account.add(counted, terms.entry, at.now)
-            hard = unknown and account.most and account.action in HARD
-            if hard and (used.fault is not None or "MaxCost" in account.most):
-                failures += unknown
-                account.add(_unknown(account, terms, counted), terms.entry, at.now)
-            if account.limits.alerts:
-                self._alert(at, account)
-            name = account.exceeded
-            if name is not None:
-                self._tell(at, account, name)
-                if account.action == "Fail":
-                    failures.append(_failure(account, name, at))
-        return failures
+    def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
+        """Tell of limits and shares that are reached; yield the failure that comes of one."""
+        if account.limits.alerts:
+            self._alert(at, account)
+        name = account.exceeded
+        if name is not None:
+            self._tell(at, account, name)
+            if account.action == "Fail":
+                yield _failure(account, name, at)
 
     def absorb(self, at: Frame, used: Used) -> None:
         """Count what an execution has used that a state has started; raises as `settle` does.
@@ -374,12 +391,13 @@ class Ledger:
     def _alert(self, at: Frame, account: Account) -> None:
         """Emit the alerts whose share has been reached, once each."""
         alerts = account.limits.alerts
-        name = "MaxCost" if "MaxCost" in account.most else "MaxTokens"
+        name = account.alerting
         while account.alerted < len(alerts):
             alert = alerts[account.alerted]
             if not account.reached(name, alert.percent):
                 return
             account.alerted += 1
+            account.watch()
             details = {
                 "at": float(alert.percent),
                 "limit": name,
@@ -458,6 +476,7 @@ class Ledger:
         new = {name: amount(record[name]) for name in ("MaxCost", "MaxTokens") if name in record}
         account.most = {name: each for name, each in new.items() if each is not None}
         account.told = False
+        account.watch()
         self.show_limit()
 
     def show_limit(self) -> None:
@@ -516,11 +535,15 @@ def _rest(account: Account) -> dict[str, Decimal | int]:
     return rest
 
 
-def _unknown(account: Account, terms: Terms, counted: Amounts) -> Amounts:
+def _limits(account: Account, used: Used) -> bool:
+    """Whether an account limits what is not known of a call: of a faulty report, anything."""
+    return bool(account.most) if used.fault is not None else "MaxCost" in account.most
+
+
+def _unknown(account: Account, at: Frame, held: Amounts, counted: Amounts) -> Amounts:
     """Return how much more a call could have used than it has reported, which is counted."""
-    if account.frame is terms.frame:
+    if account.frame is at:
         return _rest(account)
-    held = next((sizes for each, sizes in terms.held if each is account), {})
     rest = {name: max(0, size - counted[name]) for name, size in held.items()}
     return {"MaxCost": ZERO, **rest}
 

@@ -40,6 +40,8 @@ class Tab(Account):
     An entry is what is held for a call, or for a whole execution, and since when.
     """
 
+    quiet = False
+
     def __init__(
         self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
     ) -> None:
@@ -49,6 +51,9 @@ class Tab(Account):
         self.name = name
         self.length = length
         """The seconds after which something spent does not count any more, None for never."""
+
+    def watch(self) -> None:
+        """It is never quiet: others spend from it."""
 
     def refresh(self, now: float) -> None:
         """Look at what everybody has spent and holds."""
@@ -108,6 +113,10 @@ class Tab(Account):
                 spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
 
         self._change(now, act)
+
+    def settle(self, used: Amounts, sizes: Amounts | None, entry: str, now: float) -> None:
+        """Count what a call has used: what was held for it is not held any more."""
+        self.add(used, entry, now)
 
     # Whole executions
 
@@ -177,6 +186,7 @@ class Taken(Account):
         self.base = base
         """What the execution had spent before."""
         self.spent["MaxCost"] = spent - base
+        self.watch()
 
     def close(self, release: bool, now: float) -> None:
         """Leave the pool for good: with what was spent, or, without *release*, with all of it."""
