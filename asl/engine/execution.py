@@ -263,8 +263,8 @@ class Execution:
         return Spent(self.usage, self.by_model)
 
     def _spend(self, state: str, cost: Decimal, tokens: int) -> None:
-        spent = self.usage
-        self.usage = Usage(spent.cost + cost, spent.tokens + tokens, spent.max_cost)
+        spent, used, most = self.usage
+        self.usage = Usage(spent + cost, used + tokens, most)
         add_to(self.by_state, state, cost, tokens)
 
 
@@ -288,16 +288,14 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     if "_usage" in result:
         usage: Json = result["_usage"]
         parts = usage if type(usage) is dict else {}
-        given, made = parts.get("input", 0), parts.get("output", 0)
-        if type(usage) is not dict or not (_is_usage(given) and _is_usage(made)):
+        given, made = _count(parts.get("input", 0)), _count(parts.get("output", 0))
+        if type(usage) is not dict or given is None or made is None:
             fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
-        given, made = ceil(given), ceil(made)
-    tokens: Json = given + made
+    tokens = given + made
     if "_tokens" in result:
-        tokens = result["_tokens"]
-        if not _is_usage(tokens):
-            fault, tokens = f"_tokens {excerpt(tokens, 200)}", 0
-        tokens = ceil(tokens)
+        tokens = _count(result["_tokens"])
+        if tokens is None:
+            fault, tokens = f"_tokens {excerpt(result['_tokens'], 200)}", 0
     model = result.get("model")
     if type(model) is not str:
         model = None
@@ -317,13 +315,21 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     return Used(whole, tokens, given, made, model, False, fault)
 
 
+def _count(value: Json) -> Any:
+    """Return a number of tokens, a part of one as a whole; None for what is none."""
+    if type(value) is int and 0 <= value <= MOST:
+        return value
+    return ceil(value) if _is_usage(value) else None
+
+
 def _is_usage(value: Json) -> bool:
-    return is_number(value) and 0 <= value <= MOST
+    kind = type(value)
+    return (kind is float or kind is int or is_number(value)) and 0 <= value <= MOST
 
 
 def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
     """Add to the totals of one key."""
-    spent, used = totals.get(key, (ZERO, 0))
+    spent, used = totals.get(key, NOTHING)
     totals[key] = (spent + cost, used + tokens)
 
 
