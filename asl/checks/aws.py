@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from asl.checks import integrations
-from asl.checks.execution import STATE_BLOCKS
 from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
@@ -12,7 +11,7 @@ from asl.core import aws
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording, parted
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
-from asl.states.blocks import DOCUMENT_BLOCKS
+from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
 
 __all__ = ["adapted", "check", "unreadable"]
 

@@ -8,12 +8,9 @@ from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.states.base import Node
-from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS
+from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS, STATE_BLOCKS
 
 __all__ = ["check"]
-
-STATE_BLOCKS = (*AGENT_BLOCKS, "Events")
-"""The agent blocks of a state."""
 
 
 def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
@@ -38,6 +35,8 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_BLOCKS:
         if field in workflow.value:
             yield from _of_block(field, workflow.value[field], f"/{field}")
+        if f"{field}.$" in workflow.value:
+            yield _computed(field, f"/{field}.$")
     for scope in workflow.scopes:
         if scope.included:
             for field in DOCUMENT_BLOCKS:
@@ -74,10 +73,20 @@ def _of_state(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
     for field in node.value:
         name = field.removesuffix(".$")
-        if name in STATE_BLOCKS and _has_effect(name, node):
+        if name not in STATE_BLOCKS or not _has_effect(name, node):
+            continue
+        if name == field or BLOCKS[name].scalar:
             yield from _of_block(name, node.value[field], node.at(field), node)
+        else:
+            yield _computed(name, node.at(field))
     if kind == "Map":
         yield from _of_map(node)
+
+
+def _computed(field: str, pointer: str) -> Finding:
+    message = f"{field!r} is not computed as a whole, so nothing of it holds"
+    hint = f"write {field!r}; its fields may be computed"
+    return Finding("EXEC-02", message, pointer, hint, at_key=True)
 
 
 def _of_block(field: str, block: Json, pointer: str, node: Node | None = None) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.checks.workflow import Workflow, below, objects
@@ -15,6 +16,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.states.base import Node
+from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
 
 if TYPE_CHECKING:
     from asl.expr.jsonata import Query
@@ -103,22 +105,28 @@ class Written(NamedTuple):
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
-    """Yield what is wrong with the expressions of every JSONata state."""
+    """Yield what is wrong with the expressions of every JSONata state, and of the document."""
     nodes = [node for node in workflow.nodes() if node.query_language == "JSONata"]
-    if not nodes:
+    of_document = _of_document(workflow)
+    if not nodes and not of_document:
         return
     from asl.checks.judging import judged
 
     right: set[tuple[object, frozenset[str], str | None]] = set()
-    for node in nodes:
-        for written in queries_of(workflow, node):
-            key = _form(workflow, written), written.members, written.wanted
-            if key in right or node.open(written.text):
-                continue
-            found = [*judged(workflow, written)]
-            yield from found
-            if not found:
-                right.add(key)
+    of_states = (
+        written
+        for node in nodes
+        for written in queries_of(workflow, node)
+        if not node.open(written.text)
+    )
+    for written in chain(of_document, of_states):
+        key = _form(workflow, written), written.members, written.wanted
+        if key in right:
+            continue
+        found = [*judged(workflow, written)]
+        yield from found
+        if not found:
+            right.add(key)
 
 
 def _form(workflow: Workflow, written: Written) -> object:
@@ -147,6 +155,16 @@ def _language() -> Any:
     return import_module("asl.expr.jsonata")
 
 
+def _of_document(workflow: Workflow) -> list[Written]:
+    """Return every string in the blocks of a JSONata document that may be an expression."""
+    found: list[Written] = []
+    if workflow.value.get("QueryLanguage") == "JSONata":
+        for field in DOCUMENT_BLOCKS:
+            if field in workflow.value:
+                _look(found, workflow.value[field], f"/{field}", ALWAYS)
+    return found
+
+
 def _written(node: Node) -> list[Written]:
     found: list[Written] = []
     state = node.value
@@ -154,6 +172,8 @@ def _written(node: Node) -> list[Written]:
     for field, value in state.items():
         if field in FIELDS or (field == "Parameters" and kind == "Include"):
             _look(found, value, node.at(field), ALWAYS, FIELDS.get(field))
+        elif field in STATE_BLOCKS:
+            _look(found, value, node.at(field), RESULT)
     _look_after(found, state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
     for index, rule in objects(state, "Choices"):
         pointer = node.at("Choices", index)

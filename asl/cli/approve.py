@@ -144,12 +144,12 @@ def _extra(text: str) -> tuple[str, Json]:
 
 def _pair(option: str, text: str) -> tuple[str, Json]:
     """Return key and value; a value that is no JSON is a text."""
-    import json
+    from asl.core.json_text import read_data
 
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint=option)
     try:
-        return key, json.loads(value)
+        return key, read_data(value)
     except ValueError:
         return key, value

@@ -6,7 +6,7 @@ Sources: recorded answers of the service; where the words of a fault are not kno
 from collections.abc import Iterable
 
 from asl.core.java import in_hash_order
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 
 __all__ = [
     "DELIMITERS",
@@ -105,7 +105,8 @@ def location(value: Json, pointer: str) -> str:
         step = token.replace("~1", "/").replace("~0", "~")
         if type(value) is list:
             written += f"[{step}]"
-            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
+            index = index_of(step, value)
+            value = None if index is None else value[index]
         else:
             written += f"/{step}"
             value = value.get(step) if type(value) is dict else None

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import InvalidDocument
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 
 if TYPE_CHECKING:
     from asl.core.document import Document
@@ -265,17 +265,25 @@ def resolved(value: Json, pointer: str) -> Json:
     for token in pointer.split("/")[1:]:
         step = token.replace("~1", "/").replace("~0", "~")
         if type(value) is list:
-            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
+            index = index_of(step, value)
+            value = None if index is None else value[index]
         else:
             value = value.get(step) if type(value) is dict else None
     return value
 
 
+LONGEST: Final = 200
+"""Characters of a word for which others are proposed: the time grows with their square."""
+
+
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
 
-    Case is ignored; a swap of two neighbouring letters counts as one slip.
+    Case is ignored; a swap of two neighbouring letters counts as one slip. To a word longer than
+    any name nothing is near.
     """
+    if len(word) > LONGEST:
+        return None
     wanted = word.casefold()
     ranked = sorted(
         (_distance(wanted, candidate.casefold()), candidate)

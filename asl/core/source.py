@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,8 @@ class Span:
         """The span of one member, named by a token of a JSON Pointer."""
         if isinstance(self.members, dict):
             return self.members.get(token)
-        if self.members is not None and token.isdecimal() and int(token) < len(self.members):
-            return self.members[int(token)]
-        return None
+        index = None if self.members is None else index_of(token, self.members)
+        return None if self.members is None or index is None else self.members[index]
 
     def find(self, pointer: str, at_key: bool) -> int:
         """The offset of the value, or of its key, at a pointer.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sized
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -68,6 +69,15 @@ def encoded(value: Json) -> bytes:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bits, or deeper than orjson goes
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def index_of(step: str, items: Sized) -> int | None:
+    """Return the position that a step of digits names in a list, None where it has none."""
+    # No list is longer, and Python refuses to read very long numbers.
+    if len(step) > MAX_DIGITS or not (step.isascii() and step.isdecimal()):
+        return None
+    index = int(step)
+    return index if index < len(items) else None
 
 
 def json_equal(one: Json, other: Json) -> bool:

@@ -9,7 +9,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.document import parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source, Span
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, index_of
 from asl.sources.definition import Part, of_part
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
 from asl.sources.scalars import scalar
@@ -290,9 +290,10 @@ class Resolver:
         index, values = self.arguments(argument, span, 2)
         items = self.items(*values)
         digits = self.string(*index)
-        if not digits.isdecimal() or int(digits) >= len(items):
+        place = index_of(digits, items)
+        if place is None:
             raise self.refused(index[1], f"there is no item {digits!r} of {len(items)}")
-        return items[int(digits)]
+        return items[place]
 
     def find_in_map(self, argument: Json, span: Span, at: int) -> Part:
         """`Fn::FindInMap`: a value of the section Mappings."""

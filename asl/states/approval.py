@@ -71,8 +71,8 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             items(body, data, frame)
         if channels is not None:
             found = channels(data, frame)
-            body["notifications"] = found
             limits["reminders"] = list(_reminders(found))
+            body["notifications"] = found
         body["input"] = data
         return Question("approval", body, limits)
 
@@ -218,8 +218,13 @@ def _escalations(rules: Mapping[str, Json], message: Json) -> Iterator[dict[str,
         }
 
 
-def _reminders(notifications: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
-    for channel in notifications.get("Channels", ()):
+def _reminders(notifications: Json) -> Iterator[dict[str, Json]]:
+    if type(notifications) is not dict:
+        raise unfit("Notifications", "an object", notifications)
+    channels = notifications.get("Channels", [])
+    if type(channels) is not list or any(type(each) is not dict for each in channels):
+        raise unfit("Channels", "a list of objects", channels)
+    for channel in channels:
         if "OnlyAfter" in channel:
             yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
 

@@ -11,6 +11,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.conditions import Beyond, comparisons
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.restoring import workflow
+from asl.dialects.codemie.transforms import sayable
 from asl.dialects.formats import Path, said
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, path_to, reached
@@ -214,7 +215,7 @@ class _Writer:
     def path(self, name: str, steps: tuple[str, ...], found: State, *, item: bool) -> str:
         """Return where steps lead that begin with a name in scope."""
         first, *way = steps
-        rest = [int(each) if each.isdecimal() else each for each in way]
+        rest = [int(each) if each.isdecimal() and len(each) < 16 else each for each in way]
         if first in self.keys.values() and not rest:
             return path_to(first)
         message = "a value that is not there may fail the run, instead of being left as it stands"
@@ -355,14 +356,20 @@ def _equal(path: str, value: Any) -> dict[str, Json]:
 
 def _never(config: Config, state: State) -> str | None:
     """Return what a transformation requires and never makes, None where it can succeed."""
-    if state.actor[0] != "custom_node_id":
+    made = _transform(config, state)
+    if made is None or made.get("on_error", "fail") != "fail":
         return None
-    made = config.actor(state).get("config", {})
-    schema = made.get("output_schema")
-    if made.get("on_error", "fail") != "fail" or type(schema) is not dict:
+    mapped = {each["output_field"] for each in made["mappings"]}
+    required = made.get("output_schema", {}).get("required", ())
+    return next((each for each in required if each not in mapped), None)
+
+
+def _transform(config: Config, state: State) -> Mapping[str, Any] | None:
+    """Return the config of a transformation, None for any other state."""
+    if state.actor[0] != "custom_node_id" or not sayable(config.actor(state)):
         return None
-    mapped = {each.get("output_field") for each in made.get("mappings") or ()}
-    return next((str(each) for each in schema.get("required", ()) if each not in mapped), None)
+    made: Mapping[str, Any] = config.actor(state)["config"]
+    return made
 
 
 def _keys(config: Config) -> dict[str, str]:
@@ -387,13 +394,9 @@ def _rooted(config: Config, keys: Mapping[str, str]) -> dict[str, str]:
         if state.next.get("store_in_context") is False or name == END:
             continue
         fields: list[str] = []
-        if state.actor[0] == "custom_node_id":
-            mappings = config.actor(state).get("config", {}).get("mappings") or ()
-            fields = [
-                each["output_field"]
-                for each in mappings
-                if type(each) is dict and "output_field" in each
-            ]
+        made = _transform(config, state)
+        if made is not None:
+            fields = [each["output_field"] for each in made["mappings"]]
         schema = usable(str(state.value.get("output_schema", "")))
         if schema is not None:
             fields = [*schema["properties"]]

@@ -10,6 +10,7 @@ from asl.core.values import Json
 from asl.dialects.codemie import shape
 from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State
 from asl.dialects.codemie.options import DEFAULT, Options
+from asl.dialects.codemie.transforms import misfits
 from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.placeholders import placeholders
 
@@ -116,6 +117,7 @@ def _node(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
             f"{pointer}/config/documents_filtering_pattern",
             at_key=True,
         )
+    yield from misfits(value, pointer)
     mappings = config.get("mappings") if type(config) is dict else None
     for index, mapping in enumerate(mappings if type(mappings) is list else ()):
         for key in ("condition", "filter_condition", "script"):

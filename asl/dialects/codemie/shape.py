@@ -19,7 +19,7 @@ from asl.dialects.shapes import (
     number,
 )
 
-__all__ = ["EDITOR_KEYS", "NEXT", "NODE", "STATE", "TOOL", "WORKFLOW", "check"]
+__all__ = ["CODES", "EDITOR_KEYS", "NEXT", "NODE", "STATE", "TOOL", "WORKFLOW", "check"]
 
 
 def _clearing(value: Json) -> str | None:
@@ -194,9 +194,9 @@ WORKFLOW = Shape(
 )
 
 
-_CODES = Codes("CM-SCHEMA", "CM-NEAR-MISS", "CM-UNKNOWN-KEY")
+CODES = Codes("CM-SCHEMA", "CM-NEAR-MISS", "CM-UNKNOWN-KEY")
 
 
 def check(value: Json, pointer: str) -> Iterator[Finding]:
     """Yield what does not fit a workflow: CM-SCHEMA, and keys without effect as warnings."""
-    yield from shapes.check(value, WORKFLOW, pointer, _CODES)
+    yield from shapes.check(value, WORKFLOW, pointer, CODES)

@@ -8,10 +8,10 @@ from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.options import Options
+from asl.dialects.codemie.transforms import sayable
 from asl.dialects.queries import literal, query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
-from asl.expr.codemie.transforms import MAPPINGS
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
 
@@ -61,7 +61,7 @@ class Tasks:
         """
         kind, agent = state.actor
         actor = self.config.actor(state)
-        if kind == "custom_node_id" and _transforms(actor):
+        if kind == "custom_node_id" and sayable(actor):
             result = f"$codemie_transform({INPUT}, {literal(actor.get('config', {}))})"
             return {"Type": "Pass", "Output": self.stored(state, result)}
         arguments, result = self.arguments(state, actor, item=item), "$states.result"
@@ -218,33 +218,3 @@ def _leaves(value: Json) -> Iterator[Json]:
 def _open(value: Json) -> bool:
     """Whether an argument is to be filled in, or would be taken for an expression."""
     return value in (None, "") or (type(value) is str and ("{{" in value or "{%" in value))
-
-
-def _transforms(node: Mapping[str, Any]) -> bool:
-    """Whether a custom node is a transformation that the functions of the dialect can say."""
-    if node.get("custom_node_id", node["id"]) != "transform_node":
-        return False
-    mappings = node.get("config", {}).get("mappings")
-    if type(mappings) is not list:
-        return False
-    return all(
-        type(each) is dict
-        and each.get("type") in MAPPINGS
-        and _NEEDED[each["type"]] <= each.keys()
-        and (
-            each["type"] != "template"
-            or all(one.steps for one in placeholders(str(each["template"])))
-        )
-        for each in mappings
-    )
-
-
-_NEEDED: Final[Mapping[str, set[str]]] = {
-    "extract": {"output_field", "source_path"},
-    "array_map": {"output_field", "source_path"},
-    "condition": {"output_field", "condition", "then_value", "else_value"},
-    "constant": {"output_field", "value"},
-    "script": {"output_field", "script"},
-    "template": {"output_field", "template"},
-}
-"""What a mapping needs, by its type."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 from asl.expr.codemie.outputs import NOTHING, as_text, parsed
 from asl.expr.codemie.store import RESERVED, applied, closed, last, opened, unreserved
 
@@ -108,8 +108,8 @@ def _at(value: Json, pointer: str) -> Json:
         if isinstance(value, dict):
             decoded = segment.replace("~1", "/").replace("~0", "~")
             value = value.get(segment, value.get(decoded, NOTHING))
-        elif isinstance(value, list) and segment.isdecimal() and int(segment) < len(value):
-            value = value[int(segment)]
+        elif isinstance(value, list) and (index := index_of(segment, value)) is not None:
+            value = value[index]
         else:
             return NOTHING
         if value is NOTHING:

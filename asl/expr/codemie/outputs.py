@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any, Final, NoReturn
 
 from asl.core.errors import NotJson
-from asl.core.values import Json, detached
+from asl.core.values import Json, detached, index_of
 
-__all__ = ["NOTHING", "as_text", "coerced", "parsed", "values"]
+__all__ = ["NOTHING", "as_text", "coerced", "parsed", "values", "walked"]
 
 NOTHING: Final[Any] = object()
 """A text that holds no value."""
@@ -47,6 +47,20 @@ def parsed(text: str) -> Json:
         found = _whole(part)
         return found if isinstance(found, dict) else NOTHING
     return NOTHING
+
+
+def walked(value: Json, steps: Iterable[str]) -> Json:
+    """Return what steps lead to from a value, else NOTHING; a text on the way is parsed."""
+    for step in steps:
+        if isinstance(value, str):
+            value = parsed(value)
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and (index := index_of(step, value)) is not None:
+            value = value[index]
+        else:
+            return NOTHING
+    return value
 
 
 def values(output: Json) -> dict[str, Json]:

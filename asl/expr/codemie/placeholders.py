@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from asl.core.values import Json
-from asl.expr.codemie.outputs import NOTHING, as_text, parsed
+from asl.expr.codemie.outputs import NOTHING, as_text, walked
 
 __all__ = ["Placeholder", "argument", "filled", "looked_up", "placeholders"]
 
@@ -64,17 +64,7 @@ def looked_up(steps: Steps, scope: Scope) -> Json:
     """Return what steps lead to, else NOTHING; a text on the way is parsed."""
     if steps[0] not in scope:
         return NOTHING
-    value = scope[steps[0]]
-    for step in steps[1:]:
-        if isinstance(value, str):
-            value = parsed(value)
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return NOTHING
-    return value
+    return walked(scope[steps[0]], steps[1:])
 
 
 def filled(text: str, scope: Scope, *, deep: bool = True) -> str:

@@ -1,12 +1,13 @@
 """Transform nodes: values that are made of the context by mappings, without asking anybody."""
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.expr.codemie.conditions import Failure, holds, parse, value_of
-from asl.expr.codemie.outputs import parsed
+from asl.expr.codemie.outputs import NOTHING, parsed, walked
 from asl.expr.codemie.placeholders import filled
 from asl.expr.codemie.store import context_of, history, last
 
@@ -58,17 +59,10 @@ def _source(data: Json, config: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _walked(source: Json, path: str) -> Json:
-    value = source
-    for step in path.split("."):
-        if isinstance(value, str):
-            value = parsed(value)
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            raise _Missing(f"there is nothing at {path!r}")
-    return value
+    found = walked(source, path.split("."))
+    if found is NOTHING:
+        raise _Missing(f"there is nothing at {path!r}")
+    return found
 
 
 def _extract(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
@@ -157,6 +151,8 @@ def _shaped(found: dict[str, Json], schema: Json) -> Json:
         if name in shaped and coerce is not None and isinstance(shaped[name], str | int | float):
             try:
                 shaped[name] = coerce(shaped[name])
+                if isinstance(shaped[name], float) and not isfinite(shaped[name]):
+                    raise ValueError(name)
             except (ValueError, OverflowError):
                 raise _Missing(f"{name!r} is no {wanted['type']}") from None
     return shaped

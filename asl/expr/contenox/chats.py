@@ -1,10 +1,10 @@
 """Chats: a history of messages, what a model answers, the calls of tools and their results."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from asl.core.errors import StateError
+from asl.core.json_text import read_data
 from asl.core.values import Json, type_name
 from asl.expr.contenox.answers import Handled, handled
 from asl.expr.contenox.texts import INPUT_TYPE, as_json, handed, is_chat
@@ -55,7 +55,7 @@ def answered(chat: Json, answer: Json, profile: str = "union") -> Handled:
     message: Message = {"role": "assistant", "content": content if content is not None else ""}
     requested = said.get("tool_calls")
     if requested:
-        message["tool_calls"] = [_call(each) for each in cast(list[Json], requested)]
+        message["tool_calls"] = [_call(each) for each in _listed(requested)]
     kind = "call" if requested else "length" if said.get("finish_reason") == "length" else "stop"
     after = {**before, "messages": [*before["messages"], message]}
     return handled(after, TOKENS[profile][kind])
@@ -78,14 +78,20 @@ def _requested(chat: Json) -> list[Message]:
     if not is_chat(chat):
         raise StateError(INPUT_TYPE, f"a chat is needed, not {type_name(chat)}")
     messages = cast(list[Message], cast(dict[str, Any], chat)["messages"])
-    found = messages[-1].get("tool_calls", []) if messages else []
-    return [_parsed(_call(each)) for each in found]
+    found = messages[-1].get("tool_calls") if messages else None
+    return [_parsed(_call(each)) for each in _listed(found or [])]
+
+
+def _listed(found: Json) -> list[Json]:
+    if not isinstance(found, list):
+        raise StateError("Contenox.ToolCall", f"tool calls are a list, not {type_name(found)}")
+    return found
 
 
 def _parsed(call: Message) -> Message:
     try:
-        given = json.loads(call["arguments"] or "{}")
-    except (ValueError, RecursionError):
+        given = read_data(call["arguments"] or "{}")
+    except ValueError:
         cause = f"the arguments of {call['name']} are no JSON"
         raise StateError("Contenox.ToolCall", cause) from None
     return {**call, "arguments": given}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, index_of
 
 __all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
 
@@ -245,8 +245,8 @@ def _looked_up(steps: Steps, scope: Scope) -> Json:
     for index, step in enumerate(rest):
         if isinstance(value, dict) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
+        elif isinstance(value, list) and (at := index_of(step, value)) is not None:
+            value = value[at]
         elif not (root == "steps" and index == 1 and step == "output"):
             return None
     return value

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from math import isinf
 from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
@@ -26,12 +27,12 @@ MAX_FILTER_DEPTH = 20
 SYNTAX = "V-ST-09"
 
 _NAME = r"""[^\s.\[\]()'"*,:?@!=<>&|{}^\\`$]+"""
-_PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[\d{{1,9}}\])*)\Z")
-_STEP = re.compile(rf"\.({_NAME})|\[(\d+)\]")
+_PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z")
+_STEP = re.compile(rf"\.({_NAME})|\[([0-9]+)\]")
 _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
 _MEMBER = re.compile(_NAME)
-_INTEGER = re.compile(r"-?\d{1,18}")
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _COMPARISON = re.compile(r"==|!=|<=|>=|=~|<|>")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -270,7 +271,10 @@ class _Parser:
             return Literal(self.quoted())
         number = self.match(_NUMBER)
         if number is not None:
-            return Literal(float(number) if set(number) & set(".eE") else int(number))
+            inexact = float(number)
+            if isinf(inexact):
+                self.fail("the number is too large")
+            return Literal(inexact if set(number) & set(".eE") else int(number))
         for word, value in _WORDS.items():
             if self.take(word):
                 return Literal(value)

@@ -28,6 +28,7 @@ __all__ = [
     "AGENT_BLOCKS",
     "BLOCKS",
     "DOCUMENT_BLOCKS",
+    "STATE_BLOCKS",
     "details_of",
     "inserts_of",
     "reads_memory",
@@ -66,6 +67,8 @@ BLOCKS: Mapping[str, Block] = MappingProxyType(
 """The blocks that this version executes."""
 AGENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_agents)
 """The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
+STATE_BLOCKS: tuple[str, ...] = (*AGENT_BLOCKS, "Events")
+"""The blocks of a state."""
 DOCUMENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_documents)
 """The blocks of a document. `Metadata` and `Observability` have no effect there anyway."""
 
@@ -105,12 +108,14 @@ def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
     """Yield what the blocks of a Task do around its call, from the call outwards."""
     if "Agent" not in state:
         return
-    present = {
-        field for fields, _ in _WRAPS for field in fields if field in state or f"{field}.$" in state
-    }
+    present = {field for fields, _ in _WRAPS for field in fields if _stands(field, state)}
     for fields, wrap in _WRAPS if present else ():
         if not fields or not present.isdisjoint(fields):
             yield wrap
+
+
+def _stands(field: str, state: Mapping[str, Json]) -> bool:
+    return field in state or (BLOCKS[field].scalar and f"{field}.$" in state)
 
 
 def reads_memory(state: Mapping[str, Json]) -> bool:

@@ -255,7 +255,8 @@ def _seconds(value: Json, field: str) -> float:
 
 
 def _period(value: Json) -> float:
-    seconds = PERIODS[value] if value in PERIODS else _seconds(value, "ResetPeriod")
+    named = PERIODS.get(value) if type(value) is str else None
+    seconds = _seconds(value, "ResetPeriod") if named is None else named
     if seconds <= 0:
         raise StateError("States.InvalidTTL", "Budget.ResetPeriod: counts start again after 0 s")
     return seconds

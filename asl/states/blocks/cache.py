@@ -123,5 +123,5 @@ def _check_lifetime(node: Node, field: str) -> Iterator[Finding]:
 
 
 CACHE = Block("Cache", _check)
-CACHE_RESULT = Block("CacheResult", check_field=_check_result)
-CACHE_TTL = Block("CacheTTL", check_field=_check_lifetime)
+CACHE_RESULT = Block("CacheResult", check_field=_check_result, scalar=True)
+CACHE_TTL = Block("CacheTTL", check_field=_check_lifetime, scalar=True)

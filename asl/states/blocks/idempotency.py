@@ -23,5 +23,5 @@ def tell_key(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-IDEMPOTENT = Block("Idempotent")
-IDEMPOTENCY_KEY = Block("IdempotencyKey")
+IDEMPOTENT = Block("Idempotent", scalar=True)
+IDEMPOTENCY_KEY = Block("IdempotencyKey", scalar=True)

@@ -6,7 +6,7 @@ The file is read as a whole: only JSON Lines and CSV can be larger than the memo
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 from asl.states.host import Entry
 from asl.states.items.base import Fault, Form, parsed
 
@@ -45,8 +45,8 @@ def _found(value: Json, pointer: str) -> Json:
         name = step.replace("~1", "/").replace("~0", "~")
         if type(value) is dict and name in value:
             value = value[name]
-        elif type(value) is list and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
+        elif type(value) is list and (index := index_of(name, value)) is not None:
+            value = value[index]
         else:
             raise Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
     return value

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding
-from asl.core.values import Json
+from asl.core.values import Json, index_of
 from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
@@ -125,10 +125,11 @@ class Workflow:
     def way(self, path: Json) -> tuple[str, ...] | None:
         """Return the keys and positions that a plain path leads along in the context."""
         found = steps(path)
-        if found and len(found) > 1 and found[1].isdecimal():
-            key, index, *rest = found
-            if int(index) < self.branches.get(key, 0):
-                return (branch_key(key, int(index)), *rest)
+        if found and len(found) > 1:
+            key, step, *rest = found
+            index = index_of(step, range(self.branches.get(key, 0)))
+            if index is not None:
+                return (branch_key(key, index), *rest)
         return found
 
     # States
