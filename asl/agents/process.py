@@ -82,19 +82,8 @@ class _Programs(Outsider):
         """Ask one process; raises Raised with the name it gives, or `States.TaskFailed`."""
         assert call is not None
         program = self.idle.pop() if self.idle else await self._start()
-        request = {
-            "parameters": payload,
-            "call": {
-                "execution": call.execution_id,
-                "state": call.state_name,
-                "attempt": call.attempt,
-                "key": call.idempotency_key,
-                **({} if call.context is None else {"context": call.context}),
-            },
-        }
-        program.hide = call.hide
         try:
-            result = await program.ask(request, call)
+            result = await program.ask(payload, call)
         except Raised:
             self.idle.append(program)
             raise
@@ -215,8 +204,22 @@ class Program:
         while said := await errors.read(65536):
             self.said = (self.said + said)[-STDERR_KEPT:]
 
-    async def ask(self, request: Json, call: Call) -> Json:
-        """Send a request and read lines until one answers it."""
+    async def ask(self, payload: Json, call: Call) -> Json:
+        """Send a request and read lines until one answers it.
+
+        Raises Raised with the name that the program gives, or StateError("States.TaskFailed").
+        """
+        self.hide = call.hide
+        request = {
+            "parameters": payload,
+            "call": {
+                "execution": call.execution_id,
+                "state": call.state_name,
+                "attempt": call.attempt,
+                "key": call.idempotency_key,
+                **({} if call.context is None else {"context": call.context}),
+            },
+        }
         with suppress(BrokenPipeError, ConnectionResetError):  # then there is no answer to read
             self.requests.write(compact(request).encode() + b"\n")
             await self.requests.drain()

@@ -170,17 +170,7 @@ class _Sandboxed(Outsider):
         self.programs.add(program)
         try:
             await program.connect()
-            request = {
-                "parameters": payload,
-                "call": {
-                    "execution": call.execution_id,
-                    "state": call.state_name,
-                    "attempt": call.attempt,
-                    "key": call.idempotency_key,
-                },
-            }
-            program.hide = call.hide
-            return await program.ask(request, call)
+            return await program.ask(payload, call)
         finally:
             self._end(program)
 
