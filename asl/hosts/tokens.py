@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POLL",
+    "Desk",
     "InvalidOutput",
     "InvalidToken",
     "Kept",
@@ -82,12 +84,8 @@ class Kept(Protocol):
         ...
 
 
-class TaskTokens:
-    """Answers to task tokens, and tasks for the workers of activities; safe from any thread.
-
-    A virtual clock cannot know what other threads are about to do. It gives them `patience` real
-    seconds, anew with every sign of them, before it jumps ahead to the timeout of a waiting state.
-    """
+class Desk(ABC):
+    """What the outside says to states that wait, by the names of AWS's API and Python client."""
 
     exceptions = SimpleNamespace(
         InvalidToken=InvalidToken,
@@ -97,18 +95,6 @@ class TaskTokens:
     )
     """The errors by name, as AWS's client has them."""
 
-    def __init__(self, *, patience: float = PATIENCE) -> None:
-        if not 0 <= patience < float("inf"):
-            raise AslError(f"patience is a number of seconds, not {patience!r}")
-        self.patience = patience
-        self._changed = threading.Condition()
-        self._open: dict[str, Wait] = {}
-        self._closed: dict[str, str] = {}
-        self._tasks: dict[str, deque[Wait]] = {}
-        self._shut = False
-
-    # For those who answer
-
     def send_task_success(self, taskToken: str, output: Json) -> dict[str, Json]:  # noqa: N803
         """Answer the task of a token.
 
@@ -116,7 +102,8 @@ class TaskTokens:
         InvalidOutput, InvalidToken, TaskDoesNotExist, or TaskTimedOut for a task that is closed.
         """
         answer = read_output(output)
-        self._take(taskToken).settle(answer, None)
+        check_token(taskToken)
+        self._settle(taskToken, answer, None)
         return {}
 
     def send_task_failure(
@@ -129,14 +116,14 @@ class TaskTokens:
         for text in (error, cause):
             if not (text is None or isinstance(text, str)):
                 raise AslError(f"error and cause of a failure are texts, not {text!r}")
-        self._take(taskToken).settle(None, Reported(error, cause))
+        check_token(taskToken)
+        self._settle(taskToken, None, Reported(error, cause))
         return {}
 
     def send_task_heartbeat(self, taskToken: str) -> dict[str, Json]:  # noqa: N803
         """Say that the work goes on: the state's `HeartbeatSeconds` starts anew."""
-        with self._changed:
-            wait = self._found(taskToken)
-        wait.sign()
+        check_token(taskToken)
+        self._sign(taskToken)
         return {}
 
     def get_activity_task(
@@ -148,21 +135,65 @@ class TaskTokens:
     ) -> dict[str, str | None]:
         """Take the next task of an activity: its `taskToken`, and its `input` as JSON text.
 
-        Blocks for *wait* seconds at most, then both are None: there is no task. After `close`
-        there is none at once.
+        Blocks for *wait* seconds at most, then both are None: there is no task. So it is at once
+        when the desk is closed.
         """
         check_activity(activityArn)
-        until = monotonic() + wait
+        token, payload = self._taken(activityArn, workerName, monotonic() + wait)
+        return {"taskToken": token, "input": None if token is None else compact(payload)}
+
+    @abstractmethod
+    def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
+        """Answer or fail the task of a token."""
+
+    @abstractmethod
+    def _sign(self, token: str) -> None:
+        """Let the time of a heartbeat start anew."""
+
+    @abstractmethod
+    def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
+        """Wait for the next task of an activity: its token and payload; no token if none came."""
+
+
+class TaskTokens(Desk):
+    """Answers to task tokens, and tasks for the workers of activities; safe from any thread.
+
+    A virtual clock cannot know what other threads are about to do. It gives them `patience` real
+    seconds, anew with every sign of them, before it jumps ahead to the timeout of a waiting state.
+    """
+
+    def __init__(self, *, patience: float = PATIENCE) -> None:
+        if not 0 <= patience < float("inf"):
+            raise AslError(f"patience is a number of seconds, not {patience!r}")
+        self.patience = patience
+        self._changed = threading.Condition()
+        self._open: dict[str, Wait] = {}
+        self._closed: dict[str, str] = {}
+        self._tasks: dict[str, deque[Wait]] = {}
+        self._shut = False
+
+    def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
+        with self._changed:
+            wait = self._found(token)
+            self._close(token, "it was answered already")
+        wait.settle(output, failure)
+
+    def _sign(self, token: str) -> None:
+        with self._changed:
+            wait = self._found(token)
+        wait.sign()
+
+    def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
         with self._changed:
             while True:
-                tasks = self._tasks.get(activityArn)
+                tasks = self._tasks.get(activity)
                 while tasks:
                     task = tasks.popleft()
-                    if task.begin(workerName):
-                        return {"taskToken": task.token, "input": compact(task.payload)}
+                    if task.begin(worker):
+                        return task.token, task.payload
                 remaining = until - monotonic()
                 if self._shut or remaining <= 0:
-                    return {"taskToken": None, "input": None}
+                    return None, None
                 self._changed.wait(remaining)
 
     def close(self) -> None:
@@ -219,14 +250,7 @@ class TaskTokens:
             self._tasks.setdefault(activity, deque()).append(wait)
             self._changed.notify_all()
 
-    def _take(self, token: str) -> Wait:
-        with self._changed:
-            wait = self._found(token)
-            self._close(token, "it was answered already")
-            return wait
-
     def _found(self, token: str) -> Wait:
-        check_token(token)
         if token in self._closed:
             raise TaskTimedOut(f"the task of the token {token} is closed: {self._closed[token]}")
         if token not in self._open:
