@@ -157,10 +157,15 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     """Return a document in another dialect, with what is lost on the way.
 
     `writing` are options of the dialect's writer. Raises AslError if there is no such dialect, and
-    for an option that it does not have.
+    for an option that it does not have; InvalidDocument for a document with errors.
     """
+    from asl.checks import check
+
     target = dialect(to)
     _known(target, "written", writing or {}, target.writing)
+    check(document).raise_for_errors()
+    if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
+        raise AslError("a module has no machine of its own: convert a document that includes it")
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
     said = document
     made = Plain()

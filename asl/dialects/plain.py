@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding, escape, unescape
 from asl.core.values import Json
 from asl.dialects.names import fresh
@@ -89,7 +90,6 @@ def reached(start: str, states: Mapping[str, Any]) -> set[str]:
             found.add(name)
             state = states[name]
             todo += [state.get("Next"), state.get("Default")]
-            todo += [
-                each.get("Next") for key in ("Choices", "Catch") for each in state.get(key, ())
-            ]
+            for key in ("Choices", "Catch"):
+                todo += [each.get("Next") for _, each in objects(state, key)]
     return found

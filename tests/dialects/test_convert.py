@@ -405,7 +405,15 @@ def documents() -> Iterator[tuple[str, Any, set[str]]]:
     )
     yield (
         "debate",
-        {"D": {"Type": "Debate", "Topic": "x", "ResultPath": None}},
+        {
+            "D": {
+                "Type": "Debate",
+                "Topic": "x",
+                "Agents": ["a", "b"],
+                "Rounds": 1,
+                "ResultPath": None,
+            }
+        },
         {"L-DEBATE"},
     )
 

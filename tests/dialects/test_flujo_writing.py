@@ -128,7 +128,7 @@ def test_forks_have_lines_in_them() -> None:
         ({"T": {**TASK, "Retry": [{"ErrorEquals": ["X"]}], "End": True}}, "FL-RETRY"),
         ({"T": {**TASK, "Cache": {"Enabled": True}, "End": True}}, "FL-META"),
         ({"T": {**TASK, "Agent": "a b", "End": True}}, "L-NAME"),
-        ({"C": {"Type": "Checkpoint", "End": True}}, "FL-CHECKPOINT"),
+        ({"C": {"Type": "Checkpoint", "Name": "saved", "End": True}}, "FL-CHECKPOINT"),
         ({"A": {"Type": "Approval", "Prompt": "?", "Timeout": "1h", "End": True}}, "FL-APPROVAL"),
         (
             {"P": {"Type": "Pass", "Parameters": {"x.$": "$.y"}, "End": True}},
