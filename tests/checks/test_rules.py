@@ -643,6 +643,8 @@ APPROVALS: list[Case] = [
      f"{S}/ItemProcessor/States/A", approval(End=True)),
     ("V-APR-15", parallel(machine(A={"Type": "Approval", "Prompt": "p", "End": True})),
      f"{S}/Branches/0/States/A", parallel(PROCESSOR)),
+    ("V-APR-16", asking(Notifications="sms"), f"{S}/Notifications",
+     asking(Notifications={"Channels": [{"Type": "sms"}]})),
 ]  # fmt: skip
 OTHERS: list[Case] = [
     ("V-PAR-01", parallel(), f"{S}/Branches", parallel(PROCESSOR)),

@@ -18,6 +18,7 @@ from asl.core.values import (
     detached,
     fits,
     handed_over,
+    index_of,
     is_integer,
     is_number,
     json_equal,
@@ -248,3 +249,17 @@ def test_detaching_shared_values_ends() -> None:
 def test_a_state_error_reads_as_name_and_cause(error: StateError, text: str) -> None:
     """Absent parts are left out."""
     assert str(error) == text
+
+
+@pytest.mark.parametrize(
+    ("step", "index"),
+    [("0", 0), ("2", 2), ("02", 2), ("3", None), ("", None), ("-1", None), ("1.0", None),
+     ("²", None), ("٢", None), ("9" * 5000, None)],
+)  # fmt: skip
+def test_a_step_of_digits_names_a_position_that_is_there(step: str, index: int | None) -> None:
+    assert index_of(step, [1, 2, 3]) == index
+
+
+@given(st.lists(st.none()), st.integers(0, 20))
+def test_every_position_of_a_list_is_found(items: list[None], index: int) -> None:
+    assert index_of(str(index), items) == (index if index < len(items) else None)
