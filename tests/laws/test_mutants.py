@@ -21,8 +21,9 @@ from asl.dialects import load
 from tests.laws.mutants import TEXTS, VALUES, mutant
 from tests.test_bad_input import in_time
 
-BATCHES, MUTANTS = 4, 60
-ALL_BATCHES = 400
+BATCHES = (60, 60, 60, 60)
+"""How many mutants each batch has."""
+FULL = (6_000, 6_000, 6_000, 6_000)
 LANGUAGES = ("asl", "amazon", "codemie", "contenox", "flujo")
 
 
@@ -68,15 +69,18 @@ def tasks(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "batch",
+    ("seed", "mutants"),
     [
-        batch if batch < BATCHES else pytest.param(batch, marks=pytest.mark.full)
-        for batch in range(ALL_BATCHES)
+        *enumerate(BATCHES),
+        *(
+            pytest.param(seed, mutants, marks=pytest.mark.full)
+            for seed, mutants in enumerate(FULL, len(BATCHES))
+        ),
     ],
 )
-def test_documents_with_faults_never_crash(batch: int) -> None:
-    random = Random(batch)
-    for _ in range(MUTANTS):
+def test_documents_with_faults_never_crash(seed: int, mutants: int) -> None:
+    random = Random(seed)
+    for _ in range(mutants):
         case = random.choice(cases())
         before = random.getstate()
         try:
