@@ -23,7 +23,6 @@ STRICTER = frozenset(
         "V-TOP-08",
         "V-TOP-14",
         "V-RETRY-05",
-        "V-RETRY-06",
         "V-RETRY-07",
         "V-FAIL-02",
         "V-PAR-03",

@@ -68,7 +68,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         if "Retry" in node.value:
             yield from _names(workflow, node, "Retry", "V-RETRY-02")
             for index, entry in objects(node.value, "Retry"):
-                yield from _delays(node.at("Retry", index), entry)
+                yield from _delays(node, node.at("Retry", index), entry)
         if "Catch" in node.value:
             yield from _names(workflow, node, "Catch", "V-CATCH-02")
 
@@ -157,14 +157,22 @@ def _synonyms(name: str) -> tuple[str, ...]:
 # Delays
 
 
-def _delays(pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
+def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Finding]:
     interval = entry.get("IntervalSeconds", 1)
-    if is_number(interval) and (interval == 0 or (interval > 0 and not is_integer(interval))):
+    if is_number(interval) and interval == 0:
         yield Finding(
             "V-RETRY-06",
-            f"AWS takes only whole numbers from 1 up, not {interval}",
+            "AWS documents only whole numbers from 1 up, not 0",
             f"{pointer}/IntervalSeconds",
             severity=Severity.WARNING,
+        )
+    elif is_number(interval) and interval > 0 and not is_integer(interval):
+        yield Finding(
+            "V-RETRY-06",
+            f"AWS takes only whole numbers, not {interval}",
+            f"{pointer}/IntervalSeconds",
+            severity=Severity.ERROR if node.profile.aws else Severity.WARNING,
+            aws=Wording(str(aws.expected("integer"))),
         )
     if "MaxIntervalSeconds" in entry:
         yield Finding(

@@ -346,8 +346,9 @@ _COMPLAINTS: Mapping[str, Callable[[Any], str]] = {
 def _worded(error: Any, pointer: str) -> Wording | None:
     """Return how AWS words a failure, None where that is not known."""
     written: str | None = error.schema.get("x-aws")
-    if written is not None and type(error.instance) is str:
-        return Wording(written)
+    if written is not None:
+        text = type(error.instance) is str
+        return Wording(written if text else str(aws.expected("string")))
     describe = _AWS.get(error.validator)
     message = describe(error) if describe else None
     if error.validator == "not":  # a field that is not allowed: AWS names its holder
@@ -368,7 +369,7 @@ def _pattern(error: Any) -> str | None:
 
 
 def _kinds(error: Any) -> list[str]:
-    kinds = error.schema["type"]
+    kinds = error.schema.get("x-aws-type") or error.schema["type"]
     return [kinds] if type(kinds) is str else kinds
 
 
@@ -389,6 +390,7 @@ _AWS: Mapping[str, Callable[[Any], str | None]] = {
     "enum": _allowed,
     "minimum": lambda e: aws.minimum(_bound(e)),
     "maximum": lambda e: aws.maximum(_bound(e)),
+    "exclusiveMaximum": lambda e: aws.maximum(_bound(e)),
     "minLength": lambda e: aws.EMPTY,
     "minItems": lambda e: aws.EMPTY,
     "minProperties": lambda e: aws.EMPTY,

@@ -169,8 +169,6 @@ AGENT_ONLY: list[tuple[Json, str, str]] = [
      f"{S}/Parameters/x.$"),
     (resource(Resource="echo"), "V-TASK-02", f"{S}/Resource"),
     (resource(Credentials={"Role": "r"}), "V-TASK-06", f"{S}/Credentials"),
-    (resource(Retry=[{"ErrorEquals": ["A"], "IntervalSeconds": 0}]), "V-RETRY-06",
-     f"{S}/Retry/0/IntervalSeconds"),
     (resource(Retry=[{"ErrorEquals": ["A"], "IntervalSeconds": 1.5}]), "V-RETRY-06",
      f"{S}/Retry/0/IntervalSeconds"),
     (resource(Retry=[{"ErrorEquals": ["A"], "MaxIntervalSeconds": 9}]), "V-RETRY-05",
