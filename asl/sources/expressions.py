@@ -431,7 +431,7 @@ class Evaluator:
             values += values.pop()
         try:
             result = FUNCTIONS[name](*values)
-        except (TypeError, ValueError, LookupError, AttributeError, StopIteration) as error:
+        except (ArithmeticError, *REFUSALS) as error:
             raise self.wrong(node, scope, str(error)) from None
         return self.constant(result, scope, node.at)
 
@@ -490,6 +490,15 @@ class Evaluator:
                 continue
         return self.value(self.arguments(node, scope, len(node.arguments) or 1)[-1], scope)
 
+    def works(self, node: hcl.Call, scope: Scope) -> Part:
+        """`can`: whether the argument can be worked out."""
+        (argument,) = self.arguments(node, scope, 1)
+        try:
+            self.json(self.value(argument, scope), scope)
+        except InvalidDocument:
+            return Part(False, node.at)
+        return Part(True, node.at)
+
     def contents(self, node: hcl.Call, scope: Scope) -> Part:
         text, _ = self.file(node, scope)
         return self.constant(text.string, scope, node.at)
@@ -534,6 +543,9 @@ class Evaluator:
         return self.text(hcl.parse_template(file), Scope(file, called_with=names)), file
 
 
+REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
+"""What a function says of arguments that it does not take."""
+
 ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -547,6 +559,7 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
 }
 
 OWN: Final[Mapping[str, Callable[[Evaluator, hcl.Call, Scope], Part]]] = {
+    "can": Evaluator.works,
     "concat": Evaluator.concat,
     "file": Evaluator.contents,
     "jsonencode": Evaluator.encode,

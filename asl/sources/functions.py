@@ -5,28 +5,21 @@ Each takes and gives JSON values; ValueError and TypeError say that the argument
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from itertools import chain
-from math import ceil, floor
-from posixpath import basename, dirname
-from re import sub
+from itertools import chain, product
+from math import ceil, floor, prod
+from posixpath import basename, dirname, normpath
 from typing import Final
+from urllib.parse import quote_plus
 
 from orjson import loads
 
 from asl.core.values import Json, compact
+from asl.sources.formatting import format_text, matched, matches, replaced, text_of
 
 __all__ = ["FUNCTIONS", "text_of"]
 
-MAX_RANGE: Final = 10_000
-MAX_LENGTH: Final = 4_000_000
-"""How many characters `replace` may make."""
-
-
-def text_of(value: Json) -> str:
-    """The value as Terraform writes it into a string."""
-    if type(value) in (dict, list) or value is None:
-        raise TypeError("a string is expected")
-    return value if type(value) is str else compact(value)
+MAX_ITEMS: Final = 10_000
+"""How many items a function may make of few."""
 
 
 def _number(value: int | float | str) -> int | float:
@@ -42,31 +35,10 @@ def _bool(value: Json) -> bool:
     return text_of(value) == "true"
 
 
-def _format(template: str, *values: Json) -> str:
-    """The verbs %s, %d, %v, %q and %%, without widths."""
-    left = iter(values)
-
-    def filled(verb: str) -> str:
-        if verb == "%":
-            return "%"
-        value = next(left, None)
-        return compact(text_of(value)) if verb == "q" else text_of(value)
-
-    return sub(r"%([sdvq%])", lambda found: filled(found[1]), template)
-
-
-def _replace(text: str, old: str, new: str) -> str:
-    if len(old) > 1 and old[0] == old[-1] == "/":
-        raise ValueError("regular expressions are not worked out")
-    if len(text) + text.count(old) * len(new) > MAX_LENGTH:
-        raise ValueError("the result is too long")
-    return text.replace(old, new)
-
-
 def _range(*limits: int) -> list[int]:
     numbers = range(*limits)
-    if len(numbers) > MAX_RANGE:
-        raise ValueError(f"more than {MAX_RANGE} numbers")
+    if len(numbers) > MAX_ITEMS:
+        raise ValueError(f"more than {MAX_ITEMS} numbers")
     return list(numbers)
 
 
@@ -97,23 +69,87 @@ def _same(value: Json) -> Json:
     return value
 
 
+def _set(values: list[Json]) -> list[Json]:
+    """The values as a set is written: each once, in order."""
+    return sorted(_distinct(values), key=text_of)
+
+
+def _chunks(values: list[Json], size: int) -> list[Json]:
+    if size == 0:
+        return [values]
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def _combined(template: str, *lists: Json) -> list[Json]:
+    """`formatlist`: one text for each place in the lists; what is no list is the same for all."""
+    length = max((len(each) for each in lists if type(each) is list), default=1)
+    each = [given if type(given) is list else [given] * length for given in lists]
+    return [format_text(template, *values) for values in zip(*each, strict=True)]
+
+
+def _digest(algorithm: str) -> Callable[[str], str]:
+    def digest(text: str) -> str:
+        import hashlib
+
+        return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
+
+    return digest
+
+
+def _indented(spaces: int, text: str) -> str:
+    if not 0 <= spaces <= 100:
+        raise ValueError("0 to 100 spaces are expected")
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+def _power(base: float, exponent: float) -> float:
+    number: float = float(base) ** float(exponent)
+    return int(number) if number.is_integer() else number
+
+
+def _products(*sets: list[Json]) -> list[Json]:
+    if prod(map(len, sets)) > MAX_ITEMS:
+        raise ValueError(f"more than {MAX_ITEMS} combinations")
+    return [list(each) for each in product(*sets)]
+
+
+def _rows(text: str) -> list[Json]:
+    import csv
+
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _transposed(lists: dict[str, list[str]]) -> dict[str, Json]:
+    names = sorted({name for each in lists.values() for name in each})
+    return {name: sorted(key for key in lists if name in lists[key]) for name in names}
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "abs": abs,
+    "abspath": normpath,
+    "alltrue": lambda values: all(map(_bool, values)),
+    "anytrue": lambda values: any(map(_bool, values)),
     "base64decode": lambda text: b64decode(text, validate=True).decode(),
     "base64encode": lambda text: b64encode(text.encode()).decode(),
     "basename": basename,
     "ceil": ceil,
+    "chunklist": _chunks,
     "chomp": lambda text: text.rstrip("\r\n"),
     "coalesce": _coalesce,
+    "coalescelist": lambda *lists: next(each for each in lists if each),
     "compact": lambda values: [value for value in values if value not in (None, "")],
     "contains": lambda values, value: value in values,
+    "csvdecode": _rows,
     "dirname": dirname,
     "distinct": _distinct,
     "element": lambda values, index: values[index % len(values)],
     "endswith": str.endswith,
     "flatten": _flatten,
     "floor": floor,
-    "format": _format,
+    "format": format_text,
+    "formatlist": _combined,
+    "indent": _indented,
+    "index": lambda values, value: values.index(value),
     "join": lambda between, *lists: between.join(map(text_of, chain(*lists))),
     "jsondecode": loads,
     "jsonencode": compact,
@@ -121,32 +157,54 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "length": len,
     "lookup": _lookup,
     "lower": str.lower,
+    "matchkeys": lambda values, keys, wanted: [
+        value for value, key in zip(values, keys, strict=True) if key in wanted
+    ],
     "max": max,
+    "md5": _digest("md5"),
     "min": min,
     "nonsensitive": _same,
     "one": lambda values: next(iter(values), None),
+    "parseint": int,
+    "pow": _power,
     "range": _range,
-    "replace": _replace,
+    "regex": matched,
+    "regexall": matches,
+    "replace": replaced,
     "reverse": lambda values: values[::-1],
     "sensitive": _same,
+    "setintersection": lambda first, *others: _set(
+        [value for value in first if all(value in each for each in others)]
+    ),
+    "setproduct": _products,
+    "setsubtract": lambda values, others: _set([each for each in values if each not in others]),
+    "setunion": lambda *sets: _set([*chain(*sets)]),
+    "sha1": _digest("sha1"),
+    "sha256": _digest("sha256"),
+    "sha512": _digest("sha512"),
+    "signum": lambda number: (number > 0) - (number < 0),
     "slice": lambda values, start, end: values[start:end],
     "sort": sorted,
     "split": lambda between, text: text.split(between) if between else list(text),
     "startswith": str.startswith,
+    "strrev": lambda text: text[::-1],
     "strcontains": lambda text, part: part in text,
     "substr": _substr,
+    "sum": sum,
     "title": str.title,
     "tobool": _bool,
     "tolist": _same,
     "tomap": _same,
     "tonumber": _number,
-    "toset": lambda values: sorted(_distinct(values), key=text_of),
+    "toset": _set,
     "tostring": text_of,
+    "transpose": _transposed,
     "trim": str.strip,
     "trimprefix": str.removeprefix,
     "trimspace": str.strip,
     "trimsuffix": str.removesuffix,
     "upper": str.upper,
+    "urlencode": lambda text: quote_plus(text),
     "values": lambda values: [values[key] for key in sorted(values)],
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }

@@ -1,0 +1,159 @@
+"""Texts of Terraform that are made by a pattern: `format` with its verbs, regular expressions."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+from asl.core.values import Json, compact
+
+__all__ = ["format_text", "matched", "matches", "replaced", "text_of"]
+
+MAX_LENGTH: Final = 4_000_000
+"""How many characters a replacement may make."""
+
+
+def text_of(value: Json) -> str:
+    """The value as Terraform writes it into a string."""
+    if type(value) in (dict, list) or value is None:
+        raise TypeError("a string is expected")
+    return value if type(value) is str else compact(value)
+
+
+# Format ------------------------------------------------------------------------------------------
+
+_VERB = re.compile(
+    r"%(?P<flags>[-+ 0#]*)(?P<width>[0-9]{1,3})?(?:\.(?P<precision>[0-9]{1,3}))?"
+    r"(?:\[(?P<place>[1-9][0-9]{0,2})\])?(?P<verb>.?)"
+)
+
+
+def _whole(value: Json) -> int:
+    number = float(text_of(value))
+    if not number.is_integer():
+        raise ValueError("%d takes a whole number")
+    return int(number)
+
+
+def _true(value: Json) -> str:
+    if text_of(value) not in ("true", "false"):
+        raise ValueError("%t takes true or false")
+    return text_of(value)
+
+
+_NUMBERS: Final[Mapping[str, Callable[[Json], int | float]]] = {
+    **dict.fromkeys("dboxX", _whole),
+    **dict.fromkeys("eEfgG", lambda value: float(text_of(value))),
+}
+_TEXTS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "q": lambda value: compact(text_of(value)),
+    "s": text_of,
+    "t": _true,
+    "v": lambda value: value if type(value) is str else compact(value),
+}
+
+
+def format_text(template: str, *values: Json) -> str:
+    """`format(template, value, ...)`, with the flags, widths and places that verbs may have."""
+    following = count()
+    used = set()
+
+    def filled(found: re.Match[str]) -> str:
+        verb = found["verb"]
+        if verb == "%":
+            return "%"
+        if verb not in _NUMBERS and verb not in _TEXTS:
+            raise ValueError(f"there is no verb {found[0]!r}")
+        place = int(found["place"]) - 1 if found["place"] else next(following)
+        if place >= len(values):
+            raise ValueError(f"there is no value for {found[0]!r}")
+        used.add(place)
+        return _written(found, verb, values[place])
+
+    text = _VERB.sub(filled, template)
+    if len(used) < len(values):
+        raise ValueError("there are more values than verbs")
+    return text
+
+
+def _written(found: re.Match[str], verb: str, value: Json) -> str:
+    flags, width = found["flags"], found["width"] or ""
+    precision = f".{found['precision']}" if found["precision"] else ""
+    if verb in _NUMBERS:
+        number = _NUMBERS[verb](value)
+        if verb == "b":
+            return f"{number:{width and '0' * ('0' in flags) + width}b}"
+        return f"%{flags}{width}{precision}{verb}" % number
+    text = compact(value) if "#" in flags and verb == "v" else _TEXTS[verb](value)
+    return f"%{'-' * ('-' in flags)}{width}{precision}s" % text
+
+
+# Regular expressions -----------------------------------------------------------------------------
+
+
+def matched(pattern: str, text: str) -> Json:
+    """`regex(pattern, text)`: the first match; its groups, if it has any."""
+    return next(_found(pattern, text))
+
+
+def matches(pattern: str, text: str) -> list[Json]:
+    """`regexall(pattern, text)`: all matches."""
+    return list(_found(pattern, text))
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """`replace(text, old, new)`; between slashes *old* is a regular expression."""
+    if len(old) > 1 and old[0] == old[-1] == "/":
+        return _bounded(text, _pieces(text, old[1:-1], new))
+    if len(text) + text.count(old) * len(new) > MAX_LENGTH:
+        raise ValueError("the result is too long")
+    return text.replace(old, new)
+
+
+def _expression(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
+
+
+def _found(pattern: str, text: str) -> Iterator[Json]:
+    for match in _expression(pattern).finditer(text):
+        yield match.groupdict() or list(match.groups()) or match[0]
+
+
+_REFERENCE = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})")
+
+
+def _pieces(text: str, pattern: str, new: str) -> Iterator[str]:
+    end = 0
+    for match in _expression(pattern).finditer(text):
+        yield text[end : match.start()]
+        yield _REFERENCE.sub(partial(_group, match), new)
+        end = match.end()
+    yield text[end:]
+
+
+def _group(match: Any, found: re.Match[str]) -> str:
+    name = found["plain"] or found["braced"]
+    if name is None:
+        return "$"
+    try:
+        return match[int(name) if name.isdecimal() else name] or ""
+    except IndexError:  # as in Go
+        return ""
+
+
+def _bounded(text: str, pieces: Iterator[str]) -> str:
+    made, length = [], 0
+    for piece in pieces:
+        made.append(piece)
+        length += len(piece)
+        if length > MAX_LENGTH:
+            raise ValueError("the result is too long")
+    return "".join(made)
