@@ -1,8 +1,8 @@
 """Documents as they lie in repositories: with placeholders, or within a template.
 
 A definition may hold placeholders (`${Name}`) for what only a deployment knows, and it may stand in
-a template of SAM or CloudFormation or in a Terraform file. `load` finds it, fills in what is given,
-and every place points to where the author wrote it.
+a template of SAM or CloudFormation, in a Terraform file or a `serverless.yml`. `load` finds it,
+fills in what is given, and every place points to where the author wrote it.
 
 What only such documents need is imported when one of them comes.
 """
@@ -30,6 +30,7 @@ Foreign: TypeAlias = Callable[[Source | Document, Limits], Document | None]
 
 _NONE: Values = {}
 _YAML_TEMPLATE = r"""(?m)^["']?Resources["']?[ \t]*:"""
+_SERVERLESS = r"(?m)^stepFunctions[ \t]*:"
 _TERRAFORM = r'(?m)^[ \t]*resource[ \t]+"aws_sfn_state_machine"'
 
 
@@ -136,6 +137,10 @@ def _found(
         from asl.sources import terraform
 
         return terraform.Template(replace(source, format="hcl"), limits)
+    if source.format == "yaml" and re.search(_SERVERLESS, text):
+        from asl.sources import serverless
+
+        return serverless.Template(source, limits)
     if source.format == "json":
         try:
             return _template(parsed(source, limits))

@@ -1,0 +1,329 @@
+"""State machines in `serverless.yml`, as the plugin serverless-step-functions has them.
+
+Its variables (`${self:custom.queue}`) are worked out as far as they need no deployment; what stands
+in the definitions besides are the functions of CloudFormation.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import Document, parsed
+from asl.core.source import Limits, Source, Span
+from asl.core.values import Json
+from asl.core.yaml_text import old_schema
+from asl.sources.definition import Part, of_part, of_text, substituted
+from asl.sources.intrinsics import TAGS, Resolver, members
+from asl.sources.reading import ACCOUNT, REGION, Reading, as_text
+from asl.sources.text import Text
+
+__all__ = ["Template"]
+
+MAX_ROUNDS: Final = 20
+"""How deep variables may stand in each other, and files refer to files."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z]\w*(?:\(|:(?!:))[^{}$]*)\}")
+_FILE = re.compile(r"file\(([^()]+)\)(?::(.+))?")
+_SOURCE = re.compile(r"([A-Za-z]\w*):(.*)")
+_ALTERNATIVE = re.compile(r"""\s*((?:'[^']*'|"[^"]*"|[^,'"])*)(?:,|$)""")
+_PSEUDO = re.compile(r"#\{([A-Za-z]\w*(?:::\w+|\.\w+)*)\}")
+"""How an older plugin writes a `Ref` into a text."""
+
+
+class Template:
+    """A `serverless.yml`, and the state machines of its section `stepFunctions`."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        document = parsed(source, limits, _SCHEMA)
+        self.value = document.value
+        self.span = document.span
+        self.source = document.source
+        variables = _Variables(self, Reading({}, limits))
+        machines = variables.machines()
+        self.names = {
+            name: _called(variables.followed(machines.member(name)).value)
+            for name in machines.value
+        }
+
+    def document(self, name: str, reading: Reading) -> Document:
+        """The definition of a state machine; raises InvalidDocument."""
+        variables = _Variables(self, reading)
+        machine = variables.followed(variables.machines().member(name))
+        if type(machine.value) is not dict or "definition" not in machine.value:
+            message = f"{name} has no 'definition'"
+            raise reading.refused(machine.source, machine.span.at, "READ-14", message)
+        found = variables.followed(machine.member("definition"))
+        part = variables.resolver(found.source).resolve(found.value, found.span)
+        if isinstance(part.value, Text):
+            return of_text(part.value, found.source, reading, name)
+        return of_part(part, found.source, reading, name)
+
+
+_SCHEMA: Final = old_schema(TAGS)
+
+
+def _called(machine: Json) -> frozenset[str]:
+    name = machine.get("name") if type(machine) is dict else None
+    return frozenset((name,)) if type(name) is str else frozenset()
+
+
+class _Place:
+    """A value with where it stands, in one of the files."""
+
+    __slots__ = ("source", "span", "value")
+
+    def __init__(self, value: Json, span: Span, source: Source) -> None:
+        self.value = value
+        self.span = span
+        self.source = source
+
+    def member(self, step: str) -> "_Place":
+        """A member that is there."""
+        value = self.value[int(step) if type(self.value) is list else step]
+        return _Place(value, self.span.member(step) or self.span, self.source)
+
+    def has(self, step: str) -> bool:
+        """Whether there is such a member."""
+        if type(self.value) is list:
+            return step.isdecimal() and int(step) < len(self.value)
+        return type(self.value) is dict and step in self.value
+
+
+class _Variables:
+    """What the variables of a `serverless.yml` stand for."""
+
+    def __init__(self, template: Template, reading: Reading) -> None:
+        self.reading = reading
+        self.root = _Place(template.value, template.span, template.source)
+        self.functions = dict(_functions(template.value))
+        """The functions by what they may be called: their logical names, too."""
+        called = {name: {"Type": "AWS::Lambda::Function"} for name in self.functions}
+        self.resources = {**_resources(template.value), **called}
+        self.following: list[str] = []
+        """The variables that are being worked out."""
+        self.known: dict[tuple[str, str | None], Json] = {}
+        """What variables stand for, each in a file."""
+
+    def resolver(self, source: Source) -> "_Resolver":
+        """What works out the values of a file."""
+        template = {"Resources": self.resources, "Transform": "serverless"}
+        return _Resolver(template, self.root.span, source, self.reading, self)
+
+    def machines(self) -> _Place:
+        """The object that holds the state machines."""
+        place = self.root
+        for step in ("stepFunctions", "stateMachines"):
+            if not place.has(step):
+                return _Place({}, place.span, place.source)
+            place = self.followed(place.member(step))
+        return place if type(place.value) is dict else _Place({}, place.span, place.source)
+
+    def followed(self, place: _Place) -> _Place:
+        """What stands here, or what it refers to as a whole; then all places are those there."""
+        for _ in range(MAX_ROUNDS):
+            whole = _VARIABLE.fullmatch(place.value) if type(place.value) is str else None
+            found = None if whole is None else self.found(whole[1], place)
+            if found is None:
+                break
+            place = found
+        return place
+
+    def meaning(self, expression: str, place: _Place) -> Json:
+        """The value of a variable; a stand-in, if nothing here says it."""
+        key = expression, place.source.name
+        if key not in self.known:
+            self.known[key] = self.worked_out(expression, place)
+        return self.known[key]
+
+    def worked_out(self, expression: str, place: _Place) -> Json:
+        if expression in self.following or len(self.following) > MAX_ROUNDS:
+            raise self.refused(place, f"${{{expression}}} refers to itself")
+        self.following.append(expression)
+        try:
+            for each in _alternatives(expression):
+                literal = _LITERAL.fullmatch(each)
+                if literal is not None:
+                    return _constant(each)
+                given = self.reading.given_for(each)
+                if given is not None:
+                    return given
+                found = self.found(each, place)
+                if found is not None:
+                    resolver = self.resolver(found.source)
+                    part = resolver.resolve(found.value, found.span)
+                    return of_json(part)
+                known = self.around(each)
+                if known is not None:
+                    return known
+            if each.startswith("self:"):
+                raise self.refused(place, f"there is no {each.removeprefix('self:')!r} here")
+        finally:
+            self.following.pop()
+        return self.reading.stand_in(expression, f"${{{expression}}}")
+
+    def found(self, expression: str, place: _Place) -> _Place | None:
+        """The place to which a variable refers, None where it is no place in a file."""
+        file = _FILE.fullmatch(expression)
+        if file is not None:
+            source = self.reading.file(file[1].strip(), place.source, place.span.at)
+            document = parsed(source, self.reading.limits, _SCHEMA)
+            found = _Place(document.value, document.span, document.source)
+            return self.walked(found, file[2], place) if file[2] else found
+        source_of = _SOURCE.fullmatch(expression)
+        if source_of is None or source_of[1] != "self":
+            return None
+        steps = source_of[2].split(".") if source_of[2] else []
+        here = self.root
+        for step in steps:
+            here = self.followed(here)
+            if not here.has(step):
+                return None
+            here = here.member(step)
+        return here
+
+    def walked(self, found: _Place, path: str, place: _Place) -> _Place:
+        for step in path.split("."):
+            found = self.followed(found)
+            if not found.has(step):
+                known = list(found.value) if type(found.value) is dict else []
+                raise self.refused(place, f"the file has no {step!r}", did_you_mean(step, known))
+            found = found.member(step)
+        return found
+
+    def inside(self, value: str, place: _Place) -> str:
+        """The variable that a text is, with values for those within it."""
+        for _ in range(MAX_ROUNDS):
+            if _VARIABLE.fullmatch(value) is not None:
+                break
+            value = _VARIABLE.sub(lambda found: as_text(self.meaning(found[1], place)), value)
+        return value
+
+    def around(self, expression: str) -> Json:
+        """What can be said of the deployment; None where nothing can."""
+        provider = members(self.root.value, "provider")
+        match expression:
+            case "sls:stage" | "opt:stage" | "self:provider.stage":
+                stage = provider.get("stage")
+                return stage if type(stage) is str and "${" not in stage else "dev"
+            case "aws:region" | "opt:region" | "self:provider.region":
+                region = provider.get("region")
+                return region if type(region) is str and "${" not in region else REGION
+            case "aws:accountId":
+                return ACCOUNT
+        return None
+
+    def refused(self, place: _Place, message: str, hint: str | None = None) -> Exception:
+        return self.reading.refused(place.source, place.span.at, "READ-16", message, hint)
+
+
+class _Resolver(Resolver):
+    """Works out the values of one file: variables first, then functions of CloudFormation."""
+
+    def __init__(
+        self, template: Json, span: Span, source: Source, reading: Reading, variables: _Variables
+    ) -> None:
+        super().__init__(template, span, source, reading)
+        self.variables = variables
+
+    def resolve(self, value: Json, span: Span) -> Part:
+        self.reading.count(self.source, span.at)
+        whole = None
+        if type(value) is str and value.startswith("${") and _ends_with_its_brace(value):
+            place = _Place(value, span, self.source)
+            whole = _VARIABLE.fullmatch(self.variables.inside(value, place))
+        if whole is None:
+            return super().resolve(value, span)
+        return self.constant(self.variables.meaning(whole[1], place), span.at)
+
+    def constant(self, value: Json, at: int) -> Part:
+        self.reading.count(self.source, at)
+        return super().constant(value, at)
+
+    def named(self, name: str) -> Json:
+        if name == "AWS::Region" and self.reading.given_for(name) is None:
+            return self.variables.around("aws:region")
+        base, dot, attribute = name.partition(".")
+        return super().named(self.variables.functions.get(base, base) + dot + attribute)
+
+    def literal(self, value: str, span: Span) -> Text:
+        text = super().literal(value, span)
+        place = _Place(value, span, self.source)
+        for _ in range(MAX_ROUNDS):
+            filled = self.filled(text, place)
+            if filled is text:
+                break
+            text = filled
+        return text
+
+    def filled(self, text: Text, place: _Place) -> Text:
+        """The text with a value for each of its innermost variables."""
+
+        def lookup(name: str) -> str | None:
+            if _VARIABLE.fullmatch(f"${{{name}}}") is None:
+                return None
+            return as_text(self.variables.meaning(name, place))
+
+        text = substituted(text, lookup, self.source, self.reading)
+        if "#{" not in text.string:
+            return text
+        pseudo = _PSEUDO.sub(lambda found: as_text(self.named(found[1])), text.string)
+        return text if pseudo == text.string else Text.at(pseudo, text.begin)
+
+
+def _resources(value: Json) -> dict[str, Json]:
+    """The resources of CloudFormation that the file has itself."""
+    resources = value.get("resources")
+    found: dict[str, Json] = {}
+    for each in resources if type(resources) is list else [resources]:
+        found |= members(each, "Resources")
+    return found
+
+
+def _functions(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield what a function may be called, with its name: that, and what becomes of it."""
+    functions = value.get("functions")
+    for each in functions if type(functions) is list else [functions]:
+        for name in each if type(each) is dict else ():
+            logical = name.replace("-", "Dash").replace("_", "Underscore")
+            yield name, name
+            yield f"{logical[:1].upper()}{logical[1:]}LambdaFunction", name
+
+
+def _ends_with_its_brace(value: str) -> bool:
+    """Whether the first brace of a text is closed by its last character, and not before."""
+    depth = 0
+    for index, character in enumerate(value):
+        depth += (character == "{") - (character == "}")
+        if depth == 0 and character == "}":
+            return index == len(value) - 1
+    return False
+
+
+def _alternatives(expression: str) -> Iterator[str]:
+    """Yield a variable and its defaults: `opt:stage, self:custom.stage, 'dev'`."""
+    for found in _ALTERNATIVE.finditer(expression):
+        if found[1].strip():
+            yield found[1].strip()
+
+
+_LITERAL = re.compile(r"""'[^']*'|"[^"]*"|true|false|null|-?[0-9]+(?:\.[0-9]+)?""")
+_WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None}
+
+
+def _constant(text: str) -> Json:
+    if text[0] in "'\"":
+        return text[1:-1]
+    if text in _WORDS:
+        return _WORDS[text]
+    return float(text) if "." in text else int(text)
+
+
+def of_json(part: Part) -> Json:
+    """The value of a part."""
+    value = part.value
+    if isinstance(value, dict):
+        return {key: of_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [of_json(item) for item in value]
+    return value.string if isinstance(value, Text) else value

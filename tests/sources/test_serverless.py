@@ -1,0 +1,141 @@
+"""State machines of serverless.yml: variables, functions of CloudFormation, files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.core.document import Document
+from asl.core.source import Limits
+from asl.sources import load
+
+FN = "arn:aws:lambda:us-east-1:111111111111:function:"
+HEAD = """\
+service: shop
+provider: {name: aws, stage: "${opt:stage, 'dev'}", region: eu-west-1}
+custom:
+  prefix: ${self:service}-${self:provider.stage}
+  wait: {dev: 5, prod: 60}
+  list: [a, '${self:service}']
+  again: ${self:custom.again}
+  a0: [1, 2]
+functions:
+  charge-card: {handler: a.b}
+resources:
+  Resources: {Orders: {Type: AWS::DynamoDB::Table}}
+"""
+
+
+def written(result: str) -> str:
+    return f"""{HEAD}
+stepFunctions:
+  stateMachines:
+    orders:
+      name: Orders
+      definition:
+        StartAt: A
+        States:
+          A:
+            Type: Pass
+            Result: {result}
+            End: true
+"""
+
+
+def result(document: Document) -> Any:
+    return document.value["States"]["A"]["Result"]
+
+
+VALUES: dict[str, Any] = {
+    "plain": "plain",
+    "${self:service}": "shop",
+    "'${self:custom.prefix}-${sls:stage}'": "shop-dev-dev",
+    "${self:custom.wait.${self:provider.stage}}": 5,
+    "${self:custom.wait}": {"dev": 5, "prod": 60},
+    "${self:custom.list.1}": "shop",
+    "${self:custom.nope, 'else'}": "else",
+    "${opt:none, self:custom.nope, 7}": 7,
+    "${env:HOME, true}": True,
+    '"${aws:region} ${aws:accountId}"': "eu-west-1 111111111111",
+    '"#{AWS::Region}"': "eu-west-1",
+    '!Sub "${AWS::Region}/${self:service}/${!kept}"': "eu-west-1/shop/${kept}",
+    "!GetAtt charge-card.Arn": f"{FN}charge-card",
+    "!GetAtt ChargeDashcardLambdaFunction.Arn": f"{FN}charge-card",
+    "{ 'Fn::GetAtt': [charge-card, Arn] }": f"{FN}charge-card",
+    "!Ref Orders": "${Orders}",
+    "${ssm:/a/b}": "${ssm:/a/b}",
+}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_variables_are_worked_out(value: str) -> None:
+    """What needs no deployment has its value; the rest stays as it is written."""
+    assert result(asl.load(written(value))) == VALUES[value]
+
+
+def test_values_that_are_given_win() -> None:
+    """They go by the name that the variable has in the file."""
+    document = asl.load(written("${self:custom.wait.${self:provider.stage}}"), variables={
+        "opt:stage": "prod"
+    })  # fmt: skip
+    assert result(document) == 60
+    assert result(asl.load(written("${ssm:/a/b}"), variables={"ssm:/a/b": "x"})) == "x"
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "place"),
+    [
+        ("${self:custom.nope}", "there is no 'custom.nope' here", (23, 21)),
+        ("${self:custom.again}", "refers to itself", (7, 10)),
+        ("${file(x.yml)}", "is not read for a template that is no file itself", (23, 21)),
+    ],
+)
+def test_what_cannot_be_worked_out_is_refused(
+    value: str, message: str, place: tuple[int, int]
+) -> None:
+    """The refusal points to what was written."""
+    with pytest.raises(asl.InvalidDocument, match=message) as refusal:
+        asl.load(written(value))
+    (found,) = refusal.value.report
+    assert (found.line, found.column) == place
+
+
+def test_machines_and_definitions_may_be_files(tmp_path: Path) -> None:
+    """Places are those in the files; the state machines are named by the first file."""
+    (tmp_path / "serverless.yml").write_text(
+        "service: shop\nstepFunctions:\n  stateMachines: ${file(machines.yml):all}\n"
+    )
+    (tmp_path / "machines.yml").write_text(
+        "all:\n  one: ${file(one.yml)}\n  two: {definition: '${file(two.asl.json)}'}\n"
+    )
+    (tmp_path / "one.yml").write_text(
+        "name: One\ndefinition:\n  StartAt: A\n  States:\n    A: {Type: Pass, Next: Bb}\n"
+        "    B: {Type: Succeed}\n"
+    )
+    (tmp_path / "two.asl.json").write_text(
+        '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": "${self:service}",'
+        ' "End": true}}}'
+    )
+    path = tmp_path / "serverless.yml"
+    assert result(asl.load(path, resource="two")) == "shop"
+    found = asl.check(asl.load(path, resource="One")).errors[0]
+    assert (found.code, found.line, found.column) == ("V-ST-03", 5, 27)
+    assert str(found).partition(":")[0].endswith("one.yml")
+
+
+def test_doubling_ends() -> None:
+    """Values are counted while they are put together."""
+    doubled = "".join(
+        f"  a{n}: ['${{self:custom.a{n - 1}}}', '${{self:custom.a{n - 1}}}']\n"
+        for n in range(1, 19)
+    )
+    text = written("${self:custom.a18}").replace("functions:", f"{doubled}functions:")
+    with pytest.raises(asl.InvalidDocument, match="READ-04"):
+        load(text, limits=Limits(max_values=10_000))
+
+
+def test_a_file_without_state_machines_says_so() -> None:
+    """It is no document either."""
+    with pytest.raises(asl.InvalidDocument, match="no state machine is defined here"):
+        asl.load("service: x\nstepFunctions:\n  validate: true\n")
