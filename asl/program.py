@@ -158,6 +158,8 @@ class Program:
     """What a history tells of a state that is entered, besides."""
     hooked: bool = False
     """Whether a state of it emits events."""
+    sends: bool = False
+    """Whether it has channels for events."""
     tracked: bool = False
     """Whether progress follows from its history."""
     tools: Callable[[Json, Any], Any] | None = None

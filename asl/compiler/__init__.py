@@ -65,6 +65,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         told=told,
         tracked=tracked,
         hooked=hooked,
+        sends=not workflow.keys().isdisjoint(("Events", "RealTime")),
         tools=_default_tools(workflow, profile),
         between=between,
     )

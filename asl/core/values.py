@@ -227,7 +227,7 @@ def detached(value: Json) -> Json:
         raise NotJson(place, foreign.found, foreign.reason) from None
 
 
-_ATOMS = frozenset({str, int, float, bool, type(None)})
+_BARE = frozenset({int, float, bool, type(None)})
 
 
 def handed_over(value: Json, limit: int, state: str) -> Json:
@@ -238,8 +238,10 @@ def handed_over(value: Json, limit: int, state: str) -> Json:
     if type(value) is not dict or len(value) > PLAIN_MEMBERS:
         return _handed_over(value, limit, state)
     for item in value.values():
-        kind = type(item)
-        if kind not in _ATOMS or (kind is str and len(item) > PLAIN_LENGTH):
+        if type(item) is str:
+            if len(item) > PLAIN_LENGTH:
+                return _handed_over(value, limit, state)
+        elif type(item) not in _BARE:
             return _handed_over(value, limit, state)
     return value.copy()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from math import ceil
@@ -131,14 +131,6 @@ class Execution:
     prices: Mapping[str, Price] = MappingProxyType({})
     default_tools: Any = None
     """What the `DefaultTools` of the document came to, once anybody has asked."""
-    express = False
-    requestor: str | None = None
-    limit: float | None = None
-    redrives = 0
-    redriven: float | None = None
-    rights: tuple[Any, ...] = ()
-    home = ARN
-    """What the ids begin with: partition, region and account."""
 
     def __init__(
         self,
@@ -155,19 +147,7 @@ class Execution:
         self.started = started
         self.history = history
         self.emit: Callable[[Record], object] = history.extend
-        self.workflow = program.name
-        """The workflow's name, and its part of the ids."""
-        self.max_transitions = program.profile.max_transitions
-        self.checks_size = program.profile.checks_every_state
-        if identity is not ANYBODY:
-            self._identify(identity)
-
-    def _identify(self, identity: Identity) -> None:
-        self.express, self.requestor = identity.express, identity.requestor
-        self.limit, self.rights = identity.limit, identity.rights
-        self.redrives, self.redriven = identity.redrives, identity.redriven
-        if identity.workflow_id is not None:
-            self.home, _, self.workflow = identity.workflow_id.rpartition(":stateMachine:")
+        self.identity = identity
 
     @cached_property
     def follower(self) -> "Follower":
@@ -193,23 +173,58 @@ class Execution:
         """The id of the execution, in the form of AWS's."""
         return execution_id(self.workflow_id, self.name, self.express)
 
+    @property
+    def workflow_id(self) -> str:
+        """The id of the workflow, in the form of AWS's."""
+        return self.identity.workflow_id or f"{ARN}:stateMachine:{self.program.name}"
+
+    @property
+    def workflow(self) -> str:
+        """The workflow's name, and its part of the ids."""
+        return self.workflow_id.rpartition(":stateMachine:")[2]
+
+    @property
+    def home(self) -> str:
+        """What the ids begin with: partition, region and account."""
+        return self.workflow_id.rpartition(":stateMachine:")[0]
+
+    @property
+    def express(self) -> bool:
+        """Whether it is an express one."""
+        return self.identity.express
+
+    @property
+    def requestor(self) -> str | None:
+        """Who has started it."""
+        return self.identity.requestor
+
+    @property
+    def rights(self) -> tuple[Any, ...]:
+        """The tool policies of the executions around it, the outermost first."""
+        return self.identity.rights
+
+    @property
+    def redrives(self) -> int:
+        """How often it went on after its end."""
+        return self.identity.redrives
+
+    @property
+    def redriven(self) -> float | None:
+        """When it last did, in epoch seconds."""
+        return self.identity.redriven
+
     def as_of(self, redrives: int, redriven: float | None) -> "Execution":
         """Return this execution as expressions saw it after so many redrives."""
         if self.redrives == redrives:
             return self
         earlier = copy(self)
-        earlier.redrives, earlier.redriven = redrives, redriven
+        earlier.identity = replace(self.identity, redrives=redrives, redriven=redriven)
         return earlier
-
-    @property
-    def workflow_id(self) -> str:
-        """The id of the workflow, in the form of AWS's."""
-        return f"{self.home}:stateMachine:{self.workflow}"
 
     @property
     def deadline(self) -> float | None:
         """The epoch second at which it times out, None for never; a redrive begins anew."""
-        own, given = self.program.timeout, self.limit
+        own, given = self.program.timeout, self.identity.limit
         if own is None and given is None:
             return None
         began = self.started if self.redriven is None else self.redriven

@@ -32,7 +32,8 @@ def at_once(frame: Frame) -> Json:
     A machine that is not at its end after `TICK` states is UNFINISHED: `interpret` goes on from
     where it stands.
     """
-    step, data, checks_size = frame.step, frame.data, frame.execution.checks_size
+    step, data = frame.step, frame.data
+    checks_size = frame.execution.program.profile.checks_every_state
     if checks_size:
         _check_size(frame, data)
     for _ in _TICK:
@@ -54,8 +55,9 @@ def at_once(frame: Frame) -> Json:
 async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
     execution = frame.execution
-    emit, limit, checks_size = execution.emit, execution.max_transitions, execution.checks_size
-    between = execution.program.between if frame.parent is None else None
+    emit, program = execution.emit, execution.program
+    limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
+    between = program.between if frame.parent is None else None
     ahead = _TICK if between is None else _ONE
     most = limit - len(ahead)
     step: Step | None = frame.step

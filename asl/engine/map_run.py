@@ -11,16 +11,14 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.events import PAUSED, error_details
-from asl.engine.execution import Execution, Spent, Used
-from asl.engine.frame import Frame, digest
+from asl.engine.execution import Execution, Identity, Spent, Used
+from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.records import WHOLE
 from asl.program import Machine
 from asl.states.host import Entry, Fan, Record, Source
 
 __all__ = ["MapRun"]
 
-_NO_VARIABLES: dict[str, Json] = {}
-"""Never changed: a machine's variables are replaced."""
 _NOTHING_DRAWN = (-1, 0)
 
 
@@ -30,12 +28,10 @@ class ChildExecution(Execution):
     recorded = False
 
     def __init__(self, parent: Execution, run: "MapRun") -> None:
-        super().__init__(parent.program, None, "", 0.0, [])
-        self.express = run.express
+        super().__init__(parent.program, None, "", 0.0, [], run.identity)
         self.emit = _unrecorded
         self.parent = parent
         self.prices, self.ledger = parent.prices, parent.ledger
-        self.home, self.workflow = parent.home, run.workflow
         self.run = run.id
 
     def listen(self, listener: Any) -> None:
@@ -76,15 +72,16 @@ class MapRun:
     def __init__(self, at: Frame, machine: Machine, label: str, express: bool, pure: bool) -> None:
         self.at = at
         self.machine = machine
-        self.express = express
         self.listener = at.listening()
         """Who listens to the children, None for nobody."""
         self.pure = pure and self.listener is None
         self.open: dict[int, Frame] = {}
         """Those that somebody listens to and that have not ended."""
-        self.workflow = f"{at.execution.workflow}/{label}"
+        workflow_id = f"{at.execution.workflow_id}/{label}"
+        self.identity = Identity(workflow_id=workflow_id, express=express)
+        """Who its children are."""
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
-        self.arn = f"{at.execution.home}:mapRun:{self.workflow}:{self.id}"
+        self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"
         at.begin_fork()
         self.view = at.child(0, machine, None, None).before_start()
 
@@ -99,7 +96,7 @@ class MapRun:
         """Return the frame of a child execution, standing at its start."""
         at = self.at
         execution = ChildExecution(at.execution, self)
-        frame = Frame(execution, at.host, self.machine.start, data, at.now, _NO_VARIABLES)
+        frame = Frame(execution, at.host, self.machine.start, data, at.now)
         frame.parent, frame.origin = at, at.forking
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now
@@ -127,7 +124,7 @@ class MapRun:
                 frame.data = execution.input = item.input if type(item) is Entry else item
                 frame.now = execution.started = at.now
                 frame.item, frame.source = item, source.name
-                frame.variables, frame.drawn = _NO_VARIABLES, _NOTHING_DRAWN
+                frame.variables, frame.drawn = NO_VARIABLES, _NOTHING_DRAWN
                 yield frame
         else:
             for index, item in enumerate(source):

@@ -37,6 +37,10 @@ class Result:
     `failed` or `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
+    asked: "Sequence[Asked]" = ()
+    """What people have to answer, where it is `PAUSED`."""
+    tasks: "Sequence[Awaited]" = ()
+    """What is answered by task token, where it is `PAUSED` and kept in a store."""
 
     def __init__(
         self,
@@ -52,10 +56,6 @@ class Result:
         self.status = status
         self.ended = ended
         self.output = output
-        self.asked: Sequence[Asked] = ()
-        """What people have to answer, where it is `PAUSED`."""
-        self.tasks: Sequence[Awaited] = ()
-        """What is answered by task token, where it is `PAUSED` and kept in a store."""
         self._failure = failure
 
     @property

@@ -36,7 +36,9 @@ def compile_result_path(path: Path | None) -> Place | None:
         def place_member(raw: Json, result: Json, frame: Any) -> Json:
             if type(raw) is not dict:
                 raise _mismatch(key, raw)
-            return {**raw, key: result}
+            made = raw.copy()
+            made[key] = result
+            return made
 
         return place_member
     if len(steps) == 2 and all(type(step) is str for step in steps):
@@ -65,7 +67,9 @@ def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
     def placed(data: Json, frame: Any) -> Json:
         if type(data) is not dict:
             raise _mismatch(key, data)
-        return {**data, key: value}
+        made = data.copy()  # a quarter less than `{**data, key: value}`
+        made[key] = value
+        return made
 
     return placed
 

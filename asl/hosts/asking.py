@@ -60,7 +60,7 @@ class Asking:
                 raise
             if decision is not None:
                 return decision
-        self.host.pending.append(self.asked)
+        self.host.pending += (self.asked,)
         raise Suspended
 
     async def begin(self) -> None:

@@ -9,6 +9,7 @@ position; effects that have an answer give it instead of acting.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -179,7 +180,7 @@ class DurableHost(LocalHost):
         from asl.hosts.rights import read_rights, written_rights
 
         if not execution.rights:
-            execution.rights = read_rights(known)
+            execution.identity = replace(execution.identity, rights=read_rights(known))
         elif known is None:
             journal.put_answer(RIGHTS, written_rights(execution.rights))
 

@@ -66,7 +66,7 @@ class _Kept:
             if self.given():
                 break
             if not host.serving().answerable():
-                host.awaited.append(task)
+                host.awaited += (task,)
                 raise Suspended
             await self._until_something(wait)
         return task.answer()

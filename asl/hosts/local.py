@@ -110,6 +110,8 @@ class LocalHost:
     in_event_loop = False
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
+    deadline: float | None = None
+    """The epoch second at which the execution times out, None for never."""
     expired = False
     _threads: asyncio.Semaphore | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -127,6 +129,12 @@ class LocalHost:
     """Watches over what agents spend, where anything limits it."""
     listener: Listener | None = None
     """Who listens to the execution alone, beside the channels of its document."""
+    pending: tuple[Asked, ...] = ()
+    """What people were asked and have not decided."""
+    awaited: tuple[Awaited, ...] = ()
+    """The same of tasks that are answered by their token while nobody runs."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """What the execution has saved."""
     first: LocalHost | None = None
     """The host of the execution with which the run began, None for that one itself."""
 
@@ -135,7 +143,6 @@ class LocalHost:
         find: Find,
         clock: Clock,
         limit: int,
-        deadline: float | None = None,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
     ) -> None:
         self.find = find
@@ -143,14 +150,7 @@ class LocalHost:
         self.now = clock.now
         self.limit = limit
         """Bytes that an agent's answer may have."""
-        self.deadline = deadline
         self.buckets = buckets
-        self.pending: list[Asked] = []
-        """What people were asked and have not decided."""
-        self.awaited: list[Awaited] = []
-        """The same of tasks that are answered by their token while nobody runs."""
-        self.checkpoints: list[Checkpoint] = []
-        """What the execution has saved."""
 
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
@@ -266,8 +266,8 @@ class LocalHost:
     def cut_off(self, at: Frame) -> None:
         """Ask nobody any more for the children of a fork that has failed."""
         within = f"{at.key}["
-        self.pending = [each for each in self.pending if not each.key.startswith(within)]
-        self.awaited = [each for each in self.awaited if not each.key.startswith(within)]
+        self.pending = tuple(each for each in self.pending if not each.key.startswith(within))
+        self.awaited = tuple(each for each in self.awaited if not each.key.startswith(within))
 
     def is_over(self) -> bool:
         """Whether a failure, or the end of its time, ends a part of the execution."""
@@ -333,14 +333,14 @@ class LocalHost:
         from asl.hosts.saving import saved
 
         checkpoint = saved(self, at, saving)
-        self.checkpoints.append(checkpoint)
+        self.checkpoints += (checkpoint,)
         at.note(CREATED, checkpoint.record["checkpoint"])
         return checkpoint
 
     def wait_for(self, execution: Result) -> NoReturn:
         """Pause, as an execution does whose answer is awaited."""
-        self.pending += execution.asked
-        self.awaited += execution.tasks
+        self.pending += tuple(execution.asked)
+        self.awaited += tuple(execution.tasks)
         raise Suspended
 
     async def start(self, at: Frame, child: Child) -> Json:

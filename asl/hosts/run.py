@@ -73,14 +73,13 @@ async def execute(
     if began is None:
         began = clock.now()
     execution = Execution(program, data, name, began, history, identity)
-    own = listener = None if listener is None else _listener_of(execution, listener)
-    delivery = _delivery(program, services)
-    listener = own
-    if own is not None or delivery is not None:
-        listener = _listening(execution, own, delivery)
     kind = LocalHost if journal is None else _durable()
-    host = kind(find, clock, program.profile.max_payload, execution.deadline, buckets)
-    execution.listener = own
+    host = kind(find, clock, program.profile.max_payload, buckets)
+    if program.timeout is not None or identity.limit is not None:
+        host.deadline = execution.deadline
+    delivery = None
+    if listener is not None or program.sends:
+        listener, delivery = _listened(execution, listener, services)
     if services is not None:
         host.services = services
         if services.prices is not None:
@@ -89,12 +88,12 @@ async def execute(
         host.started_by(parent)
     if in_event_loop:
         host.enter_event_loop()
-    frame = Frame(execution, host, program.machine.start, data, began, {})
+    frame = Frame(execution, host, program.machine.start, data, began)
     if journal is not None:
         host.keep(journal, frame)
     if past is not None:
         past.resume(frame, history)
-        host.checkpoints += past.checkpoints
+        host.checkpoints = tuple(past.checkpoints)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if program.budgeted or (within is not None and within.execution.ledger is not None):
@@ -133,7 +132,8 @@ async def execute(
     elif foreign and not fits(output, host.limit):
         status, output, failure = "FAILED", None, _too_large(host.limit)
     result = Result(execution, history, status, ended, output, failure)
-    result.checkpoints = host.checkpoints
+    if host.checkpoints:
+        result.checkpoints = host.checkpoints
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
     if status == "PAUSED":
@@ -144,6 +144,20 @@ async def execute(
         await _delivered(delivery, host, clock)
         result.deliveries = delivery.report()
     return result
+
+
+def _listened(
+    execution: Execution, listener: Listener | None, services: Services | None
+) -> tuple[Listener | None, Delivery | None]:
+    """Have the events of an execution told to *listener* and to the channels of its document.
+
+    Returns who listens in all, None for nobody, and the channels.
+    """
+    own = execution.listener = None if listener is None else _listener_of(execution, listener)
+    delivery = _delivery(execution.program, services)
+    if own is None and delivery is None:
+        return None, None
+    return _listening(execution, own, delivery), delivery
 
 
 def _listening(execution: Execution, own: Listener | None, delivery: Delivery | None) -> Listener:
@@ -191,7 +205,7 @@ def _watch(
 
 def _delivery(program: Program, services: Services | None) -> Delivery | None:
     """Open the channels of the document, if it has any."""
-    if program.document.keys().isdisjoint(("Events", "RealTime")):
+    if not program.sends:
         return None
     from asl.hosts.delivery import delivery_of
 
