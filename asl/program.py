@@ -99,6 +99,9 @@ class Step:
     tolerant: bool = False
     """Whether a Map says how many failures it bears."""
     work: Work | None = None
+    call: Any = None
+    """Whom a Task calls with nothing but its payload (`asl.states.host.Target`), so that a host may
+    `begin` the call instead of the work."""
     finish: Finish | None = None
     next: "Step | None" = None
     route: "Callable[[Json, Json, Any], Step | None] | None" = None

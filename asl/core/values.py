@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from asl.core.errors import NotJson, too_large
+from asl.core.errors import NotJson, StateError, too_large
 
 Json: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, list or dict with str keys."""
@@ -233,7 +233,7 @@ _BARE = frozenset({int, float, bool, type(None)})
 def handed_over(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 
-    Raises as `received` does; a flat and small object, the usual payload, is known to be fine.
+    Raises StateError where it is too large or too deep; a flat and small object, the usual payload, is known to be fine.
     """
     if type(value) is not dict or len(value) > PLAIN_MEMBERS:
         return _handed_over(value, limit, state)
@@ -251,11 +251,14 @@ def _handed_over(value: Json, limit: int, state: str) -> Json:
     if _is_moderate(value):
         try:
             text = orjson.dumps(value)
-        except orjson.JSONEncodeError:  # integers beyond 64 bits, or what is no JSON
-            return received(value, limit, state)
-        if len(text) <= limit:
+        except orjson.JSONEncodeError:  # integers beyond 64 bits
+            text = b""
+        if text and len(text) <= limit:
             return orjson.loads(text)
-    return received(value, limit, state)
+    try:
+        return received(value, limit, state)
+    except NotJson as error:  # only its depth can be wrong: it was made of JSON
+        raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
 
 
 class _Foreign(Exception):

@@ -54,25 +54,23 @@ def at_once(frame: Frame) -> Json:
 
 async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
-    execution = frame.execution
+    execution, data, visit, visited = frame.execution, frame.data, frame.visit, 0
+    step: Step | None = frame.step
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
-    between = program.between if frame.parent is None else None
-    ahead = _TICK if between is None else _ONE
-    most = limit - len(ahead)
-    step: Step | None = frame.step
-    data, visited = frame.data, 0
+    between, ahead = None, _TICK
+    if program.between is not None and frame.parent is None:
+        between, ahead = program.between, _ONE
     try:
         if checks_size:
             _check_size(frame, data)
         while step is not None:
-            visit, given, variables = frame.visit, data, frame.variables
-            first, usage, visited = step, execution.usage, 0
+            first, given, variables, visited = step, data, frame.variables, 0
             if between is not None:
                 frame.step, frame.data = step, data
                 await between(frame)
             try:
-                for visited in ahead if visit <= most else range(1, limit - visit + 1):
+                for visited in ahead if visit + TICK <= limit else _up_to(limit, visit, ahead):
                     transform = step.transform
                     if transform is not None:
                         data = transform(data, frame)
@@ -88,7 +86,8 @@ async def interpret(frame: Frame) -> Json:
                 frame.visit = visit = visit + visited
                 # Where something happens between two states, the next one is not entered yet.
                 emit((STRETCH, frame.now, frame, visit, None if between and visited else step,
-                      first, given, variables, usage, visited, data, frame.variables))  # fmt: skip
+                      first, given, variables, execution.usage, visited, data,
+                      frame.variables))  # fmt: skip
             if step is None:
                 break  # type: ignore[unreachable]  # the checker loses the loop's assignments
             frame.step, frame.data = step, data
@@ -103,9 +102,17 @@ async def interpret(frame: Frame) -> Json:
                 continue
             frame.entered, variables = frame.now, frame.variables
             while True:
-                failure, answer = None, ABSENT
+                answer = ABSENT
                 try:
-                    output = await work(data, frame)
+                    asked = None if step.call is None else frame.host.begin(frame, step, data)
+                    if asked is None:
+                        output = await work(data, frame)
+                    else:
+                        try:
+                            output = await asked
+                        except BaseException as error:
+                            raise frame.host.blamed(frame, step.call, error) from error
+                        output = frame.host.answered(frame, step.call, output)
                     if checks_size:
                         _check_size(frame, output)
                     answer = output
@@ -114,7 +121,7 @@ async def interpret(frame: Frame) -> Json:
                         output = step.finish(data, answer, frame)
                 except StateError as error:
                     failure = error
-                if failure is None:
+                else:
                     emit((EXITED, frame.now, frame, visit, step,
                           answer, output, variables, frame.variables, goto))  # fmt: skip
                     data, step = output, goto
@@ -123,7 +130,7 @@ async def interpret(frame: Frame) -> Json:
                 if caught is not None:
                     data, step = caught
                     break
-            frame.visit = visit + 1
+            frame.visit = visit = visit + 1
     except StateError as error:
         pure = visited > 0 and step is not None and step.work is None
         visit = frame.visit - 1 if pure else frame.visit
@@ -134,6 +141,11 @@ async def interpret(frame: Frame) -> Json:
     if checks_size:
         _check_size(frame, data)
     return data
+
+
+def _up_to(limit: int, visit: int, ahead: range) -> range:
+    """Return how many states may be visited in one go so near to the limit."""
+    return range(1, 1 + min(len(ahead), limit - visit))
 
 
 async def _recovered(

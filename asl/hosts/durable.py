@@ -47,7 +47,7 @@ from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.local import LocalHost
 from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
-from asl.program import Program
+from asl.program import Program, Step
 from asl.states.blocks.progress import Told
 from asl.states.decisions import Asked
 from asl.states.host import (
@@ -460,6 +460,9 @@ class DurableHost(LocalHost):
             return decision
         finally:
             journal.put_request(asked)
+
+    def begin(self, at: Frame, step: Step, data: Json) -> None:
+        """Leave it to the work: a call that is kept needs more."""
 
     def invoke(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType, coroutine
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from asl.hosts.run import Listener
     from asl.hosts.services import Services, Started
     from asl.hosts.tokens import TaskTokens
-    from asl.program import Program
+    from asl.program import Program, Step
     from asl.states.decisions import Asked
 
 __all__ = ["LocalHost", "bounded_text", "described", "drive"]
@@ -70,6 +70,8 @@ MAX_CAUSE = 32_768
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own."""
 
+Account: TypeAlias = Callable[[str, Json], object]
+"""Counts the usage that a raw result reports, by the name of the state."""
 T = TypeVar("T")
 
 
@@ -125,7 +127,7 @@ class LocalHost:
     """Runs one machine."""
     services: Services | None = None
     """What the run offers to its states beside agents, if anybody has asked for it."""
-    meter: Meter | None = None
+    meter: Meter | None
     """Watches over what agents spend, where anything limits it."""
     listener: Listener | None = None
     """Who listens to the execution alone, beside the channels of its document."""
@@ -148,6 +150,7 @@ class LocalHost:
         self.find = find
         self.clock = clock
         self.now = clock.now
+        self.meter = None
         self.limit = limit
         """Bytes that an agent's answer may have."""
         self.buckets = buckets
@@ -445,7 +448,7 @@ class LocalHost:
         payload: Json,
         options: Options | None = None,
         agent: Agent | None = None,
-        account: Callable[[str, Json], object] | None = None,
+        account: Account | None = None,
     ) -> Json:
         """Call an agent; whatever it raises becomes an error of the state.
 
@@ -457,40 +460,60 @@ class LocalHost:
             if self.meter is not None and target.kind == "agent":
                 return await self.meter.call(at, target, payload, options)
             agent = self.find(target)
+        own = handed_over(payload, self.limit, target.label)
         try:
-            own = handed_over(payload, self.limit, target.label)
-        except NotJson as error:  # only its depth can be wrong: it was made of JSON
-            raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
-        try:
-            direct = agent.direct
-            if direct is not None and options is None and self.in_event_loop:
-                answer = await direct(own)
-            elif options is None or REPORTED.isdisjoint(options.blocks):
+            if options is None or REPORTED.isdisjoint(options.blocks):
                 answer = await self._ask(agent, own, Call(at, target, options), options)
             else:
                 call = Call(at, target, options)
                 answer = await self._followed(call, options)(agent, own, call, options)
+        except BaseException as error:
+            if _is_fault(error) and not _is_foreign(agent):
+                raise
+            raise self.blamed(at, target, error, account) from error
+        return self.answered(at, target, answer, account)
+
+    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Call an agent that needs nothing but its parameters, where nothing limits the call."""
+        if self.meter is not None or not self.in_event_loop:
+            return None
+        target = step.call
+        direct = self.find(target).direct
+        if direct is None:
+            return None
+        assert step.payload is not None
+        return direct(handed_over(step.payload(data, at), self.limit, target.label))
+
+    def answered(
+        self, at: Frame, target: Target, answer: Json, account: Account | None = None
+    ) -> Json:
+        """Return a copy of what an agent answered, and count the usage that it reports."""
+        at.now = self.now()
+        try:
             result = received(answer, self.limit, target.label)
         except (StateError, NotJson) as error:
-            named = _named(error, target)
-            if named.usage is not None:
-                (account or at.account)(target.state, named.usage)
-            raise named from error
-        except (Exception, SystemExit) as error:
-            if not _is_foreign(agent):
-                raise
-            # The agent is foreign code: anything it raises is its failure.
-            raise Raised("States.TaskFailed", described(error)) from error
-        except BaseException as error:
-            # A cancellation that nobody asked for is the agent's failure; all else flies on.
-            if not self._cancelled_itself(error):
-                raise
-            raise Raised("States.TaskFailed", "the agent cancelled itself") from error
-        finally:
-            at.now = self.now()
+            raise _named(error, target) from error
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
         return result
+
+    def blamed(
+        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
+    ) -> StateError:
+        """Return what an exception of an agent is to its state; raises one that is not its own."""
+        at.now = self.now()
+        if isinstance(error, StateError | NotJson):
+            named = _named(error, target)
+            if named.usage is not None:
+                (account or at.account)(target.state, named.usage)
+            return named
+        # The agent is foreign code: anything it raises is its failure.
+        if _is_fault(error):
+            return Raised("States.TaskFailed", described(error))
+        # A cancellation that nobody asked for is, too; all else flies on.
+        if self._cancelled_itself(error):
+            return Raised("States.TaskFailed", "the agent cancelled itself")
+        raise error
 
     def _cancelled_itself(self, error: BaseException) -> bool:
         """Whether an agent raised a cancellation that nobody had asked for."""
@@ -601,6 +624,11 @@ class LocalHost:
             if pulse.expired():
                 raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
             raise
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether an exception is a fault of the code that raised it."""
+    return isinstance(error, Exception | SystemExit) and not isinstance(error, StateError | NotJson)
 
 
 def _is_foreign(agent: Agent) -> bool:

@@ -248,7 +248,7 @@ class _Trial:
         """The raw result of the state's work."""
         if self.step.work is not None:
             work = self.step.work if mock is None else self._mocked(mock)
-            self.step.work = self._watched(work)
+            self.step.work, self.step.call = self._watched(work), None
 
     @property
     def read(self) -> bool:

@@ -5,7 +5,7 @@ virtual clock, on disk or inside another engine.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
@@ -475,6 +475,22 @@ class Host(Protocol):
         self, at: Frame, target: Target, payload: Json, options: Options | None = None
     ) -> Json:
         """Call an agent or a resource handler and return its raw result."""
+        ...
+
+    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Call the agent of a Task that has a `call`, given its raw input.
+
+        Returns what the agent is awaited by, with nothing in between: `answered` takes what comes
+        of it, `blamed` what it raises. None where the host has more to do; the work does it.
+        """
+        ...
+
+    def answered(self, at: Frame, target: Target, answer: Json) -> Json:
+        """Return the raw result that an agent's answer is."""
+        ...
+
+    def blamed(self, at: Frame, target: Target, error: BaseException) -> StateError:
+        """Return what an exception of an agent is to its state; raises one that is not its own."""
         ...
 
     async def serve(self, at: Frame, service: str, payload: Json) -> Json:

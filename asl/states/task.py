@@ -29,6 +29,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
         step.work = compile_call(compiler, target, limits, iter(wraps))
     else:
         step.work = _work(target, payload, limits)
+        step.call = target if limits is None and not _answered_later(target) else None
     step.finish = compiler.finish(inserts=inserts_of(compiler))
     step.details = details_of(compiler)
     step.redact = compile_redaction(compiler)
@@ -61,7 +62,7 @@ def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
 
 
 def _work(target: Target, payload: Evaluate, options: _Options | None) -> Work:
-    if target.pattern or target.is_activity:
+    if _answered_later(target):
         return lambda data, frame: frame.host.receive(
             frame,
             Request(
@@ -74,6 +75,10 @@ def _work(target: Target, payload: Evaluate, options: _Options | None) -> Work:
     return lambda data, frame: frame.host.invoke(
         frame, target, payload(data, frame), limits(data, frame)
     )
+
+
+def _answered_later(target: Target) -> bool:
+    return bool(target.pattern) or target.is_activity
 
 
 def check_task(node: Node) -> Iterator[Finding]:
