@@ -6,14 +6,13 @@ an agent object. `resources` takes patterns in which `*` stands for any run of c
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from asl.agents.function import function_agent, named_function
 from asl.agents.scripted import ScriptedAgent
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError, StateError
-from asl.engine.agent import Agent, Held, Messenger, Openable, opened
+from asl.engine.agent import Agent, Find, Held, Messenger, Openable, opened
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
 from asl.states.host import Target
@@ -21,6 +20,17 @@ from asl.states.host import Target
 __all__ = ["Registry", "as_agent"]
 
 Bindings = Mapping[str, Any]
+
+
+class _Found(dict[Target, Agent]):
+    """The agents that have been found, by their targets."""
+
+    def __init__(self, resolve: Find) -> None:
+        self.resolve = resolve
+
+    def __missing__(self, target: Target) -> Agent:
+        agent = self[target] = self.resolve(target)
+        return agent
 
 
 class Registry:
@@ -39,7 +49,7 @@ class Registry:
         services: Callable[[Target], Agent | None] | None = None,
         tools: Bindings | None = None,
     ) -> None:
-        self.find = cache(self._resolved)
+        self.find: Find = _Found(self._resolved).__getitem__
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
         held: Held = {}
         self.agents = _bound(agents, held)

@@ -233,7 +233,8 @@ _BARE = frozenset({int, float, bool, type(None)})
 def handed_over(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 
-    Raises StateError where it is too large or too deep; a flat and small object, the usual payload, is known to be fine.
+    Raises StateError where it is too large or too deep; a flat and small object, the usual payload,
+    is known to be fine.
     """
     if type(value) is not dict or len(value) > PLAIN_MEMBERS:
         return _handed_over(value, limit, state)
@@ -295,13 +296,12 @@ def _is_plain(value: dict[Any, Any]) -> bool:
         if kind is str:
             if not item.isascii() or len(item) > PLAIN_LENGTH:
                 return False
+        elif kind is bool or item is None:
+            continue
         elif kind is int:
             if not _LEAST <= item <= _MOST:
                 return False
-        elif kind is float:
-            if not isfinite(item):
-                return False
-        elif kind is not bool and item is not None:
+        elif kind is not float or not isfinite(item):
             return False
     return True
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANYBODY",
     "ARN",
+    "NO_USAGE",
     "Execution",
     "Identity",
     "Price",
@@ -47,6 +48,9 @@ class Usage(NamedTuple):
     cost: Decimal = ZERO
     tokens: int = 0
     max_cost: Decimal | None = None
+
+
+NO_USAGE = Usage()
 
 
 class Price(NamedTuple):
@@ -116,9 +120,6 @@ class Execution:
 
     index = 0
     """The number of a child execution."""
-    usage = Usage()
-    ledger: "Ledger | None" = None
-    """Counts what every level has spent, where a budget limits any."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
     """Reads what was recorded before this process, to stand in front of a flat history."""
     listener: Any = None
@@ -148,6 +149,9 @@ class Execution:
         self.history = history
         self.emit: Callable[[Record], object] = history.extend
         self.identity = identity
+        self.usage = NO_USAGE
+        self.ledger: Ledger | None = None
+        """Counts what every level has spent, where a budget limits any."""
 
     @cached_property
     def follower(self) -> "Follower":

@@ -37,7 +37,6 @@ class Frame:
     item: Json = ABSENT
     source = ""
     """Where the item of a distributed Map comes from."""
-    visit = 0
     entered = 0.0
     """When the effect under way was entered; a retry does not enter again."""
     _usage: Usage | None = None
@@ -79,12 +78,14 @@ class Frame:
         self.data = data
         self.now = now
         self.variables = variables
+        self.visit = 0
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks, standing at its start."""
         made = Frame.__new__(Frame)  # there may be many: a third less than with its own `__init__`
         made.execution, made.host, made.step = self.execution, self.host, machine.start
         made.data, made.now, made.variables = data, self.now, self.variables
+        made.visit = 0
         made.parent, made.origin, made.index, made.item = self, self.forking, index, item
         return made
 

@@ -54,8 +54,9 @@ def at_once(frame: Frame) -> Json:
 
 async def interpret(frame: Frame) -> Json:
     """Run the machine of *frame* from where it stands; return its output or raise StateError."""
-    execution, data, visit, visited = frame.execution, frame.data, frame.visit, 0
+    execution, data = frame.execution, frame.data
     step: Step | None = frame.step
+    visit, visited = frame.visit, 0
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
     between, ahead = None, _TICK
@@ -65,7 +66,8 @@ async def interpret(frame: Frame) -> Json:
         if checks_size:
             _check_size(frame, data)
         while step is not None:
-            first, given, variables, visited = step, data, frame.variables, 0
+            first, given = step, data
+            variables, visited = frame.variables, 0
             if between is not None:
                 frame.step, frame.data = step, data
                 await between(frame)

@@ -16,7 +16,7 @@ from asl.core.values import Json
 from asl.engine.accounts import amounts
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.execution import Execution, Spent, Usage, Used
+from asl.engine.execution import NO_USAGE, Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
 from asl.engine.records import STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
@@ -316,7 +316,7 @@ def written_record(
     return written, places
 
 
-_UNUSED = Execution.usage
+_UNUSED = NO_USAGE
 _NOTHING_SPENT = {"usage": written_usage(_UNUSED)}
 _SIMPLE = frozenset({type(None), bool, int, float, str})
 _CONTAINERS = frozenset({dict, list, Variables})

@@ -199,10 +199,15 @@ class LocalHost:
         """Go on under the event loop that is running now."""
         self.in_event_loop = True
         if self.deadline is not None:
-            self._timer = _cancel_at(self.deadline - self.now(), self._expire)
-            self.holds = True
+            self.keep_time()
         for fork in self.forks:
             fork.spread_soon()
+
+    def keep_time(self) -> None:
+        """End the execution at its deadline, from now on by the event loop."""
+        assert self.deadline is not None
+        self._timer = _cancel_at(self.deadline - self.now(), self._expire)
+        self.holds = True
 
     def _expire(self, task: asyncio.Task[Any]) -> None:
         self.expired = True
@@ -481,8 +486,8 @@ class LocalHost:
         direct = self.find(target).direct
         if direct is None:
             return None
-        assert step.payload is not None
-        return direct(handed_over(step.payload(data, at), self.limit, target.label))
+        payload = step.payload(data, at)  # type: ignore[misc]  # where there is a call, it is there
+        return direct(handed_over(payload, self.limit, target.label))
 
     def answered(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None

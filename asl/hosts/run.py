@@ -87,7 +87,9 @@ async def execute(
     if parent is not None:
         host.started_by(parent)
     if in_event_loop:
-        host.enter_event_loop()
+        host.in_event_loop = True
+        if host.deadline is not None:
+            host.keep_time()
     frame = Frame(execution, host, program.machine.start, data, began)
     if journal is not None:
         host.keep(journal, frame)
