@@ -194,10 +194,11 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
 
 
 def _too_long(frame: Frame) -> StateError:
-    if frame.execution.program.profile.aws:
+    profile = frame.execution.program.profile
+    if profile.aws:
         return HistoryFull()
-    limit = frame.execution.max_transitions
-    return StateError("States.Runtime", f"a machine made more than {limit} transitions")
+    cause = f"a machine made more than {profile.max_transitions} transitions"
+    return StateError("States.Runtime", cause)
 
 
 def _check_size(frame: Frame, value: Json) -> None:
