@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
     from asl.hosts.meter import Meter
-    from asl.hosts.run import Listener
     from asl.hosts.services import Services, Started
     from asl.hosts.tokens import TaskTokens
     from asl.program import Program, Step
@@ -129,8 +128,6 @@ class LocalHost:
     """What the run offers to its states beside agents, if anybody has asked for it."""
     meter: Meter | None
     """Watches over what agents spend, where anything limits it."""
-    listener: Listener | None = None
-    """Who listens to the execution alone, beside the channels of its document."""
     pending: tuple[Asked, ...] = ()
     """What people were asked and have not decided."""
     awaited: tuple[Awaited, ...] = ()
