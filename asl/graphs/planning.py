@@ -276,8 +276,10 @@ class _Measure:
     def _machine(self, value: Mapping[str, Json]) -> Decimal | None:
         """Return the most that the dearest way through a machine may come to."""
         machine = graph_of(value)
-        sizes = {
-            each.name: self._state(value["States"][each.name], each) for each in machine.states
+        written = value["States"]
+        sizes = {  # a template may lead to a state that only its parameters name
+            each.name: self._state(written[each.name], each) if each.name in written else ZERO
+            for each in machine.states
         }
         further: dict[str, list[str]] = {}
         for each in machine.transitions:

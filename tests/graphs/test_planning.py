@@ -200,3 +200,14 @@ def test_no_run_costs_more_than_its_plan(
     most_of_all = asl.plan(whole).tokens.most
     assert most_of_all is not None
     assert result.usage["tokens"] <= most_of_all
+
+
+def test_a_template_may_lead_to_a_state_that_its_parameters_name() -> None:
+    catcher = {"ErrorEquals": ["E"], "Next": "{{handler}}"}
+    task = {"Type": "Task", "Agent": "Judge", "Catch": [catcher], "End": True}
+    template = {
+        "Parameters": {"handler": {"Type": "string"}},
+        "StartAt": "A",
+        "States": {"A": task},
+    }
+    assert list(asl.plan(template).agents) == ["Judge"]
