@@ -17,7 +17,7 @@ from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
-from asl.dialects.formats import Path, said
+from asl.dialects.formats import Path, inserted, said
 from asl.dialects.layout import laid_out
 from asl.dialects.missing import reads
 from asl.dialects.names import NAMES, Names, fresh, renamed
@@ -140,6 +140,8 @@ class _Writer:
                     self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Iterator":
                 made["ItemProcessor"] = value
+            elif field == "Retry":
+                made["Retry"] = self.retriers(value, f"{at}/Retry")
             else:
                 made[field] = value
         for steps, inner in machines_of(state):
@@ -157,6 +159,17 @@ class _Writer:
             else:
                 rest = {key: each for key, each in inner.items() if key not in found}
                 made["ItemProcessor"] = {**rest, **found}
+        return made
+
+    def retriers(self, listed: list[Any], at: str) -> list[Json]:
+        """Return retriers that all pause, as AWS wants it."""
+        made: list[Json] = []
+        for index, retrier in enumerate(listed):
+            if retrier.get("IntervalSeconds") == 0:
+                message = "nothing is tried again at once"
+                self.lost("L-RETRY", message, f"{at}/{index}/IntervalSeconds", "after a second")
+                retrier = {**retrier, "IntervalSeconds": 1}
+            made.append(retrier)
         return made
 
     def task(
@@ -210,7 +223,11 @@ class _Writer:
             "options": state.get("Options", ["approve", "reject"]),
             ("input" if jsonata else "input.$"): "{% $states.input %}" if jsonata else "$",
         }
-        payload |= {key: state[key] for key in ("Prompt", "Prompt.$") if key in state}
+        if isinstance(state.get("Prompt"), str) and not jsonata:
+            ending, prompt = said(inserted(state["Prompt"]))
+            payload[f"Prompt{ending}"] = prompt
+        else:
+            payload |= {key: state[key] for key in ("Prompt", "Prompt.$") if key in state}
         ask: dict[str, Json] = {"Type": "Task", "Resource": TOKEN}
         ask |= {key: state[key] for key in _KEPT if key in state}
         given: dict[str, Json] = {"FunctionName": function, "Payload": payload}
@@ -300,15 +317,14 @@ class _Writer:
         used = [each for each in _RECORDED if state.get(each) is not None]
         if not used:
             return {name: made}
-        record = None if language == "JSONata" else _record(state)
-        if record is None:
+        if language == "JSONata":
             for field in used:
                 self.lost("L-TRANSFORM", "there is no record of what was saved", f"{at}/{field}")
             return {name: made}
         told = "the id of a record does not tell how often its name was saved"
         where = f"{at}/{used[0]}"
         self.losses.append(Finding("L-CHECKPOINT", told, where, severity=Severity.WARNING))
-        placed = {"Parameters": record, "ResultPath": state.get("ResultPath")}
+        placed = {"Parameters": _record(state), "ResultPath": state.get("ResultPath")}
         return {name: made | placed | {key: state[key] for key in ("Assign",) if key in state}}
 
     def stand_in(
@@ -352,14 +368,10 @@ def _moved(rule: Any, prefix: str) -> Json:
     return made
 
 
-def _record(state: Mapping[str, Any]) -> dict[str, Json] | None:
-    """Return the template of the record of a Checkpoint, None where its name is put together."""
-    name = state.get("Name", state.get("Name.$"))
-    path = "Name.$" in state
-    if not isinstance(name, str) or (not path and "{{" in name):
-        return None
-    given = Path(name) if path else name
-    listed = (("name", [given]), ("id", [Path("$$.Execution.Id"), "-", given]))
+def _record(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the template of the record of a Checkpoint."""
+    given = [Path(state["Name.$"])] if "Name.$" in state else inserted(state["Name"])
+    listed = (("name", given), ("id", [Path("$$.Execution.Id"), "-", *given]))
     record = {f"{key}{ending}": value for key, parts in listed for ending, value in (said(parts),)}
     return {"checkpoint": {**record, "createdAt.$": "$$.State.EnteredTime"}}
 

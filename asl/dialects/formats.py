@@ -6,10 +6,11 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.expr import interpolation
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import Placeholder, template
 
-__all__ = ["Path", "computes", "parts_of", "said"]
+__all__ = ["Path", "computes", "inserted", "parts_of", "said"]
 
 _SPECIAL: Final = re.compile(r"[\\'{}]")
 
@@ -27,7 +28,7 @@ def computes(value: Json, *, jsonata: bool) -> bool:
 
 
 class Path(str):
-    """A part of a text that is the value a path leads to."""
+    """A part of a text that is the value of a path, or of a call of an intrinsic function."""
 
 
 def said(parts: Iterable[str]) -> tuple[str, Json]:
@@ -40,6 +41,15 @@ def said(parts: Iterable[str]) -> tuple[str, Json]:
         return ".$", str(paths[0])
     shown = ("{}" if isinstance(each, Path) else _SPECIAL.sub(r"\\\g<0>", each) for each in listed)
     return ".$", f"States.Format('{''.join(shown)}', {', '.join(paths)})"
+
+
+def inserted(text: str) -> list[str]:
+    """Return the parts of a text into which `{{ ... }}` insert values."""
+    try:
+        parts = interpolation.parse(text)
+    except ExpressionFault:
+        return [text]
+    return [each if isinstance(each, str) else Path(each.text) for each in parts]
 
 
 def parts_of(text: Json) -> list[str] | None:

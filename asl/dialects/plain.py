@@ -7,19 +7,18 @@ The states keep their names; what they do not say this way is reported.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from asl.checks.workflow import objects
-from asl.core.diagnostics import Finding, escape, unescape
+from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 from asl.dialects.names import fresh
 
-__all__ = ["Plain", "path_to", "reached"]
+__all__ = ["Plain", "leads", "path_to", "reached"]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_STATE: Final = re.compile(r"/States/([^/]*)")
 
 
 @dataclass
@@ -29,22 +28,21 @@ class Plain:
     states: dict[str, Json] = field(default_factory=dict)
     losses: list[Finding] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
-    """States that the document does not have -> the state there that each is a part of."""
+    """Pointers of states that the document does not have -> of the one that each is a part of."""
 
     def add(self, wanted: str, state: dict[str, Json], of: str, taken: Iterable[str]) -> str:
         """Add a state that is a part of another one; return its name."""
         name = fresh(wanted, {*taken, *self.states})
         self.states[name] = state
-        self.beside[name] = of
+        self.beside[f"/States/{escape(name)}"] = f"/States/{escape(of)}"
         return name
 
     def placed(self, finding: Finding) -> Finding:
         """Return a finding about the machine as one about the document that it says again."""
-        match = _STATE.match(finding.pointer)
-        of = self.beside.get(unescape(match[1])) if match is not None else None
-        if match is None or of is None:
-            return finding
-        return replace(finding, pointer=f"/States/{escape(of)}")
+        known = finding.pointer
+        while known and known not in self.beside:
+            known = known.rpartition("/")[0]
+        return replace(finding, pointer=self.beside[known]) if known else finding
 
     def lost(
         self, code: str, message: str, name: str, *way: str | int, hint: str | None = None
@@ -88,8 +86,13 @@ def reached(start: str, states: Mapping[str, Any]) -> set[str]:
         name = todo.pop()
         if name in states and name not in found:
             found.add(name)
-            state = states[name]
-            todo += [state.get("Next"), state.get("Default")]
-            for key in ("Choices", "Catch"):
-                todo += [each.get("Next") for _, each in objects(state, key)]
+            todo += leads(states[name])
     return found
+
+
+def leads(state: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the states to which one leads."""
+    holders = [each for key in ("Choices", "Catch") for _, each in objects(state, key)]
+    for holder, key in ((state, "Next"), *((each, "Next") for each in holders), (state, "Default")):
+        if key in holder:
+            yield holder[key]

@@ -74,6 +74,17 @@ def adapted(input: Json, conversion: asl.Conversion) -> Json:
     if 'give the input as {"input": ...}' in hints:
         named = isinstance(input, dict) and input.keys() & {"vars", "context"}
         given = input if named else {"input": input}
+    if 'give the input as {"input": ..., and the fields of the context}' in hints:
+        opened = (
+            isinstance(input, dict)
+            and "context" in input
+            and input.keys()
+            <= {
+                "input",
+                "context",
+            }
+        )
+        given = {"input": input.get("input"), **input["context"]} if opened else {"input": input}
     if "give an object as the input" in hints and not isinstance(input, dict):
         given = {"text": input}
     return {"context": given} if "give the input as {context: ...}" in hints else given
@@ -180,7 +191,8 @@ def same_payload(one: Json, other: Json, dialect: str) -> bool:
             return False
         rest = [each for key, each in one.items() if key not in args]
         return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
-    return json_equal(one, other) or all(text in str(other) for text in texts(one))
+    said = f"{other} {compact(other)}"
+    return json_equal(one, other) or all(text in said for text in texts(one))
 
 
 def texts(value: Json) -> Iterator[str]:
@@ -243,7 +255,7 @@ EXCUSES: Mapping[str, Excuse] = {
     code: excuse
     for excuse, codes in (
         (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
-        (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
+        (NOTHING, "L-INPUT L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
         (LIMITED, "L-BLOCK L-LIMIT L-TIMEOUT L-CHECKPOINT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
@@ -252,13 +264,13 @@ EXCUSES: Mapping[str, Excuse] = {
         (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT"),
         (GIVEN, "L-MODEL L-TEMPLATE L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
-        (GIVEN, "CX-PARAMS FL-PAYLOAD"),
-        (OUTPUT, "L-OUTPUT CX-OUTPUT FL-OUTPUT"),
+        (GIVEN, "CX-PARAMS FL-PAYLOAD L-SHARED"),
+        (OUTPUT, "L-OUTPUT FL-OUTPUT"),
         (DATA, "L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT L-REPLACE L-ROOTMERGE"),
-        (DATA, "L-HISTORY L-ANSWER L-INPUT L-RECORD L-SELECTOR L-INTEGRATION"),
-        (DATA, "CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
+        (DATA, "L-HISTORY L-ANSWER L-RECORD L-SELECTOR L-INTEGRATION"),
+        (DATA, "CX-OUTPUT CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
         (DATA, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
-        (CHOICE, "L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
+        (CHOICE, "L-NEXT L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
         (CHOICE, "CX-CHOICE CX-NUMERIC CX-OPERATOR FL-OPERATOR FL-NEGATIVE FL-NULL FL-COERCE"),
         (FAILURE, "L-CATCH L-CATCH-FAIL L-RETRY-NAMES CX-CATCH CX-RETRY"),
         (FAILURE, "FL-ERROR FL-RETRY FL-ABORT FL-PARTIAL FL-FAIL"),
@@ -307,7 +319,7 @@ def excused(loss: Any, before: Seen, after: Seen) -> frozenset[str]:
         return frozenset()  # to stumble there is another matter
     if excuse.when and not (getattr(before, excuse.when) or getattr(after, excuse.when)):
         return frozenset()
-    if excuse.changes >= OUTPUT.changes and (before.decided or after.decided):
+    if excuse.changes >= DATA.changes and (before.decided or after.decided):
         return EVERYTHING  # a decision on data that has changed
     return excuse.changes
 

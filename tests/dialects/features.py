@@ -321,6 +321,11 @@ def _rule(before: str, to: str, when: str | None = None, on: str = "success") ->
 
 _FLUJO = {
     "one agent after another": _steps(_step("a"), _step("b", "checker")),
+    "an agent is told something": _steps(_step("a", input="do it")),
+    "a text is put together": _steps(_step("a", input="of {{ context.kind }}")),
+    "a result stands beside the data": _steps(
+        _step("a", sink_to="x"), _step("b", "checker", sink_to="y")
+    ),
     "a result is used later": _steps(
         _step("a"), _step("b", "checker"), _step("c", input="{{ steps.a.output }}")
     ),
@@ -330,8 +335,43 @@ _FLUJO = {
         _rule("a", "done"),
         _rule("b", "done"),
     ),
+    "a choice on a number": _states(
+        {"a": _step("w"), "b": _step("v", "checker")},
+        _rule("a", "b", "output.last_output > 5"),
+        _rule("a", "done"),
+        _rule("b", "done"),
+    ),
     "a loop": _states(
         {"a": _step("w")}, _rule("a", "done", "output.last_output == 'yes'"), _rule("a", "a")
+    ),
+    "rounds are counted": _steps(
+        {
+            "kind": "loop",
+            "name": "l",
+            "loop": {
+                "body": [_step("a")],
+                "max_loops": 2,
+                "exit_expression": "previous_step == 'yes'",
+            },
+        }
+    ),
+    "side by side": _steps(
+        {
+            "kind": "parallel",
+            "name": "p",
+            "branches": {"one": [_step("a")], "two": [_step("b", "checker")]},
+        }
+    ),
+    "for each item": _steps(
+        {"kind": "map", "name": "m", "map": {"iterable_input": "list", "body": [_step("a")]}}
+    ),
+    "a constant": _steps(
+        {
+            "name": "p",
+            "agent": {"id": "flujo.builtins.context_set"},
+            "input": {"path": "t", "value": "tea"},
+        },
+        _step("a"),
     ),
     "a retry": _steps(_step("a", config={"max_retries": 2})),
     "a failure is caught": _states(

@@ -25,6 +25,8 @@ __all__ = ["plain"]
 
 INPUT: Final = "input"
 FAILED: Final = "last_error"
+TEXT: Final = "text"
+"""The member of an object that holds a text which is put together."""
 _ASKING: Final = ("prompt_to_string", "prompt_to_js", "text_to_embedding", "chat_completion")
 _READING: Final = ("parse_number", "parse_score", "parse_range", "condition_key", "route")
 
@@ -46,6 +48,10 @@ class _Writer:
         """The states that end a run, by the key of what it comes to."""
         self.naming = Naming(chain.tasks)
         self.asked = _asked(chain)
+        self.composed: frozenset[str] = frozenset()
+        """Keys of objects that hold a text which is put together."""
+        self.composed = frozenset(self.composing())
+        self.made = Plain()
 
     def written(self) -> dict[str, Json]:
         machine = {key: self.value[key] for key in ("Comment",) if key in self.value}
@@ -84,8 +90,10 @@ class _Writer:
         if task.handler == "raise_error":
             return {**kept, **self.raising(name, state, task)}
         if state["Type"] == "Pass":
-            made = {"Type": "Pass", **kept, **self.passing(name, task)}
+            placing = self.passing(name, task)
+            made = {"Type": "Pass", **kept, **placing.pop(0)}
         else:
+            placing = []
             made = {"Type": "Task", **kept, **self.asking(name, task)}
             made["ResultPath"] = path_to(self.keys[task.id])
             if "Catch" in state:
@@ -99,13 +107,20 @@ class _Writer:
         following = state["Next"]
         if self.value["States"][following]["Type"] == "Succeed":
             following = self.end(task)
-        return {**made, "Next": following}
+        return {**made, "Next": self.via(placing, name, following)}
+
+    def via(self, passes: list[dict[str, Json]], name: str, following: str) -> str:
+        """Return where to go for a state behind Passes with these fields."""
+        for each in reversed(passes):
+            state: dict[str, Json] = {"Type": "Pass", **each, "Next": following}
+            following = self.made.add(f"{name}:then", state, name, self.value["States"])
+        return following
 
     def end(self, task: Task) -> str:
         """Return the state that ends a run behind a task."""
         key = self.keys[task.id]
         if key not in self.ends:
-            state: dict[str, Json] = {"Type": "Succeed", "OutputPath": path_to(key)}
+            state: dict[str, Json] = {"Type": "Succeed", "OutputPath": self.at(task.id)}
             taken = {*self.value["States"]} - {END}
             self.ends[key] = self.made.add(END, state, self.naming.name(END), taken)
         return self.ends[key]
@@ -131,33 +146,33 @@ class _Writer:
         for key in (f"{task.id}_error", FAILED):
             if key in self.asked:
                 ending, text = said([f"task {task.id}: ", Path(path_to(FAILED, "Cause"))])
-                parameters = {f"text{ending}": text}
+                parameters = {f"{TEXT}{ending}": text}
                 made.append({"Parameters": parameters, "ResultPath": path_to(key)})
         if _leaves(task, self.asked):
-            made.append(self.placing([*self.given(name, task)], self.keys[task.id]))
-        for each in reversed(made):
-            state: dict[str, Json] = {"Type": "Pass", **each, "Next": following}
-            following = self.made.add(f"{name}:failed", state, name, self.value["States"])
-        return following
+            made += self.placing([*self.given(name, task)], self.keys[task.id])
+        return self.via(made, name, following)
 
-    def passing(self, name: str, task: Task) -> dict[str, Json]:
+    def passing(self, name: str, task: Task) -> list[dict[str, Json]]:
         """Say what a task makes that asks nobody."""
         if task.handler != "noop":
             message = f"nothing does what {task.handler!r} does"
             self.made.lost("L-TRANSFORM", message, name, hint="its input is handed on")
         return self.placing([*self.given(name, task)], self.keys[task.id])
 
-    def placing(self, parts: list[str], key: str) -> dict[str, Json]:
-        """Return the fields of a Pass that puts a text of these parts under a key."""
+    def placing(self, parts: list[str], key: str) -> list[dict[str, Json]]:
+        """Return the fields of the Passes that put a text of these parts under a key."""
         place = path_to(key)
         if parts == [place]:
-            return {}
+            return [{}]
         ending, value = said(parts)
         if not ending:
-            return {"Result": value, "ResultPath": place}
+            return [{"Result": value, "ResultPath": place}]
         if str(value).startswith("$"):
-            return {"InputPath": value, "ResultPath": place}
-        return {"Parameters": {"text.$": value}, "ResultPath": place}
+            return [{"InputPath": value, "ResultPath": place}]
+        made: dict[str, Json] = {"Parameters": {f"{TEXT}.$": value}, "ResultPath": place}
+        if key in self.composed:
+            return [made]
+        return [made, {"InputPath": f"{place}.{TEXT}", "ResultPath": place}]
 
     def asking(self, name: str, task: Task) -> dict[str, Json]:
         """Say whom a task asks, and what it hands over."""
@@ -197,6 +212,9 @@ class _Writer:
         if task.handler not in _ASKING:
             message = f"nothing reads the answer as {task.handler!r} does"
             self.made.lost("L-ANSWER", message, name, hint="let the agent answer just that")
+        elif task.handler == "prompt_to_string":
+            message = "an answer that is no text stays what it is"
+            self.made.lost("L-ANSWER", message, name, hint="let the agent answer a text")
         return {"Agent": task.id, "Parameters": parameters}
 
     def put(self, members: dict[str, Json], key: str, parts: list[str]) -> None:
@@ -205,13 +223,29 @@ class _Writer:
 
     # Values
 
+    def composing(self) -> Iterator[str]:
+        """Yield the keys under which one task alone leaves a text that it puts together."""
+        makers: dict[str, list[Task]] = {}
+        for task in self.chain.tasks.values():
+            makers.setdefault(self.keys[task.id], []).append(task)
+        for key, tasks in makers.items():
+            if key != self.keys[INPUT] and len(tasks) == 1 and tasks[0].handler == "noop":
+                _, value = said(self.given(tasks[0].id, tasks[0]))
+                if str(value).startswith("States."):
+                    yield key
+
+    def at(self, task: Any, *way: str) -> str:
+        """Return where the output of a task stands; for `("", task)` what moves along to it."""
+        key = self.keys[task]
+        return path_to(key, *((TEXT,) if key in self.composed else ()), *way)
+
     def given(self, name: str, task: Task) -> Iterator[str]:
         """Yield the parts of a task's effective input."""
         if task.template:
             yield from self.filled(name, task)
         else:
             own = self.variable(name, task.input_var) if task.input_var else None
-            yield Path(own or path_to(self.keys["", task.id]))
+            yield Path(own or self.at(("", task.id)))
 
     def filled(self, name: str, task: Task) -> Iterator[str]:
         try:
@@ -225,8 +259,11 @@ class _Writer:
                 yield str(node.value.value)
             elif isinstance(node, Show) and isinstance(node.value, Field) and node.value.names:
                 root, *way = node.value.names
+                message = "what is no text is shown in another way"
+                self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
                 if root == "previous_output":
-                    yield Path(path_to(self.keys["", task.id], *way))
+                    first = task.id == self.chain.start.id and not self.entered(task.id)
+                    yield "<no value>" if first else Path(self.at(("", task.id), *way))
                 elif found := self.variable(name, root):
                     yield Path(found + path_to(*way)[1:])
                 if way:
@@ -260,16 +297,31 @@ class _Writer:
 
     def variable(self, name: str, wanted: str) -> str | None:
         """Return the path of what a task has left, or of the input; None of what may be nothing."""
+        message = f"{wanted!r} may not be there, which fails the run"
         if wanted == FAILED or wanted.endswith("_error"):
-            return path_to(wanted, "text")
+            self.made.lost("L-REQUIRED", message, name, hint="let there be a failure before")
+            return path_to(wanted, TEXT)
         key = self.keys.get(wanted)
         if key is None:
             self.made.lost("L-TEMPLATE", f"no task leaves {wanted!r}", name)
             return None
+        if wanted in self.chain.tasks and name in self.past(wanted):
+            self.made.lost("L-REQUIRED", message, name, hint=f"let {wanted!r} run before")
         if sum(1 for each in self.keys.values() if each == key) > 2 and _shared(self.keys, key):
             message = f"what {wanted!r} has left may be what another task left after it"
             self.made.lost("L-TEMPLATE", message, name)
-        return path_to(key)
+        return self.at(wanted)
+
+    def entered(self, name: str) -> bool:
+        """Whether any task leads to one."""
+        tasks = self.chain.tasks.values()
+        targets = [each.on_failure for each in tasks]
+        return name in targets or any(each.goto == name for task in tasks for each in task.branches)
+
+    def past(self, name: str) -> set[str]:
+        """Return the states that a run may come to without this one, or in it first."""
+        states = {each: state for each, state in self.value["States"].items() if each != name}
+        return {name, *reached(self.value["StartAt"], states)}
 
     # Choices
 
@@ -302,7 +354,7 @@ class _Writer:
 
     def test(self, name: str, task: Task, branch: Branch, index: int) -> dict[str, Json] | bool:
         """Return the rule of a branch on what the task has answered; a truth where it is known."""
-        answer = path_to(self.keys[task.id])
+        answer = self.at(task.id)
         operator, when = branch.operator, branch.when
         fixed = self.fixed(task)
         if fixed is not None and operator in ("equals", "not_equals"):
@@ -358,6 +410,12 @@ class _Writer:
             return (tool_token(self.chain, task), "ok", "tools_executed")
         if task.handler == "noop":
             return ("noop", "no_op")
+        if task.handler == "text_to_embedding":
+            return ("ok",)
+        if task.handler == "prompt_to_js":
+            message = "an answer without text counts as one with it"
+            self.made.lost("L-ANSWER", message, task.id, hint="let the agent answer a text")
+            return ("ok",)
         if task.handler in ("chat_completion", "execute_tool_calls"):
             return ("executed", "stop", "tools_executed", "ok")
         return None

@@ -7,8 +7,10 @@ from typing import Any
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.flujo.options import NAMES, options_of
+from asl.dialects.plain import Plain
 
 __all__ = ["DIALECT"]
 
@@ -60,4 +62,20 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-DIALECT = Dialect("flujo", "Flujo blueprint", _of_text, _of_value, _read, _write, _lost, NAMES)
+def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    from asl.dialects.flujo.plain import plain
+
+    return plain(document)
+
+
+DIALECT = Dialect(
+    "flujo",
+    "Flujo blueprint",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    NAMES,
+    plain=_plain,
+)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
@@ -29,7 +30,9 @@ def context_path(path: str) -> str | None:
 
 
 def _step(name: str) -> str:
-    return f".{name}" if _NAME.fullmatch(name) else f"['{name}']" if "'" not in name else ""
+    if _NAME.fullmatch(name) and not iskeyword(name):
+        return f".{name}"
+    return f"['{name}']" if "'" not in name else ""
 
 
 def field_of(path: Json) -> str | None:
