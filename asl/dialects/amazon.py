@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from asl.checks import check
+from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
@@ -141,7 +142,7 @@ class _Writer:
             elif field == "Iterator":
                 made["ItemProcessor"] = value
             elif field == "Retry":
-                made["Retry"] = self.retriers(value, f"{at}/Retry")
+                made["Retry"] = self.retriers(state, f"{at}/Retry")
             else:
                 made[field] = value
         for steps, inner in machines_of(state):
@@ -161,15 +162,14 @@ class _Writer:
                 made["ItemProcessor"] = {**rest, **found}
         return made
 
-    def retriers(self, listed: list[Any], at: str) -> list[Json]:
-        """Return retriers that all pause, as AWS wants it."""
-        made: list[Json] = []
-        for index, retrier in enumerate(listed):
+    def retriers(self, state: Mapping[str, Any], at: str) -> Json:
+        """Return the retriers of a state, which all pause, as AWS wants it."""
+        made = state["Retry"]
+        for index, retrier in objects(state, "Retry"):
             if retrier.get("IntervalSeconds") == 0:
                 message = "nothing is tried again at once"
                 self.lost("L-RETRY", message, f"{at}/{index}/IntervalSeconds", "after a second")
-                retrier = {**retrier, "IntervalSeconds": 1}
-            made.append(retrier)
+                made = [*made[:index], {**retrier, "IntervalSeconds": 1}, *made[index + 1 :]]
         return made
 
     def task(
@@ -370,7 +370,8 @@ def _moved(rule: Any, prefix: str) -> Json:
 
 def _record(state: Mapping[str, Any]) -> dict[str, Json]:
     """Return the template of the record of a Checkpoint."""
-    given = [Path(state["Name.$"])] if "Name.$" in state else inserted(state["Name"])
+    path = state.get("Name.$")
+    given = inserted(str(state.get("Name"))) if path is None else [Path(path)]
     listed = (("name", given), ("id", [Path("$$.Execution.Id"), "-", *given]))
     record = {f"{key}{ending}": value for key, parts in listed for ending, value in (said(parts),)}
     return {"checkpoint": {**record, "createdAt.$": "$$.State.EnteredTime"}}

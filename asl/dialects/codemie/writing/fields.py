@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from asl.checks.workflow import objects
 from asl.dialects.codemie.writing.results import steps
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def report(
             machine.lost("L-OUTPUT", message, machine.at(name, field), f"{value} is in it")
             continue
         machine.lost(*_loss(kind, field, machine.at(name, field)))
-    catchers = state.get("Catch")
-    if type(catchers) is list and catchers:
+    catchers = [each for _, each in objects(state, "Catch")]
+    if catchers:
         targets = [machine.states.get(str(each.get("Next")), {}) for each in catchers]
         failing = all(each.get("Type") == "Fail" for each in targets)
         code = "L-CATCH-FAIL" if failing else "L-CATCH"
