@@ -47,7 +47,9 @@ def command(document: str, output: str | None, limit: int) -> Exit:
     if not cases:
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)
-    suite = {"suite": f"The ways through {read.name}", "document_file": beside, "cases": cases}
+    named = {} if read.dialect == "asl" else {"dialect": read.dialect}
+    whole = {"suite": f"The ways through {read.name}", "document_file": beside, **named}
+    suite = {**whole, "cases": cases}
     streams.write_file(str(file), _yaml(suite))
     noun = "case" if len(cases) == 1 else "cases"
     streams.say(f"asl: wrote {len(cases)} {noun} to {file}", style="green")

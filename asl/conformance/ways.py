@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.states.base import machines_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ Facts: TypeAlias = dict[Place, Json]
 """What must stand where in a state's data; `ABSENT` where nothing may stand."""
 
 ABSENT: Json = object()
+TEXT: Json = "text"
 _PATH = re.compile(r"\$((?:\.[A-Za-z_]\w*)*)")
 _CONDITION = re.compile(
     r"\$states\.input\.([\w.]+)\s*(?:(=|!=|>=|<=|>|<)\s*"
@@ -98,19 +99,20 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     cases: dict[tuple[str, ...], dict[str, Json]] = {}
     missed: list[Missed] = []
     backend = machine.get("Memory", {}).get("Backend", "memory")
-    every = ways(machine)
+    every, agents = ways(machine), dict(_asides(machine))
     for _, way in zip(range(limit), every, strict=False):
-        data, mocks = _needs(machine, way)
-        memory = {each: ProcessMemory() for each in ("memory", backend)}
-        result = asl.run(program, data, mocks=mocks, memory=memory, clock="virtual")
-        if not _taken(machine, way, result):
-            missed.append(Missed(way, _left(way, result)))
+        left: list[str] = []
+        for unsaid in _UNSAID.get(document.dialect, (TEXT, {})):
+            data, mocks = _needs(machine, way, unsaid)
+            memory = {each: ProcessMemory() for each in ("memory", backend)}
+            given: dict[str, Any] = {"mocks": mocks, "agents": agents, "memory": memory}
+            result = asl.run(program, data, clock="virtual", **given)
+            if _taken(machine, way, result):
+                break
+            left.append(_left(way, result))
+        else:
+            missed.append(Missed(way, left[0]))
             continue
-        expect: dict[str, Json] = {"status": result.status, "visited": result.visited}
-        if result.ok:
-            expect["output"] = _literal(result.output)
-        elif result.error is not None:
-            expect["error"] = result.error
         if tuple(result.visited) in cases:  # several ways wait for the same people
             continue
         cases[tuple(result.visited)] = {
@@ -118,10 +120,28 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             "title": " > ".join(result.visited),
             "input": data,
             **({"mocks": mocks} if mocks else {}),
+            **({"agents": agents} if agents else {}),
             **({} if backend == "memory" else {"memory": [backend]}),
-            "expect": expect,
+            "expect": _expected(result),
         }
     return list(cases.values()), missed, next(every, None) is None
+
+
+_UNSAID: Mapping[str, tuple[Json, ...]] = {"asl": ({},)}
+"""What inputs and answers are where nothing is asked of them, by the language of the document.
+
+Agents of other languages speak in texts.
+"""
+
+
+def _expected(result: Result) -> dict[str, Json]:
+    """Return what a case expects that came to this."""
+    expect: dict[str, Json] = {"status": result.status, "visited": result.visited}
+    if result.ok:
+        expect["output"] = _literal(result.output)
+    elif result.error is not None:
+        expect["error"] = result.error
+    return expect
 
 
 def _taken(machine: Mapping[str, Json], way: Way, result: Result) -> bool:
@@ -153,8 +173,11 @@ def _literal(value: Json) -> Json:
     return literal(value)
 
 
-def _needs(machine: Mapping[str, Json], way: Way) -> tuple[Json, dict[str, Json]]:
-    """Return the input and the mocks with which an execution should go a way."""
+def _needs(machine: Mapping[str, Json], way: Way, unsaid: Json) -> tuple[Json, dict[str, Json]]:
+    """Return the input and the mocks with which an execution should go a way.
+
+    *unsaid* is what they are where nothing is asked of them.
+    """
     facts: Facts = {}
     scripts: dict[str, list[Json]] = {}
     for step in reversed(way):
@@ -174,15 +197,40 @@ def _needs(machine: Mapping[str, Json], way: Way) -> tuple[Json, dict[str, Json]
             result |= _trace(state.get("Reasoning", {}))
             if "ResultSelector" not in state:
                 result = _beside(_remembered(state), result)
-            scripts.setdefault(step.name, []).insert(0, {"return": _value(result)})
+            answer = _value(result) if result else unsaid
+            scripts.setdefault(step.name, []).insert(0, {"return": answer})
         elif state["Type"] == "Pass":
             facts = _beside(_remembered(state), _passed(state, facts))
         for task in _tasks(state):
-            scripts.setdefault(task, [{"return": {}}])
+            scripts.setdefault(task, [{"return": unsaid}])
         facts = _read(state) | facts
     sequences = {name: {"sequence": each} for name, each in scripts.items()}
     mocks = {name: each[0] if len(each) == 1 else sequences[name] for name, each in scripts.items()}
-    return _value(facts), mocks
+    return _value(facts) if facts else unsaid, mocks
+
+
+def _asides(part: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the agents that a document asks beside those of its Tasks, with what they answer."""
+    if type(part) is list:
+        for each in part:
+            yield from _asides(each)
+    elif type(part) is dict:
+        for field, answer in _ANSWERS.items():
+            if type(part.get(field)) is str:
+                yield part[field], {"return": answer}
+        if part.get("Type") == "Debate":
+            for name in part.get("Agents", ()):
+                yield name, {"return": {"response": TEXT}}
+        for each in part.values():
+            yield from _asides(each)
+
+
+_ANSWERS: Mapping[str, Json] = {
+    "Check": {"valid": True},
+    "Validator": {"valid": True},
+    "Using": {"summary": "text"},
+}
+"""What agents answer by the fields that name them: rules and validators, summarisers."""
 
 
 def _tasks(state: Mapping[str, Json]) -> Iterator[str]:
@@ -210,6 +258,27 @@ def _outside(facts: Facts, place: Place | None) -> Facts:
     return {at: value for at, value in facts.items() if at[: len(place)] != place}
 
 
+_CALL = re.compile(r"States\.(\w+)\(([^()]*)\)")
+_TAKEN: Mapping[str, Json] = {
+    "MathAdd": 1,
+    "MathSubtract": 1,
+    "MathMultiply": 1,
+    "ArrayContains": [],
+    "ArrayGetItem": ["text"],
+    "ArrayLength": [],
+    "ArrayPartition": [],
+    "ArrayUnique": [],
+    "ArrayConcat": [],
+    "Base64Decode": "dGV4dA==",
+    "JsonMerge": {},
+    "Merge": {},
+    "Omit": {},
+    "Pick": {},
+    "StringToJson": "{}",
+}
+"""What functions take as their first argument, where it is no text."""
+_ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
+"""Those of which all arguments are as the first one."""
 _READ = re.compile(r"(?<!\$)\$((?:\.[A-Za-z_]\w*)+)|\$states\.input((?:\.[A-Za-z_]\w*)+)")
 _EXPECTED: Mapping[str, Json] = {
     "ItemsPath": [],
@@ -234,6 +303,10 @@ def _read(state: Mapping[str, Json]) -> Facts:
     """Return facts about what a state reads, so that it is there."""
     read = {field: value for field, value in state.items() if field not in _NOT_READ}
     found: Facts = dict.fromkeys(_paths(read), "text")
+    for name, arguments in _CALL.findall(compact(read)):
+        taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
+        for place, _ in taken if name in _TAKEN else ():
+            found[tuple(place.split(".")[1:])] = _TAKEN[name]
     for field, value in _EXPECTED.items():
         found |= dict.fromkeys(_paths({f"{field}.$": state.get(field)}), value)
     return found
@@ -263,7 +336,12 @@ def _below(facts: Facts, place: Place | None) -> Facts:
 def _answered(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
     """Return what the answer of a Task must be, and what must be there before it."""
     if "Output" in state:  # JSONata: what it says of the answer is followed
-        return _source(state["Output"], facts, r"\{%\s*\$states\.result((?:\.\w+)*)\s*%\}"), {}
+        output = state["Output"]
+        found = _source(output, facts, r"\{%\s*\$states\.result((?:\.\w+)*)\s*%\}")
+        asked = [each for each in facts.values() if type(each) in (str, int) and each != TEXT]
+        if not found and asked and type(output) is str:  # a function takes the answer as a whole
+            found = {(): asked[0]}
+        return found, {}
     place = _place(state.get("ResultPath", "$"))
     result = _below(facts, place)
     if "ResultSelector" in state:

@@ -1,6 +1,9 @@
 """`asl test init`."""
 
+import json
 from pathlib import Path
+
+import pytest
 
 from .conftest import Asl
 
@@ -33,3 +36,84 @@ def test_what_was_not_found_is_said(asl: Asl, folder: Path) -> None:
         "instead of Sort" in done.stderr
     )
     assert "wrote 1 case to" in done.stderr
+
+
+FOREIGN = {
+    "codemie": """
+assistants:
+  - id: writer
+    system_prompt: You write.
+states:
+  - id: draft
+    assistant_id: writer
+    next: { state_id: end }
+""",
+    "contenox": """
+id: chain
+tasks:
+  - id: ask
+    handler: condition_key
+    valid_conditions: { "yes": true, "no": false }
+    prompt_template: Is it?
+    transition:
+      branches:
+        - { operator: equals, when: "yes", goto: good }
+        - { operator: default, goto: end }
+  - id: good
+    handler: noop
+    prompt_template: It is.
+    transition: { branches: [{ operator: default, goto: end }] }
+""",
+    "flujo": """
+version: "0.1"
+name: one
+steps:
+  - kind: step
+    name: draft
+    agent: { id: agents.writer }
+""",
+}
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+def test_documents_in_other_languages_get_cases(asl: Asl, folder: Path, dialect: str) -> None:
+    """Which name the language, and pass."""
+    (folder / "other.yaml").write_text(FOREIGN[dialect])
+    done = asl("test", "init", "other.yaml")
+    assert done.exit_code == 0, done.stderr
+    assert f"dialect: {dialect}\n" in (folder / "other.asl-test.yaml").read_text()
+    assert asl("test", "other.asl-test.yaml").stdout.startswith("1 passed")
+
+
+def test_agents_beside_those_of_tasks_answer(asl: Asl, folder: Path) -> None:
+    """Debaters, rules of guardrails and summarisers, and functions that take numbers."""
+    rules = [{"Type": "semantic", "Check": "polite", "Action": "block"}]
+    states = {
+        "Discuss": {
+            "Type": "Debate",
+            "Agents": ["Pro", "Con"],
+            "Topic": "Engines",
+            "ResultPath": "$.debate",
+            "Next": "Write",
+        },
+        "Write": {
+            "Type": "Task",
+            "Agent": "Writer",
+            "Context": {"Summarize": {"When": "Always", "Using": "Short"}},
+            "Guardrails": {"Output": {"Rules": rules, "Validator": "Reader"}},
+            "ResultPath": "$.text",
+            "Next": "Sum",
+        },
+        "Sum": {
+            "Type": "Pass",
+            "Parameters": {
+                "sum.$": "States.MathAdd($.text.cost, $.spent)",
+                "first.$": "States.ArrayGetItem($.debate.history, 0)",
+            },
+            "End": True,
+        },
+    }
+    (folder / "d.asl.json").write_text(json.dumps({"StartAt": "Discuss", "States": states}))
+    done = asl("test", "init", "d.asl.json")
+    assert "wrote 1 case" in done.stderr, done.stderr
+    assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
