@@ -5,7 +5,7 @@ at a time, on the data that it began with. Nothing is lost and nothing is stored
 expander serves a finished history and a listener to a running one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from asl.core.errors import EvaluationFailed, StateError
@@ -13,7 +13,6 @@ from asl.core.values import Json
 from asl.engine import records as kinds
 from asl.engine.events import (
     COPIES,
-    CREATED,
     ENDINGS,
     FORKS,
     Event,
@@ -29,6 +28,7 @@ from asl.engine.frame import Frame
 from asl.engine.progress import Aggregates
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
+from asl.engine.visits import advance, life_after
 from asl.expr.frame import Variables
 from asl.program import Step
 from asl.states.blocks.audit import without
@@ -37,7 +37,7 @@ from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
 from asl.states.host import ABSENT, Options, Record
 
-__all__ = ["Expander", "Follower", "visited"]
+__all__ = ["Expander", "Follower"]
 
 _ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
 """Events that none follows: the next one follows what they followed (AWS, recorded)."""
@@ -571,7 +571,7 @@ class Expander:
         event: str,
         details: dict[str, Json],
     ) -> Iterator[Event]:
-        self.fatal, self.life = False, _life(self.execution, self.life, time, details)
+        self.fatal, self.life = False, life_after(self.execution, self.life, time, details)
         told = self._event(None, time, event, (), details)
         self.chains[0] = told.id
         yield told
@@ -616,72 +616,6 @@ class Follower:
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[id(error)])
-
-
-def _life(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
-    """Return the execution as expressions see it after an event of the whole."""
-    count = details.get("redriveCount")
-    return life if count is None else execution.as_of(count, time)
-
-
-def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
-    """Return the names of the top machine's states in the order they were entered.
-
-    What was entered after a checkpoint and before the execution was resumed there is left out.
-    """
-    names: list[str] = []
-    saved: dict[str, int] = {}
-    latest, life = -1, execution.as_of(0, None)
-    for kind, time, frame, visit, after, *rest in records:
-        if kind == kinds.NOTED and rest[0] == CREATED and frame.parent is None:
-            saved[rest[1]["id"]] = len(names)
-        elif kind == kinds.WHOLE:
-            life = _life(execution, life, time, rest[1])
-            if "checkpoint" in rest[1]:
-                del names[saved[rest[1]["checkpoint"]["id"]] :]
-        elif kind == kinds.STRETCH and frame.parent is None:
-            for entered, name in _entered(life, time, frame, visit, after, *rest):
-                if entered > latest:
-                    names.append(name)
-                    latest = entered
-    return names
-
-
-def _entered(
-    life: Execution,
-    time: float,
-    frame: Frame,
-    visit: int,
-    after: Step | None,
-    step: Step,
-    data: Json,
-    variables: dict[str, Json],
-    usage: Usage,
-    length: int,
-    *_: Json,
-) -> Iterator[tuple[int, str]]:
-    """Yield visit and name of the states that a stretch has entered."""
-    at = frame.replayed(visit - length, variables, time, usage)
-    at.execution = life
-    for entered in range(visit - length, visit):
-        yield entered, step.name
-        try:
-            following, data = advance(at, step, data)
-        except StateError:
-            break
-        if following is None:
-            break
-        step = following
-    if after is not None and after.work is not None:
-        yield visit, after.name
-
-
-def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
-    """Run one pure state; the interpreter does the same for a whole stretch at once."""
-    if step.choose is not None:
-        return step.choose(data, at)
-    assert step.transform is not None
-    return step.next, step.transform(data, at)
 
 
 def _changes(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:

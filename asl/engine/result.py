@@ -9,9 +9,10 @@ from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
-from asl.engine.history import Expander, visited
+from asl.engine.history import Expander
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, each_record
+from asl.engine.visits import visited
 from asl.states.host import Record
 
 if TYPE_CHECKING:

@@ -3,23 +3,23 @@
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from math import fmod
 from typing import Any, Final
 
-from asl.core import yaml_text
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
 from asl.sources import hcl
+from asl.sources.calls import call, template_file
 from asl.sources.definition import Part, Unknown
 from asl.sources.folder import Folder
 from asl.sources.functions import FUNCTIONS, text_of
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading
+from asl.sources.scope import Scope, Undecided
 from asl.sources.text import Text, joined
 
-__all__ = ["Evaluator", "Scope", "Undecided"]
+__all__ = ["Evaluator"]
 
 MAX_DEPTH: Final = 150
 """How deep expressions may stand in each other or refer to each other."""
@@ -42,28 +42,6 @@ AROUND: Final = (
 )
 """Where a workflow is deployed."""
 _INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where an expression stands: its file, and the names that are given by what is around it."""
-
-    source: Source
-    names: Mapping[str, Part] = field(default_factory=dict)
-    called_with: Mapping[str, Part] = field(default_factory=dict)
-    """Values for the names of a template, which are written in another file."""
-
-    def written(self, node: hcl.Node) -> str:
-        """An expression as it is written, on one line."""
-        return " ".join((self.source.text or "")[node.at : node.end].split())
-
-    def having(self, names: Mapping[str, Part]) -> "Scope":
-        """The scope with further names."""
-        return replace(self, names={**self.names, **names})
-
-
-class Undecided(Exception):
-    """A value is needed that only a deployment knows."""
 
 
 class Evaluator:
@@ -303,7 +281,7 @@ class Evaluator:
             case ["data", "template_file", name, "rendered", *_]:
                 block = self.folder.block("data", "template_file", name)
                 if block is not None:
-                    text, _ = self.template_file(*block)
+                    text, _ = template_file(self, *block)
                     return self.constant(text.string, scope, node.at), steps[3:]
         return Part(Unknown(node.name), node.at), steps
 
@@ -418,133 +396,6 @@ class Evaluator:
         except (TypeError, ValueError):
             raise self.refused(node, scope, f"the value {value!r} does not fit", hint) from None
 
-    # Functions -----------------------------------------------------------------------------------
-
-    def call(self, node: hcl.Call, scope: Scope) -> Part:
-        name = node.name.removeprefix("core::")
-        if name in OWN:
-            return OWN[name](self, node, scope)
-        if name not in FUNCTIONS:
-            raise Undecided
-        values = [self.json(self.value(each, scope), scope) for each in node.arguments]
-        if node.spread and type(values[-1]) is list:
-            values += values.pop()
-        try:
-            result = FUNCTIONS[name](*values)
-        except (ArithmeticError, *REFUSALS) as error:
-            raise self.wrong(node, scope, str(error)) from None
-        return self.constant(result, scope, node.at)
-
-    def wrong(self, node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
-        message = f"{node.name}() has arguments that it does not take"
-        return self.refused(node, scope, message, reason or None)
-
-    def parts(self, node: hcl.Call, scope: Scope) -> Iterator[Part]:
-        """Yield the values of the arguments; raises Undecided where one is not known."""
-        for index, argument in enumerate(node.arguments):
-            part = self.value(argument, scope)
-            if isinstance(part.value, Unknown):
-                raise Undecided
-            if node.spread and index == len(node.arguments) - 1 and isinstance(part.value, list):
-                yield from part.value
-            else:
-                yield part
-
-    def merge(self, node: hcl.Call, scope: Scope) -> Part:
-        members: dict[str, Part] = {}
-        for part in self.parts(node, scope):
-            if not isinstance(part.value, dict):
-                raise self.wrong(node, scope, "objects are expected")
-            self.reading.count(scope.source, node.at, len(part.value))
-            members |= part.value
-        return Part(members, node.at)
-
-    def concat(self, node: hcl.Call, scope: Scope) -> Part:
-        items: list[Part] = []
-        for part in self.parts(node, scope):
-            if not isinstance(part.value, list):
-                raise self.wrong(node, scope, "lists are expected")
-            self.reading.count(scope.source, node.at, len(part.value))
-            items += part.value
-        return Part(items, node.at)
-
-    def encode(self, node: hcl.Call, scope: Scope) -> Part:
-        (argument,) = self.arguments(node, scope, 1)
-        part = self.settled(self.value(argument, scope), scope)
-        return self.constant(compact(self.json(part, scope)), scope, node.at)
-
-    def decode_yaml(self, node: hcl.Call, scope: Scope) -> Part:
-        (argument,) = self.arguments(node, scope, 1)
-        text = self.json(self.value(argument, scope), scope)
-        value, _, faults = yaml_text.loads(str(text), self.reading.limits)
-        if faults:
-            raise self.wrong(node, scope, faults[0].message)
-        return self.constant(value, scope, node.at)
-
-    def attempt(self, node: hcl.Call, scope: Scope) -> Part:
-        """`try`: the first argument that can be worked out."""
-        for argument in node.arguments[:-1]:
-            try:
-                return self.value(argument, scope)
-            except InvalidDocument:
-                continue
-        return self.value(self.arguments(node, scope, len(node.arguments) or 1)[-1], scope)
-
-    def works(self, node: hcl.Call, scope: Scope) -> Part:
-        """`can`: whether the argument can be worked out."""
-        (argument,) = self.arguments(node, scope, 1)
-        try:
-            self.json(self.value(argument, scope), scope)
-        except InvalidDocument:
-            return Part(False, node.at)
-        return Part(True, node.at)
-
-    def contents(self, node: hcl.Call, scope: Scope) -> Part:
-        text, _ = self.file(node, scope)
-        return self.constant(text.string, scope, node.at)
-
-    def arguments(self, node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
-        if len(node.arguments) not in counts:
-            raise self.wrong(node, scope, f"{counts[0]} are expected")
-        return node.arguments
-
-    def file(self, node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
-        """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
-        path = self.text(self.arguments(node, scope, 1, 2)[0], scope).string
-        file = self.reading.file(path, scope.source, node.at)
-        if node.name == "file":
-            return Text.written(file.text or "", 0), file
-        names = self.value(node.arguments[1], scope) if len(node.arguments) == 2 else Part({}, 0)
-        if not isinstance(names.value, dict):
-            raise self.wrong(node, scope, "the values of a template are an object")
-        return self.render(file, names.value)
-
-    def template_file(self, block: hcl.Block, source: Source) -> tuple[Text, Source]:
-        """What the data source `template_file` gives."""
-        scope, attributes = Scope(source), block.body.attributes
-        values = self.value(attributes["vars"], scope).value if "vars" in attributes else {}
-        template = attributes.get("template")
-        if not isinstance(template, hcl.Call) or template.name != "file":
-            at = template.at if template else block.at
-            message = "the template of template_file is file(...)"
-            raise self.reading.refused(source, at, "READ-16", message)
-        path = self.text(self.arguments(template, scope, 1)[0], scope).string
-        file = self.reading.file(path, source, template.at)
-        return self.render(file, values if isinstance(values, dict) else {})
-
-    def render(self, file: Source, values: Mapping[str, Part]) -> tuple[Text, Source]:
-        """A file as a template, with the names that its caller gives; those of ours win."""
-        file = replace(file, format="json" if file.format == "json" else "yaml")
-        names = dict(values)
-        for name in names:
-            given = self.reading.given_for(name)
-            if given is not None:
-                names[name] = self.constant(given, Scope(file), 0)
-        return self.text(hcl.parse_template(file), Scope(file, called_with=names)), file
-
-
-REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
-"""What a function says of arguments that it does not take."""
 
 ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     "+": operator.add,
@@ -558,21 +409,9 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     ">=": operator.ge,
 }
 
-OWN: Final[Mapping[str, Callable[[Evaluator, hcl.Call, Scope], Part]]] = {
-    "can": Evaluator.works,
-    "concat": Evaluator.concat,
-    "file": Evaluator.contents,
-    "jsonencode": Evaluator.encode,
-    "merge": Evaluator.merge,
-    "templatefile": Evaluator.contents,
-    "try": Evaluator.attempt,
-    "yamldecode": Evaluator.decode_yaml,
-}
-"""The functions that need more than values: places, files, what is not known."""
-
 VALUES: Final[Mapping[type[hcl.Node], Callable[[Evaluator, Any, Scope], Part]]] = {
     hcl.Attribute: Evaluator.reference,
-    hcl.Call: Evaluator.call,
+    hcl.Call: call,
     hcl.Condition: Evaluator.condition,
     hcl.For: Evaluator.loop,
     hcl.Index: Evaluator.reference,

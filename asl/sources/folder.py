@@ -9,7 +9,7 @@ from typing import Final
 
 from asl.core.document import opened, too_large
 from asl.core.source import Limits, Source
-from asl.sources import hcl
+from asl.sources import hcl, hcl_text
 
 __all__ = ["Folder", "read_hcl"]
 
@@ -22,7 +22,7 @@ def read_hcl(source: Source, limits: Limits) -> hcl.Body:
     text = source.text or ""
     if len(text) > limits.max_yaml_bytes:
         raise too_large(source.name, limits.max_yaml_bytes)
-    return hcl.parse(source)
+    return hcl_text.parse(source)
 
 
 class Folder:

@@ -4,11 +4,12 @@ from typing import Final
 
 from asl.core.document import Document
 from asl.core.source import Limits, Source
-from asl.sources import hcl
+from asl.sources import calls, hcl
 from asl.sources.definition import of_part, of_text, of_yaml
-from asl.sources.expressions import Evaluator, Scope, Undecided
+from asl.sources.expressions import Evaluator
 from asl.sources.folder import Folder
 from asl.sources.reading import Reading
+from asl.sources.scope import Scope, Undecided
 from asl.sources.text import Text
 
 __all__ = ["Template"]
@@ -72,7 +73,7 @@ class _Machine:
         return of_text(*self.text(node, scope), self.reading, self.name)
 
     def decoded(self, node: hcl.Call, scope: Scope) -> Document:
-        (argument,) = self.evaluator.arguments(node, scope, 1)
+        (argument,) = calls.arguments(self.evaluator, node, scope, 1)
         text, source = self.text(*self.origin(argument, scope))
         read = of_yaml if node.name == "yamldecode" else of_text
         return read(text, source, self.reading, self.name)
@@ -81,14 +82,14 @@ class _Machine:
         """The text of an expression, and the file in which it is written."""
         match node:
             case hcl.Call(name="file" | "templatefile"):
-                return self.evaluator.file(node, scope)
+                return calls.file_of(self.evaluator, node, scope)
             case hcl.Attribute(
                 of=hcl.Attribute(
                     of=hcl.Attribute(of=hcl.Name(name="data"), name="template_file"), name=name
                 ),
                 name="rendered",
             ) if block := self.evaluator.folder.block("data", "template_file", name):
-                return self.evaluator.template_file(*block)
+                return calls.template_file(self.evaluator, *block)
         return self.evaluator.text(node, scope), scope.source
 
     def origin(self, node: hcl.Node, scope: Scope) -> tuple[hcl.Node, Scope]:

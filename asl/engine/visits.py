@@ -1,0 +1,80 @@
+"""The states that a machine has entered, one at a time, out of flat records."""
+
+from collections.abc import Iterable, Iterator
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine import records as kinds
+from asl.engine.events import CREATED
+from asl.engine.execution import Execution, Usage
+from asl.engine.frame import Frame
+from asl.program import Step
+from asl.states.host import Record
+
+__all__ = ["advance", "life_after", "visited"]
+
+
+def life_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
+    """Return the execution as expressions see it after an event of the whole."""
+    count = details.get("redriveCount")
+    return life if count is None else execution.as_of(count, time)
+
+
+def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
+    """Return the names of the top machine's states in the order they were entered.
+
+    What was entered after a checkpoint and before the execution was resumed there is left out.
+    """
+    names: list[str] = []
+    saved: dict[str, int] = {}
+    latest, life = -1, execution.as_of(0, None)
+    for kind, time, frame, visit, after, *rest in records:
+        if kind == kinds.NOTED and rest[0] == CREATED and frame.parent is None:
+            saved[rest[1]["id"]] = len(names)
+        elif kind == kinds.WHOLE:
+            life = life_after(execution, life, time, rest[1])
+            if "checkpoint" in rest[1]:
+                del names[saved[rest[1]["checkpoint"]["id"]] :]
+        elif kind == kinds.STRETCH and frame.parent is None:
+            for entered, name in _entered(life, time, frame, visit, after, *rest):
+                if entered > latest:
+                    names.append(name)
+                    latest = entered
+    return names
+
+
+def _entered(
+    life: Execution,
+    time: float,
+    frame: Frame,
+    visit: int,
+    after: Step | None,
+    step: Step,
+    data: Json,
+    variables: dict[str, Json],
+    usage: Usage,
+    length: int,
+    *_: Json,
+) -> Iterator[tuple[int, str]]:
+    """Yield visit and name of the states that a stretch has entered."""
+    at = frame.replayed(visit - length, variables, time, usage)
+    at.execution = life
+    for entered in range(visit - length, visit):
+        yield entered, step.name
+        try:
+            following, data = advance(at, step, data)
+        except StateError:
+            break
+        if following is None:
+            break
+        step = following
+    if after is not None and after.work is not None:
+        yield visit, after.name
+
+
+def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
+    """Run one pure state; the interpreter does the same for a whole stretch at once."""
+    if step.choose is not None:
+        return step.choose(data, at)
+    assert step.transform is not None
+    return step.next, step.transform(data, at)

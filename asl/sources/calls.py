@@ -1,0 +1,176 @@
+"""Calls of the functions of Terraform, with those that need more than values."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from asl.core import yaml_text
+from asl.core.errors import InvalidDocument
+from asl.core.source import Source
+from asl.core.values import compact
+from asl.sources import hcl, hcl_text
+from asl.sources.definition import Part, Unknown
+from asl.sources.functions import FUNCTIONS
+from asl.sources.scope import Scope, Undecided
+from asl.sources.text import Text
+
+if TYPE_CHECKING:
+    from asl.sources.expressions import Evaluator
+
+__all__ = ["arguments", "call", "file_of", "template_file"]
+
+REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
+"""What a function says of arguments that it does not take."""
+
+
+def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    """What a call comes to; raises Undecided for a function that is worked out nowhere here."""
+    name = node.name.removeprefix("core::")
+    if name in OWN:
+        return OWN[name](evaluator, node, scope)
+    if name not in FUNCTIONS:
+        raise Undecided
+    values = [evaluator.json(evaluator.value(each, scope), scope) for each in node.arguments]
+    if node.spread and type(values[-1]) is list:
+        values += values.pop()
+    try:
+        result = FUNCTIONS[name](*values)
+    except (ArithmeticError, *REFUSALS) as error:
+        raise _wrong(evaluator, node, scope, str(error)) from None
+    return evaluator.constant(result, scope, node.at)
+
+
+def _wrong(evaluator: "Evaluator", node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
+    message = f"{node.name}() has arguments that it does not take"
+    return evaluator.refused(node, scope, message, reason or None)
+
+
+def _parts(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Iterator[Part]:
+    """Yield the values of the arguments; raises Undecided where one is not known."""
+    for index, argument in enumerate(node.arguments):
+        part = evaluator.value(argument, scope)
+        if isinstance(part.value, Unknown):
+            raise Undecided
+        if node.spread and index == len(node.arguments) - 1 and isinstance(part.value, list):
+            yield from part.value
+        else:
+            yield part
+
+
+def _merge(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    members: dict[str, Part] = {}
+    for part in _parts(evaluator, node, scope):
+        if not isinstance(part.value, dict):
+            raise _wrong(evaluator, node, scope, "objects are expected")
+        evaluator.reading.count(scope.source, node.at, len(part.value))
+        members |= part.value
+    return Part(members, node.at)
+
+
+def _concat(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    items: list[Part] = []
+    for part in _parts(evaluator, node, scope):
+        if not isinstance(part.value, list):
+            raise _wrong(evaluator, node, scope, "lists are expected")
+        evaluator.reading.count(scope.source, node.at, len(part.value))
+        items += part.value
+    return Part(items, node.at)
+
+
+def _encode(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    (argument,) = arguments(evaluator, node, scope, 1)
+    part = evaluator.settled(evaluator.value(argument, scope), scope)
+    return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
+
+
+def _decode_yaml(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    (argument,) = arguments(evaluator, node, scope, 1)
+    text = evaluator.json(evaluator.value(argument, scope), scope)
+    value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
+    if faults:
+        raise _wrong(evaluator, node, scope, faults[0].message)
+    return evaluator.constant(value, scope, node.at)
+
+
+def _attempt(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    """`try`: the first argument that can be worked out."""
+    for argument in node.arguments[:-1]:
+        try:
+            return evaluator.value(argument, scope)
+        except InvalidDocument:
+            continue
+    return evaluator.value(arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope)
+
+
+def _works(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    """`can`: whether the argument can be worked out."""
+    (argument,) = arguments(evaluator, node, scope, 1)
+    try:
+        evaluator.json(evaluator.value(argument, scope), scope)
+    except InvalidDocument:
+        return Part(False, node.at)
+    return Part(True, node.at)
+
+
+def _contents(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    text, _ = file_of(evaluator, node, scope)
+    return evaluator.constant(text.string, scope, node.at)
+
+
+def arguments(evaluator: "Evaluator", node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
+    """The arguments of a call, as many as are expected."""
+    if len(node.arguments) not in counts:
+        raise _wrong(evaluator, node, scope, f"{counts[0]} are expected")
+    return node.arguments
+
+
+def file_of(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
+    """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
+    path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
+    file = evaluator.reading.file(path, scope.source, node.at)
+    if node.name == "file":
+        return Text.written(file.text or "", 0), file
+    names = evaluator.value(node.arguments[1], scope) if len(node.arguments) == 2 else Part({}, 0)
+    if not isinstance(names.value, dict):
+        raise _wrong(evaluator, node, scope, "the values of a template are an object")
+    return _render(evaluator, file, names.value)
+
+
+def template_file(evaluator: "Evaluator", block: hcl.Block, source: Source) -> tuple[Text, Source]:
+    """What the data source `template_file` gives."""
+    scope, attributes = Scope(source), block.body.attributes
+    values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
+    template = attributes.get("template")
+    if not isinstance(template, hcl.Call) or template.name != "file":
+        at = template.at if template else block.at
+        message = "the template of template_file is file(...)"
+        raise evaluator.reading.refused(source, at, "READ-16", message)
+    path = evaluator.text(arguments(evaluator, template, scope, 1)[0], scope).string
+    file = evaluator.reading.file(path, source, template.at)
+    return _render(evaluator, file, values if isinstance(values, dict) else {})
+
+
+def _render(
+    evaluator: "Evaluator", file: Source, values: Mapping[str, Part]
+) -> tuple[Text, Source]:
+    """A file as a template, with the names that its caller gives; those of ours win."""
+    file = replace(file, format="json" if file.format == "json" else "yaml")
+    names = dict(values)
+    for name in names:
+        given = evaluator.reading.given_for(name)
+        if given is not None:
+            names[name] = evaluator.constant(given, Scope(file), 0)
+    return evaluator.text(hcl_text.parse_template(file), Scope(file, called_with=names)), file
+
+
+OWN: Final[Mapping[str, Callable[["Evaluator", hcl.Call, Scope], Part]]] = {
+    "can": _works,
+    "concat": _concat,
+    "file": _contents,
+    "jsonencode": _encode,
+    "merge": _merge,
+    "templatefile": _contents,
+    "try": _attempt,
+    "yamldecode": _decode_yaml,
+}
+"""The functions that need more than values: places, files, what is not known."""

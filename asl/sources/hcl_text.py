@@ -1,0 +1,515 @@
+"""Texts of HCL, read into its parts.
+
+All of the native syntax is read: blocks, attributes, expressions, templates, heredocs, comments.
+"""
+
+import re
+from typing import Final
+
+from asl.core.document import invalid
+from asl.core.errors import InvalidDocument
+from asl.core.source import Fault, Source
+from asl.core.values import MAX_DIGITS, Json
+from asl.sources.hcl import (
+    ITEM,
+    Attribute,
+    Block,
+    Body,
+    Call,
+    Condition,
+    For,
+    Index,
+    Literal,
+    Name,
+    Node,
+    Object,
+    Operation,
+    Repeat,
+    Splat,
+    Template,
+    Tuple,
+)
+from asl.sources.text import Text, joined
+
+__all__ = ["parse", "parse_template"]
+
+MAX_NESTING: Final = 100
+"""How deep expressions, templates and blocks may be nested in each other."""
+
+_BLANKS = re.compile(r"(?:[ \t\r]+|(?:#|//)[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_LINES = re.compile(r"(?:\s+|(?:#|//)[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
+_FUNCTION = re.compile(r"[^\W\d][\w-]*(?:::[^\W\d][\w-]*)*(?=\()")
+_FOR = re.compile(r"for(?=\s+[^\W\d])")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_OPERATOR = re.compile(r"==|!=|<=|>=|&&|\|\||[-+*/%<>]")
+_RANKS = {
+    operator: rank
+    for rank, operators in enumerate(("||", "&&", "==,!=", "<,>,<=,>=", "+,-", "*,/,%"))
+    for operator in operators.split(",")
+}
+_HEREDOC = re.compile(r"<<(-?)([^\W\d][\w-]*)[ \t]*\r?\n")
+_QUOTED = re.compile(r'(?:[^"\\$%\n]+|\$(?!\$?\{)|%(?!%?\{))+')
+_BARE = re.compile(r"(?:[^$%]+|\$(?!\$?\{)|%(?!%?\{))+")
+_ESCAPE = re.compile(r'\\(?:([nrt"\\])|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))')
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+_CONSTANTS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_DIGITS = re.compile(r"[0-9]+")
+_STOPS = {"if": ("else", "endif"), "for": ("endfor",)}
+_MARGIN = re.compile(r"[ \t]*")
+_LABEL = re.compile(r'"([^"\\\n]*)"')
+_WORD = re.compile(r"[\w.-]+|\S")
+
+
+def parse(source: Source) -> Body:
+    """What a file says; raises InvalidDocument."""
+    return _Parser(source).body(closed=False)
+
+
+def parse_template(source: Source) -> Template:
+    """A file as the template that it is for `templatefile`; raises InvalidDocument."""
+    parser = _Parser(source)
+    return Template(0, len(parser.text), parser.parts(len(parser.text)))
+
+
+class _Parser:
+    def __init__(self, source: Source) -> None:
+        assert source.text is not None
+        self.source = source
+        self.text = source.text
+        self.at = 0
+        self.nesting = 0
+        self.bracketed = False
+        """Whether the end of a line is a blank, as between parentheses and brackets."""
+        self.margin = 0
+        """How many blanks at the begin of a line do not count (`<<-`)."""
+        self.trimmed = False
+        """Whether the blanks that come next do not count (`~}`)."""
+        self.stopped = ""
+        """The directive at which `parts` has stopped."""
+
+    # Words ---------------------------------------------------------------------------------------
+
+    def refused(self, message: str, at: int, hint: str | None = None) -> InvalidDocument:
+        return invalid(self.source, [Fault("READ-01", message, at, hint)])
+
+    def expected(self, what: str, hint: str | None = None) -> InvalidDocument:
+        self.skip()
+        word = _WORD.match(self.text, self.at)
+        found = repr(word[0]) if word else "the end of the line"
+        return self.refused(f"{what} is expected, found {found}", self.at, hint)
+
+    def skip(self, lines: bool = False) -> None:
+        """Skip blanks and comments, and ends of lines where they mean nothing."""
+        found = (_LINES if lines or self.bracketed else _BLANKS).match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Skip blanks and go past what matches, if it does."""
+        self.skip()
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def take(self, word: str) -> bool:
+        """Skip blanks and go past a word, if it comes."""
+        self.skip()
+        if not self.text.startswith(word, self.at):
+            return False
+        self.at += len(word)
+        return True
+
+    def need(self, word: str) -> None:
+        if not self.take(word):
+            raise self.expected(repr(word))
+
+    def identifier(self, what: str = "a name") -> str:
+        found = self.match(_IDENTIFIER)
+        if found is None:
+            raise self.expected(what)
+        return found[0]
+
+    def keyword(self, word: str) -> bool:
+        """Go past an identifier, if it is this one."""
+        at = self.at
+        found = self.match(_IDENTIFIER)
+        if found is not None and found[0] == word:
+            return True
+        self.at = at
+        return False
+
+    def deeper(self) -> None:
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            fault = Fault("READ-03", f"nested deeper than {MAX_NESTING} levels", self.at)
+            raise invalid(self.source, [fault])
+
+    # Blocks --------------------------------------------------------------------------------------
+
+    def body(self, closed: bool) -> Body:
+        """Attributes and blocks, up to a closing brace or to the end of the text."""
+        body = Body()
+        while True:
+            self.skip(lines=True)
+            if closed and self.take("}"):
+                return body
+            if self.at == len(self.text):
+                if closed:
+                    raise self.refused("a block is not closed", self.at, "add the closing '}'")
+                return body
+            at = self.at
+            name = self.identifier("the name of an attribute or a block")
+            if not self.take("="):
+                body.blocks.append(self.block(name, at))
+            elif name in body.attributes:
+                raise self.refused(f"{name!r} is given twice", at, "keep one of them")
+            else:
+                body.attributes[name] = self.expression()
+            self.skip()
+            if self.at < len(self.text) and self.text[self.at] not in "\n}":
+                raise self.expected("the end of the line")
+
+    def block(self, kind: str, at: int) -> Block:
+        labels = []
+        while not self.take("{"):
+            found = self.match(_LABEL) or self.match(_IDENTIFIER)
+            if found is None:
+                raise self.expected("'=' or '{'")
+            labels.append(found[found.lastindex or 0])
+        self.deeper()
+        body = self.body(closed=True)
+        self.nesting -= 1
+        return Block(at, kind, labels, body)
+
+    # Expressions ---------------------------------------------------------------------------------
+
+    def expression(self) -> Node:
+        self.deeper()
+        node = self.operation(0)
+        if self.take("?"):
+            yes = self.expression()
+            self.need(":")
+            no = self.expression()
+            node = Condition(node.at, no.end, node, yes, no)
+        self.nesting -= 1
+        return node
+
+    def operation(self, rank: int) -> Node:
+        """Terms and the operators between them that bind at least as strongly as the rank."""
+        self.skip()
+        at = self.at
+        if self.text.startswith(("!", "-"), at):
+            self.deeper()
+            self.at += 1
+            right = self.operation(len(_RANKS))
+            self.nesting -= 1
+            node: Node = Operation(at, right.end, self.text[at], None, right)
+        else:
+            node = self.term()
+        while True:
+            self.skip()
+            found = _OPERATOR.match(self.text, self.at)
+            if found is None or _RANKS[found[0]] < rank:
+                return node
+            self.at = found.end()
+            right = self.operation(_RANKS[found[0]] + 1)
+            node = Operation(node.at, right.end, found[0], node, right)
+
+    def term(self) -> Node:
+        """A value and what follows it: attributes, indices, splats."""
+        self.skip()
+        at, first = self.at, self.text[self.at : self.at + 1]
+        node: Node
+        if first == '"':
+            self.at += 1
+            parts = self.parts(None)
+            node = Template(at, self.at, parts, quoted=True)
+        elif first == "<":
+            node = self.heredoc()
+        elif first and first in _BRACKETS:
+            self.at += 1
+            node = self.bracket(at, first)
+        elif number := _NUMBER.match(self.text, at):
+            self.at = number.end()
+            node = Literal(at, self.at, self.number(number[0], at))
+        elif function := _FUNCTION.match(self.text, at):
+            self.at = function.end() + 1
+            node = self.call(at, function[0])
+        elif name := _IDENTIFIER.match(self.text, at):
+            self.at = name.end()
+            constant = name[0] in _CONSTANTS
+            node = (
+                Literal(at, self.at, _CONSTANTS[name[0]])
+                if constant
+                else Name(at, self.at, name[0])
+            )
+        else:
+            raise self.expected("a value")
+        return self.followed(node)
+
+    def number(self, digits: str, at: int) -> Json:
+        if digits.isdigit() and len(digits) <= MAX_DIGITS:
+            return int(digits)
+        value = float(digits)
+        if value == float("inf"):
+            raise self.refused(f"{digits[:40]} is too large for a number", at)
+        return int(value) if value.is_integer() and value < 2**53 else value
+
+    def bracket(self, at: int, opener: str) -> Node:
+        """What stands in brackets, after the opening one."""
+        outer, self.bracketed = self.bracketed, opener != "{"
+        if opener == "(":
+            node = self.expression()
+            self.need(")")
+        elif self.match(_FOR):
+            node = self.repeated(at, _BRACKETS[opener])
+        elif opener == "[":
+            items, _ = self.items("]")
+            node = Tuple(at, self.at, items)
+        else:
+            node = self.object(at)
+        self.bracketed = outer
+        return node
+
+    def followed(self, node: Node) -> Node:
+        """The value with the attributes and indices that follow it."""
+        while True:
+            self.skip()
+            if self.text.startswith("...", self.at):
+                return node
+            if self.take("["):
+                outer, self.bracketed = self.bracketed, True
+                key = None if self.take("*") else self.expression()
+                self.need("]")
+                self.bracketed = outer
+                if key is None:
+                    return self.splat(node)
+                node = Index(node.at, self.at, node, key)
+            elif not self.take("."):
+                return node
+            elif self.take("*"):
+                return self.splat(node)
+            elif digits := self.match(_DIGITS):
+                key = Literal(digits.start(), self.at, int(digits[0]))
+                node = Index(node.at, self.at, node, key)
+            else:
+                name = self.identifier("an attribute")
+                node = Attribute(node.at, self.at, node, name)
+
+    def splat(self, of: Node) -> Node:
+        each = self.followed(Name(self.at, self.at, ITEM))
+        return Splat(of.at, self.at, of, each)
+
+    def call(self, at: int, name: str) -> Node:
+        outer, self.bracketed = self.bracketed, True
+        arguments, spread = self.items(")")
+        self.bracketed = outer
+        return Call(at, self.at, name, arguments, spread)
+
+    def items(self, closer: str) -> tuple[list[Node], bool]:
+        """Expressions between commas up to a bracket, and whether dots follow the last."""
+        items: list[Node] = []
+        spread = False
+        while not self.take(closer):
+            items.append(self.expression())
+            spread = self.take("...")
+            if not self.take(",") and not self.text.startswith(closer, self.at):
+                raise self.expected(f"',' or {closer!r}")
+        return items, spread
+
+    def object(self, at: int) -> Node:
+        items: list[tuple[Node, Node]] = []
+        while True:
+            self.skip(lines=True)
+            if self.take("}"):
+                return Object(at, self.at, items)
+            key = self.expression()
+            if isinstance(key, Name):
+                key = Literal(key.at, key.end, key.name)
+            if not self.take("=") and not self.take(":"):
+                raise self.expected("'=' after a key")
+            self.skip(lines=True)
+            items.append((key, self.expression()))
+            if not self.take(",") and self.text[self.at : self.at + 1] not in ("\n", "}"):
+                raise self.expected("',' or the end of the line")
+
+    def repeated(self, at: int, closer: str) -> Node:
+        """A for expression, after its first word."""
+        self.bracketed = True
+        names, over = self.loop()
+        self.need(":")
+        key = None
+        value = self.expression()
+        if closer == "}":
+            self.need("=>")
+            key, value = value, self.expression()
+        grouped = self.take("...")
+        test = self.expression() if self.keyword("if") else None
+        self.need(closer)
+        return For(at, self.at, names, over, key, value, test, grouped)
+
+    def loop(self) -> tuple[list[str], Node]:
+        """The names that a loop gives to items, and what it goes over."""
+        names = [self.identifier()]
+        if self.take(","):
+            names.append(self.identifier())
+        if not self.keyword("in"):
+            raise self.expected("'in'")
+        return names, self.expression()
+
+    # Templates -----------------------------------------------------------------------------------
+
+    def heredoc(self) -> Node:
+        at = self.at
+        opening = _HEREDOC.match(self.text, at)
+        if opening is None:
+            raise self.expected("a value")
+        marker = re.escape(opening[2])
+        closing = re.compile(rf"^[ \t]*{marker}(?=[ \t]*\r?$)", re.MULTILINE).search(
+            self.text, opening.end()
+        )
+        if closing is None:
+            hint = f"end it with {opening[2]} on a line of its own"
+            raise self.refused("the heredoc is not closed", at, hint)
+        outer, self.margin = self.margin, 0
+        if opening[1]:
+            lines = self.text[opening.end() : closing.start()].split("\n")
+            self.margin = min((_indent(line) for line in lines if line.strip()), default=0)
+        self.at = opening.end()
+        parts = self.parts(closing.start())
+        self.margin = outer
+        self.at = closing.end()
+        return Template(at, self.at, parts)
+
+    def parts(self, end: int | None, directive: str = "") -> list[Text | Node]:
+        """The parts of a template up to an offset, to the closing quote if there is none.
+
+        Within a directive they end at the next one that belongs to it, which is `stopped` then.
+        """
+        parts: list[Text | Node] = []
+        limit = len(self.text) if end is None else end
+        while self.at < limit:
+            at = self.at
+            opener = self.text[at : at + 2]
+            if end is None and opener[0] == '"':
+                self.at += 1
+                return parts
+            if opener in ("${", "%{"):
+                self.at += 2
+                if self.text.startswith("~", self.at):
+                    self.at += 1
+                    _strip_end(parts)
+                node = self.interpolation(opener, at, end, directive)
+                if node is None:
+                    return parts
+                parts.append(node)
+            else:
+                parts.append(self.literal(end, limit))
+        if end is None:
+            raise self.refused("the string is not closed", self.at, "add the closing quote")
+        if directive:
+            raise self.refused(
+                f"%{{ {directive} }} is not closed", self.at, f"add %{{ end{directive} }}"
+            )
+        return parts
+
+    def interpolation(self, opener: str, at: int, end: int | None, directive: str) -> Node | None:
+        """What stands in braces; None for a directive that ends what encloses it."""
+        outer, self.bracketed = self.bracketed, True
+        node: Node | None = None
+        self.deeper()
+        if opener == "${":
+            node = self.expression()
+            self.end_braces()
+        elif self.keyword("if"):
+            node = self.condition(at, end)
+        elif self.keyword("for"):
+            names, over = self.loop()
+            self.end_braces()
+            body = self.part(end, "for")
+            node = Repeat(at, self.at, names, over, body)
+        else:
+            self.stopped = self.identifier("a directive")
+            if self.stopped not in _STOPS.get(directive, ()):
+                raise self.refused(f"there is no directive {self.stopped!r} here", at)
+            self.end_braces()
+        self.nesting -= 1
+        self.bracketed = outer
+        return node
+
+    def end_braces(self) -> None:
+        self.trimmed = self.take("~")
+        self.need("}")
+
+    def condition(self, at: int, end: int | None) -> Node:
+        test = self.expression()
+        self.end_braces()
+        yes = self.part(end, "if")
+        no: Node = Template(self.at, self.at, [])
+        if self.stopped == "else":
+            no = self.part(end, "if")
+        return Condition(at, self.at, test, yes, no)
+
+    def part(self, end: int | None, directive: str) -> Template:
+        """What a directive encloses."""
+        outer, self.bracketed = self.bracketed, False
+        at = self.at
+        parts = self.parts(end, directive)
+        self.bracketed = outer
+        return Template(at, self.at, parts)
+
+    def literal(self, end: int | None, limit: int) -> Text:
+        """The text up to the next expression, escape or end."""
+        at = self.at
+        trimmed, self.trimmed = self.trimmed, False
+        if found := (_QUOTED if end is None else _BARE).match(self.text, at, limit):
+            self.at = found.end()
+            text = self.written(at, self.at)
+            return _lstrip(text) if trimmed else text
+        if self.text.startswith(("$${", "%%{"), at):
+            self.at += 3
+            return Text.written(self.text[at + 1 : at + 3], at + 1)
+        escape = _ESCAPE.match(self.text, at)
+        if escape is None:
+            if self.text[at] == "\n":
+                raise self.refused("the string is not closed", at, "add the closing quote")
+            raise self.refused(f"{self.text[at : at + 2]} is not an escape", at)
+        self.at = escape.end()
+        letter, *digits = escape.groups()
+        try:
+            character = _ESCAPES[letter] if letter else chr(int(digits[0] or digits[1], 16))
+        except ValueError:
+            raise self.refused(f"{escape[0]} is no character", at) from None
+        return Text.written(character, at)
+
+    def written(self, start: int, end: int) -> Text:
+        """The text between two offsets, its lines without their margins."""
+        if not self.margin:
+            return Text.written(self.text[start:end], start)
+        lines = []
+        while start < end:
+            if self.text[start - 1] == "\n":
+                start += min(self.margin, _indent(self.text, start))
+            stop = self.text.find("\n", start, end) + 1 or end
+            lines.append(Text.written(self.text[start:stop], start))
+            start = stop
+        return joined(lines, start)
+
+
+def _indent(text: str, at: int = 0) -> int:
+    """How many blanks stand at the begin of a line."""
+    blanks = _MARGIN.match(text, at)
+    return blanks.end() - at if blanks else 0
+
+
+def _lstrip(text: Text) -> Text:
+    return text.part(len(text.string) - len(text.string.lstrip()), len(text.string))
+
+
+def _strip_end(parts: list[Text | Node]) -> None:
+    """Take the blanks off the end of the last part, if it is a text."""
+    if parts and isinstance(parts[-1], Text):
+        parts[-1] = parts[-1].part(0, len(parts[-1].string.rstrip()))
