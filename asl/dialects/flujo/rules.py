@@ -9,6 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
 from asl.dialects.flujo.options import Options
+from asl.dialects.flujo.rounds import rounds_of
 from asl.expr.flujo.conditions import expression
 from asl.expr.flujo.forks import MERGES
 from asl.expr.flujo.templates import names_in, parse
@@ -160,7 +161,6 @@ _CHAT: Final = (
     "conversation", "history_management", "ai_turn_source", "user_turn_sources", "named_steps",
     "history_template", "stop_when",
 )  # fmt: skip
-_LOOP_STATE: Final = ("init", "state", "propagation", "output", "output_template")
 _MAPPERS: Final = ("initial_input_mapper", "iteration_input_mapper", "loop_output_mapper")
 
 
@@ -171,15 +171,7 @@ def _asides(step: Step) -> Iterator[Finding]:
             message = f"{key!r} has no effect here: conversations belong to the agents"
             yield Finding("FL-CHAT", message, step.at("loop", key), at_key=True)
     if step.kind in ("loop", "map"):
-        for key in (*_LOOP_STATE, "finalize"):
-            if spec.get(key):
-                yield Finding(
-                    "FL-LOOPSTATE",
-                    f"{key!r} has no effect here",
-                    step.at(step.kind, key),
-                    "write into the context by steps: flujo.builtins.context_set",
-                    at_key=True,
-                )
+        yield from rounds_of(step).findings
     for key in _MAPPERS if step.kind == "loop" else ():
         if spec.get(key):
             message = f"{key!r} is code, which has no effect here"

@@ -15,6 +15,7 @@ from asl.expr.flujo.conditions import Failure, Names, expression
 from asl.expr.flujo.templates import Scope, rendered
 
 __all__ = [
+    "MAX_PATH",
     "Data",
     "answered",
     "asked_for",
@@ -29,6 +30,7 @@ __all__ = [
     "opened",
     "put",
     "result",
+    "scope_of",
     "stored",
     "text_of",
     "until",
@@ -186,12 +188,14 @@ def merged_at(context: Data, path: str, value: Json) -> Data:
 def filled(data: Json, template: str) -> str | None:
     """Return a template filled in; one that cannot be rendered gives what moves along."""
     found = opened(data)
-    scope = Scope(
-        found["context"], found["previous_step"], found["steps"], found.get("resume_input")
-    )
-    text = rendered(template, scope)
+    text = rendered(template, scope_of(found))
     kept: str | None = found["previous_step"] if text is None else text
     return kept
+
+
+def scope_of(data: Data) -> Scope:
+    """Return what a template may name."""
+    return Scope(data["context"], data["previous_step"], data["steps"], data.get("resume_input"))
 
 
 def text_of(value: Json) -> str:

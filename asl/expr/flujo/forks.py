@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from asl.core.values import Json, compact, json_equal
 from asl.expr.flujo.data import Data, done, opened, step_failed, stored, value_at
+from asl.expr.flujo.loops import made
 
 __all__ = ["MERGES", "REDUCERS", "collected", "item", "items", "joined", "routed"]
 
@@ -164,8 +165,9 @@ def collected(data: Json, step: str, results: list[Json], flags: Flags | None = 
             contexts.append(each["context"])
             steps = {**steps, **each["steps"]}
     after = {**found, "context": _updated(found["context"], contexts), "steps": steps}
-    after = done(after, step, outputs)
-    return {**after, "context": stored(after["context"], outputs, flags)} if flags else after
+    output = made(after, outputs, flags)
+    after = done(after, step, output)
+    return {**after, "context": stored(after["context"], output, flags)} if flags else after
 
 
 def routed(data: Json, step: str, names: Json) -> Data:

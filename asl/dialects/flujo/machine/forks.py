@@ -6,6 +6,7 @@ from asl.dialects.flujo.machine.agents import asking
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.steps import passing
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
+from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.queries import literal, query
 from asl.expr.flujo.forks import REDUCERS
 
@@ -126,6 +127,12 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
             inner.states[start] = {"Type": "Pass", "End": True}
         processor = inner.machine(start)
     items = literal(source) if isinstance(source, list) else states.call("items", literal(source))
+    around = rounds_of(step)
+    if around.first:
+        following = states.whole.name(f"{name}:items")
+        prepared = query(states.call("prepared", literal(around.first)))
+        states.put(name, {"Type": "Pass", "Output": prepared, "Next": following}, step.pointer)
+        name = following
     selector = f"$flujo_item({INPUT}, $states.context.Map.Item.Value)"
     state: dict[str, Json] = {
         "Type": "Map",
@@ -136,8 +143,9 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
     }
     if failing is not None:
         state["Catch"] = states.catch(step, failing)
-    flags = literal(step.flags) if step.flags else None
-    output = states.call("collect", literal(step.name), RESULT, flags)
+    flags = step.flags if around.output is None else {**step.flags, "output": around.output}
+    collected = literal(flags) if flags else None
+    output = states.call("collect", literal(step.name), RESULT, collected)
     state["Output"] = query(states.closing(output, then))
     states.put(name, state | states.going(then), step.pointer)
 

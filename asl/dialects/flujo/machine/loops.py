@@ -8,6 +8,7 @@ from asl.dialects.flujo.conditions import fails, plain
 from asl.dialects.flujo.machine.conditionals import deciding
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, Failing, Then
+from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.queries import literal, query
 
 __all__ = ["loop"]
@@ -30,12 +31,14 @@ def loop(states: States, step: Step, then: Then, failing: Failing | None) -> Non
     following = f"{name}:until" if condition is None and function else again
     states.whole.taken.add(following)
     first = states.sequence(body.steps, Then(following), way)
-    start = {"Type": "Pass", "Output": query(states.call("loop", literal(step.name)))}
+    around = rounds_of(step)
+    begun = states.call("loop", literal(step.name), literal(around.first) if around.first else None)
+    start = {"Type": "Pass", "Output": query(begun)}
     states.put(name, start | {"Next": first}, step.pointer)
     if following != again:
         deciding(states, step, str(function), again, failing)
-    flags = literal(step.flags) if step.flags else None
-    leaving = states.call("looped", literal(step.name), flags)
+    flags = step.flags if around.output is None else {**step.flags, "output": around.output}
+    leaving = states.call("looped", literal(step.name), literal(flags) if flags else None)
     output = query(states.closing(leaving, then))
     if not limited and most == 1:
         states.put(again, {"Type": "Pass", "Output": output} | states.going(then), step.pointer)
@@ -57,10 +60,11 @@ def loop(states: States, step: Step, then: Then, failing: Failing | None) -> Non
         rule = {"Condition": query(holds), "Output": output, "Next": states.target(then)}
         choices.append(rule)
     rounds = states.call("rounds", literal(step.name))
+    between = literal(around.between) if around.between else None
     choices.append(
         {
             "Condition": query(f"{rounds} < {most}"),
-            "Output": query(states.call("again", literal(step.name))),
+            "Output": query(states.call("again", literal(step.name), between)),
             "Next": first,
         }
     )
