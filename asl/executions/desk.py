@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from asl.core.values import Json
 from asl.hosts.tokens import Desk, TaskDoesNotExist, TaskTimedOut
-from asl.stores.journal import addressed, put_outcome, put_sign
+from asl.stores.requests import addressed, put_outcome, put_sign
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited

@@ -128,20 +128,20 @@ class Kept:
         from asl.engine.events import ENDINGS
         from asl.engine.history import Expander
         from asl.engine.journal import RecordReader
-        from asl.stores.journal import SqliteJournal
+        from asl.stores.log import Log
 
         stored = self.get(name)
-        journal = SqliteJournal(self.file, stored.number)
+        log = Log(self.file, stored.number)
         execution = self._execution(stored, self.program(stored))
         reader = RecordReader(execution, (), self.program_of(stored))
         expander, read = Expander(execution), 0
-        journal.begin(reader)
+        log.begin(reader)
         yield expander.start()
         while True:
             stored = self.get(name)  # what was written before its end is read after this
             before = read
-            for number, _, entries in journal.read(before):
-                for path, record in journal.told(entries):
+            for number, _, entries in log.read(before):
+                for path, record in log.told(entries):
                     yield from expander.feed(reader.read(path, record))
                 read = number
             if stored.status in ENDINGS:
@@ -165,12 +165,11 @@ class Kept:
         from asl.engine.journal import RecordReader
         from asl.engine.records import BROKEN
         from asl.engine.result import Result
-        from asl.stores.journal import SqliteJournal
+        from asl.stores.log import Log
 
-        journal = SqliteJournal(self.file, stored.number, 2**62)
         execution = self._execution(stored, program)
         reader = RecordReader(execution, (), self.program_of(stored))
-        records = list(journal.records_of(reader))
+        records = list(Log(self.file, stored.number).records(reader))
         failure = None
         if stored.status in UNSUCCESSFUL:
             failure = StateError(stored.error, stored.cause)

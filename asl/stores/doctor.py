@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from asl.stores.journal import SqliteJournal
+from asl.stores.log import Log
 from asl.stores.schema import GUARDED
 from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
 
@@ -84,7 +84,7 @@ def _chains(store: SqliteStore) -> Iterator[str]:
     """Each step carries the hash of itself and of all before it; what it refers to is there."""
     for number, name in store.rows("SELECT number, name FROM execution"):
         try:
-            for _ in SqliteJournal(store, number).read():
+            for _ in Log(store, number).read():
                 pass
         except StoreDamaged as fault:
             yield f"{name}: {fault.what}"

@@ -1,7 +1,7 @@
 """The sixth version of the tables: what was a row for each record, answer and position is one log.
 
 Until then records stood in a chain of their own, and answers and positions beside them were deleted
-when they were past. What is left of them becomes entries of the first steps (`asl.stores.journal`).
+when they were past. What is left of them becomes entries of the first steps (`asl.stores.log`).
 """
 
 from collections.abc import Callable, Iterator

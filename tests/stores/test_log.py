@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import encoded
-from asl.stores.journal import _Alive
+from asl.stores.alive import Alive
 
 DOCUMENT = {
     "StartAt": "A",
@@ -35,7 +35,7 @@ def test_what_counts_has_no_position_behind_it(entries: list[Any]) -> None:
     """A position makes all past that stands below its path, but for what it keeps."""
     positions: dict[str, Any] = {}
     answers: dict[str, Any] = {}
-    alive = _Alive({}, {})
+    alive = Alive({}, {})
     for number, (what, where, *kept) in enumerate(entries):
         if what == "answer":
             alive.answer(where, number)
@@ -83,7 +83,7 @@ def test_what_is_very_large_becomes_several_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are written in one transaction all the same."""
-    monkeypatch.setattr("asl.stores.journal.MOST", 100)
+    monkeypatch.setattr("asl.stores.log.MOST", 100)
     with asl.open_store(
         tmp_path / "runs.db", clock="virtual", agents={"W": lambda data: {}}
     ) as store:

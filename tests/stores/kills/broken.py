@@ -9,7 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 from asl.engine.frame import Frame
-from asl.stores.journal import SqliteJournal, _Alive
+from asl.stores.alive import Alive
+from asl.stores.journal import SqliteJournal
 from asl.stores.sqlite import SqliteStore
 
 __all__ = ["VARIANTS"]
@@ -71,7 +72,7 @@ FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (SqliteJournal, "put_answer", _one_behind),
     (SqliteJournal, "put_answer", _of_nobody),
     (SqliteJournal, "put_sign", _not_handed_over),
-    (_Alive, "_drop", _beside_its_answers),
+    (Alive, "_drop", _beside_its_answers),
     (SqliteJournal, "put_position", _free_of_charge),
     (SqliteStore, "_commit", _in_pieces),
     (Frame, "restore", _as_of_now),
