@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,14 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.execution import Identity, execution_id
+from asl.engine.execution import Identity, Usage, execution_id
 from asl.engine.result import Result
 from asl.hosts.rights import rights_of
-from asl.hosts.run import execute
+from asl.hosts.run import Listener, execute
 from asl.program import Program
 from asl.states.host import Child, Expired, Raised
 
 if TYPE_CHECKING:
+    from asl.engine.frame import Frame
     from asl.engine.journal import Journal
     from asl.hosts.local import LocalHost
     from asl.hosts.services import Services
@@ -43,6 +45,47 @@ class Begun(NamedTuple):
     """How often it went on after its end, and when it last did."""
     working: AbstractContextManager[None] = nullcontext()
     """Keeps others from it while it runs."""
+
+    def run(
+        self,
+        host: LocalHost,
+        at: Any,
+        name: str,
+        workflow_id: str,
+        *,
+        express: bool = False,
+        limit: float | None = None,
+        listener: Listener | None = None,
+        within: Frame | None = None,
+        counted: Usage | None = None,
+    ) -> Coroutine[Any, Any, Result]:
+        """Run it for the machine *at*, on the clock and with the agents of that one's *host*."""
+        services = host.serving()
+        return execute(
+            self.program,
+            self.data,
+            services.find,
+            host.clock,
+            Identity(
+                name=name,
+                workflow_id=workflow_id,
+                express=express,
+                requestor=at.requestor,
+                started=self.started,
+                limit=limit,
+                redrives=self.redrives,
+                redriven=self.redriven,
+                rights=rights_of(host, at),
+            ),
+            buckets=host.buckets,
+            listener=listener,
+            in_event_loop=True,
+            services=services,
+            parent=host,
+            journal=self.journal,
+            within=within,
+            counted=counted,
+        )
 
 
 async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
@@ -88,35 +131,20 @@ def _registered(services: Services, id: str) -> Program:
 
 
 async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Result:
-    """Run it as a task of its own, on the clock and with the agents of the one that starts it."""
-    services = host.serving()
+    """Run it as a task of its own."""
     counted = host.counted(child)
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
-    work = execute(
-        begun.program,
-        begun.data,
-        services.find,
-        host.clock,
-        Identity(
-            name=child.name,
-            workflow_id=workflow_id,
-            requestor=at.requestor,
-            started=begun.started,
-            limit=child.timeout,
-            redrives=begun.redrives,
-            redriven=begun.redriven,
-            rights=rights_of(host, at),
-        ),
-        buckets=host.buckets,
+    work = begun.run(
+        host,
+        at,
+        child.name,
+        workflow_id,
+        limit=child.timeout,
         listener=at.listening(),
-        in_event_loop=True,
-        services=services,
-        parent=host,
-        journal=begun.journal,
         within=at,
         counted=None if counted is None else counted.usage,
     )
-    return await services.start(execution_id(workflow_id, child.name, False), work)
+    return await host.serving().start(execution_id(workflow_id, child.name, False), work)
 
 
 def _absorb(host: LocalHost, at: Any, child: Child, result: Result) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Call
-from asl.engine.execution import ARN, Identity, execution_id
+from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
-from asl.hosts.rights import rights_of
-from asl.hosts.run import Listener, execute
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.host import Raised, Target
@@ -22,6 +20,7 @@ from asl.states.host import Raised, Target
 if TYPE_CHECKING:
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
+    from asl.hosts.run import Listener
 
 __all__ = ["Start"]
 
@@ -108,44 +107,14 @@ class Start(Service):
         """Run an execution on the clock and the event loop of the one that starts it."""
         if begun.result is not None:
             return begun.result
+        at, id = call.at, child.workflow_id
+        work = begun.run(host, at, child.name, id, express=self.express, listener=listener)
         with begun.working:
-            if begun.journal is None:
-                return await self._executed(host, call.at, child, begun, listener)
-            result = await self._executed(host, call.at, child, begun, listener)
-            begun.journal.put_result(result, call.deadline)
-            await begun.journal.commit(True)
+            result = await work
+            if begun.journal is not None:
+                begun.journal.put_result(result, call.deadline)
+                await begun.journal.commit(True)
             return result
-
-    def _executed(
-        self,
-        host: LocalHost,
-        at: Any,
-        child: _Child,
-        begun: Begun,
-        listener: Listener | None,
-    ) -> Coroutine[Any, Any, Result]:
-        return execute(
-            begun.program,
-            child.data,
-            self.services.find,
-            host.clock,
-            Identity(
-                name=child.name,
-                workflow_id=child.workflow_id,
-                express=self.express,
-                requestor=at.requestor,
-                started=begun.started,
-                redrives=begun.redrives,
-                redriven=begun.redriven,
-                rights=rights_of(host, at),
-            ),
-            buckets=host.buckets,
-            listener=listener,
-            in_event_loop=True,
-            services=self.services,
-            parent=host,
-            journal=begun.journal,
-        )
 
     def _child(self, payload: Json, call: Call) -> _Child:
         given: Mapping[str, Json] = payload if type(payload) is dict else {}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from asl.hosts import durable
+from asl.hosts import kept
 from asl.stores import journal, sqlite
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.laws import Whole
 from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
-POINTS = {*durable.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
+POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
 KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20}
 """How many lives are killed in each scene."""
 FULL = 10

@@ -22,7 +22,7 @@ from typing import Any
 
 from asl import VirtualClock, compile
 from asl.executions import Store
-from asl.hosts import durable
+from asl.hosts import machine_log
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.scenes import CHILD, SCENES, answer, pause
 
@@ -103,7 +103,7 @@ class Agent:
 def live(life: Life) -> dict[str, Any]:
     """Go on with all executions of a scene until they end, wait for people, or the process dies."""
     scene, clock = SCENES[life.scene], VirtualClock(life.clock)
-    durable.WORTH = scene.worth
+    machine_log.WORTH = scene.worth
     agent = Agent(life.log, clock)
     work = agent.answer if scene.sleeps else agent.answer_at_once
     store = Store(

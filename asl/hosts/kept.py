@@ -1,0 +1,353 @@
+"""Running the machines of an execution that is kept: every effect is asked once, its answer stays.
+
+An effect first makes durable all that was put before it (the position of its machine, earlier
+answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
+event loop, at the latest before the next effect. At recovery each machine runs again from its
+position; effects that have an answer give it instead of acting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from asl.core.errors import AslError, StateError
+from asl.core.values import Json, measure
+from asl.engine.checkpoints import Names
+from asl.engine.events import RESUMED
+from asl.engine.execution import Execution, Usage, Used
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.interpreter import interpret
+from asl.engine.journal import (
+    WHOLE_PATH,
+    Journal,
+    RecordReader,
+    read_error,
+    read_spending,
+    read_usage,
+    read_used,
+    written_error,
+    written_spending,
+    written_usage,
+    written_used,
+    written_whole,
+)
+from asl.engine.ledger import Ledger
+from asl.engine.records import ADVANCED, NOTED, STRETCH, WHOLE, each_record
+from asl.hosts.local import LocalHost
+from asl.hosts.machine_log import MachineLog
+from asl.states.blocks.progress import Told
+from asl.states.host import Exhausted, Expired, Record
+
+__all__ = ["FAIL_POINTS", "ForeignAnswer", "KeptHost"]
+
+FAIL_POINTS = (
+    "effect.ready",
+    "effect.done",
+    "answer.put",
+    "position.put",
+    "request.put",
+    "child.done",
+)
+"""The instants of a step at which a process may die; see `Journal.reached`."""
+
+BEGAN = "!"
+"""Ends the key under which the beginning of a machine is kept that has no history."""
+RIGHTS = "!rights"
+"""The key under which the tool policies are kept that bind an execution from outside."""
+
+
+class ForeignAnswer(AslError):
+    """The journal holds the answer to another question: the document was changed, or is not it."""
+
+
+def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
+    """Return the records that were there before this process, as a flat history."""
+    reader = RecordReader(execution, each_record(flat), journal.program)
+    return [item for record in journal.records_of(reader) for item in record]
+
+
+class KeptHost(LocalHost):
+    """Runs the machines of one execution that is kept in a journal."""
+
+    journal: Journal
+    execution: Execution
+    """The whole, which counts what the children of distributed Maps spend, too."""
+    fresh = True
+    """Whether there was nothing in the journal."""
+    kept = 0
+    """The size of all answers and positions of the execution so far."""
+
+    def keep(self, journal: Journal, frame: EngineFrame) -> None:
+        """Keep the execution of its top machine in *journal*, and go on from what is there."""
+        self.journal = journal
+        execution = self.execution = frame.execution
+        self.history = execution.emit
+        self.top = frame
+        self.paused = journal.paused
+        self.names = Names(journal.saved)
+        execution.emit = self._emit
+        if journal.spending is not None:
+            read_spending(journal.spending, execution)
+        if journal.recorded:
+            execution.earlier = lambda flat: _earlier(journal, execution, flat)
+        self._keep_rights()
+        self.fresh = not (journal.positions or journal.answers or journal.recorded)
+        self._recover(frame, self._log(frame))
+
+    def _keep_rights(self) -> None:
+        """Keep the tool policies of whoever has started the execution, or find them."""
+        journal, execution = self.journal, self.execution
+        known = journal.answers.pop(RIGHTS, None)
+        if not execution.rights and known is None:
+            return
+        from asl.hosts.rights import read_rights, written_rights
+
+        if not execution.rights:
+            execution.identity = replace(execution.identity, rights=read_rights(known))
+        elif known is None:
+            journal.put_answer(RIGHTS, written_rights(execution.rights))
+
+    def watch(self, ledger: Ledger) -> None:
+        """Hold the calls of agents against a ledger, which goes on from what is there."""
+        super().watch(ledger)
+        spending = self.journal.spending
+        if spending is not None and len(spending) > 3:
+            ledger.restore(spending[3])
+
+    # Machines
+
+    def _log(self, frame: Any) -> MachineLog:
+        log: MachineLog | None = frame.log
+        if log is None:
+            log = frame.log = MachineLog(frame.path)
+        return log
+
+    def _recover(self, frame: EngineFrame, log: MachineLog) -> None:
+        """Put a machine where it stood."""
+        position = self.journal.positions.pop(log.path, None)
+        if position is not None:
+            frame.restore(position)
+            log.records = position["records"]
+            log.began = True
+            frame.seen_usage(read_usage(position["usage"]))
+        elif log.began:  # of the top machine: before its first answer nothing was spent
+            frame.seen_usage(Usage())
+        else:
+            found = self.journal.answers.pop(log.path + BEGAN, None)
+            began = found or self.journal.began.get(log.path)
+            if began is not None:
+                frame.now, usage = began
+                frame.seen_usage(read_usage(usage))
+                log.began = True
+
+    async def machine(self, frame: EngineFrame) -> Json:
+        """Run a child machine, or give what came of it before."""
+        log = frame.log = MachineLog(frame.path)
+        if not self.fresh:
+            outcome = self.journal.answers.pop(log.path, None)
+            if outcome is not None:
+                return self._given("child", log.path, outcome, frame)
+            self._recover(frame, log)
+        try:
+            value = await interpret(frame)
+        except StateError as error:
+            if self._cut(frame, log, failed=True):
+                log.latest = None
+                self._put(frame, log, log.path, "child", None, error)
+                self.journal.reached("child.done")
+            raise
+        except BaseException as stop:
+            if isinstance(stop, Expired | Exhausted) or type(stop).__name__ == "CancelledError":
+                self._cut(frame, log, failed=False)
+            raise
+        if log.began:
+            self._put(frame, log, log.path, "child", value, None)
+            self.journal.reached("child.done")
+        return value
+
+    def _cut(self, frame: EngineFrame, log: MachineLog, *, failed: bool) -> bool:
+        """Keep where a child stands that does not go on now; whether there is anything to keep."""
+        if not (log.began or log.records):
+            return False
+        position, kept = self._standing(frame, log, failed)
+        self.kept += self.journal.put_position(log.path, position, kept)
+        self.journal.reached("position.put")
+        log.stands()
+        return True
+
+    def _standing(self, frame: EngineFrame, log: MachineLog, failed: bool) -> tuple[Json, str]:
+        """Return where a machine stands that was cut off, and what its children's paths begin with.
+
+        Its records up to now are past; whatever it does from here is told anew.
+        """
+        if log.noted:
+            log.write_notes(self.journal)
+        position = frame.cut(failed)
+        position |= {"records": log.records, "usage": written_usage(frame.usage)}
+        return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
+
+    def leave(self, frame: EngineFrame, failed: bool) -> None:
+        """Keep where the top machine stands when the execution ends without success."""
+        self.journal.stand(*self._standing(frame, self._log(frame), failed))
+
+    # The history
+
+    def _emit(self, record: Record) -> None:
+        if record[0] is WHOLE:
+            self.history(record)
+            _, time, _, _, _, event, details = record
+            self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
+            return
+        log = self._log(record[2])
+        if record[0] is STRETCH:
+            log.stretch = log.records
+        elif record[0] is NOTED and log.aside is not None:
+            log.aside.setdefault("notes", []).append([record[1], *record[5:]])
+        elif record[0] is ADVANCED and log.aside is not None:
+            log.aside["advanced"] = log.aside.get("advanced", 0) + 1
+        number, log.records = log.records, log.records + 1
+        if number >= self.journal.recorded.get(log.path, 0):
+            if self.paused:
+                self.paused = False
+                self.tell(self.top, RESUMED)
+            self.history(record)
+            if record[0] is NOTED and log.aside is not None:
+                log.noted.append(record)
+            else:
+                if log.noted:
+                    log.write_notes(self.journal)
+                log.write(self.journal, record)
+
+    def suspend(self, frame: EngineFrame) -> None:
+        """Say that the execution is paused, if it has gone on since it last was."""
+        if not self.paused:
+            super().suspend(frame)
+
+    # Effects
+
+    async def _once(
+        self, at: Any, kind: str, perform: Callable[..., Awaitable[Json]], *given: Any
+    ) -> Json:
+        """Perform an effect of the machine *at*, or give the answer that it had."""
+        log, journal = self._log(at), self.journal
+        key = at.next_effect(log.path)
+        if not self.fresh:
+            answer = journal.answers.pop(key, None)
+            if answer is not None:
+                return self._given(kind, key, answer, at)
+        self._prepare(at, log)
+        await journal.commit(self.in_event_loop)
+        journal.reached("effect.ready")
+        log.aside = {}
+        try:
+            value = await perform(at, *given)
+        except StateError as error:
+            self._put(at, log, key, kind, None, error)
+            raise
+        journal.reached("effect.done")
+        self._put(at, log, key, kind, value, None)
+        return value
+
+    def _prepare(self, at: Any, log: MachineLog) -> None:
+        """Put what led to an effect."""
+        if log.weight > log.least and at.ordinal == 0:
+            size = measure(at.data, log.weight) + measure(at.variables, log.weight)
+            if size <= log.weight:
+                self._put_position(at, log)
+            else:
+                log.least = 2 * log.weight
+        if not log.began:
+            log.began = True
+            if at.execution is not self.execution:  # which leaves no history
+                self.journal.put_answer(log.path + BEGAN, [at.now, written_usage(at.usage)])
+        at.seen_usage(None)
+
+    def _put_position(self, at: Any, log: MachineLog) -> None:
+        position = at.position()
+        position |= {"records": log.stretch, "usage": written_usage(at.usage)}
+        self.kept += self.journal.put_position(log.path, position)
+        log.stands()
+        self.journal.reached("position.put")
+
+    def _put(
+        self, at: Any, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
+    ) -> None:
+        """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
+        if log.noted:
+            log.write_notes(self.journal)
+        answer = [kind, at.now, value, None if error is None else written_error(error)]
+        usage = at.execution.usage
+        aside, log.aside = log.aside, None
+        if usage.tokens or usage.cost or aside:
+            answer.append(written_usage(usage))
+            self.journal.put_spending(written_spending(self.execution))
+        if aside:
+            answer.append(aside)
+        journal = self.journal
+        if key is log.path:
+            instead = log.latest if log.given is None or value is log.given else None
+            size = journal.put_child(key, answer, instead)
+        else:
+            size = journal.put_answer(key, answer)
+            log.answered(journal.latest, value)
+        log.weight += size
+        self.kept += size
+        journal.reached("answer.put")
+        if self.in_event_loop:
+            journal.commit_soon()
+
+    def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
+        """Return or raise what is in the journal."""
+        of, now, value, error, *more = answer
+        if of != kind:
+            raise ForeignAnswer(
+                f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
+            )
+        at.seen_usage(read_usage(more[0]) if more else Usage())
+        if len(more) > 1:
+            self._recalled(at, more[1])
+        at.now = now
+        size = measure(value, 2**62)
+        self._log(at).weight += size
+        self.kept += size
+        if error is not None:
+            raise read_error(error)
+        return value
+
+    def _recalled(self, at: Any, aside: dict[str, Any]) -> None:
+        """Tell and count again what an effect came to beside its answer."""
+        self._log(at).records += aside.get("advanced", 0)  # they stand in the history
+        for time, event, details in aside.get("notes", ()):
+            at.now = time
+            at.note(event, details)
+        at.said = aside.get("said")
+        if "progress" in aside:
+            update, reached = aside["progress"]
+            at.progress = Told(at.visit, update, tuple(reached))
+        if "used" in aside and self.meter is not None:
+            self.meter.ledger.recall(at, read_used(aside["used"]))
+
+    def unshown(self, at: Any, said: str | None) -> None:
+        """Keep what an agent has said that may not be shown yet with its answer."""
+        super().unshown(at, said)
+        aside = self._log(at).aside
+        assert aside is not None
+        aside["said"] = said
+
+    def progressed(self, at: Any) -> None:
+        """Keep the progress of a call with its answer."""
+        aside = self._log(at).aside
+        assert aside is not None
+        aside["progress"] = [at.progress.update, list(at.progress.reached)]
+
+    def used(self, at: Any, used: Used) -> None:
+        """Keep what a call has used with its answer."""
+        aside = self._log(at).aside
+        assert aside is not None
+        known = read_used(aside.get("used", {}))  # of calls within this one
+        aside["used"] = {
+            name: str(each + known.get(name, 0))
+            for name, each in read_used(written_used(used)).items()
+        }

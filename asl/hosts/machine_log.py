@@ -1,0 +1,81 @@
+"""What a host that keeps an execution remembers of one machine: how much of it is in the journal.
+
+Here it shows, too, how little of a record has to be written: the rest stands there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from asl.core.values import Json
+from asl.engine.journal import Journal, written_record
+from asl.states.host import Record
+
+__all__ = ["WORTH", "MachineLog"]
+
+WORTH = 4096
+"""Bytes of answers up to which no position is taken: they are gone through again at once."""
+LONG = 32
+"""Characters from which on a text is not repeated in the records behind it."""
+
+
+class MachineLog:
+    """One machine, as far as it is kept."""
+
+    __slots__ = (
+        "aside", "began", "given", "last", "latest", "least", "noted", "path", "records",
+        "stretch", "weight",
+    )  # fmt: skip
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.records = 0
+        """How many records the machine has emitted."""
+        self.stretch = 0
+        """The number of the record with which the present visit began."""
+        self.weight = 0
+        """The size of the answers since the last position, with all that the children have kept."""
+        self.least = WORTH
+        """How much they must weigh before it is worth to see whether a position is smaller."""
+        self.began = not path
+        """Whether it is known when the machine began; of the top one the execution knows."""
+        self.last: tuple[Record | None, Mapping[int, int]] = None, {}
+        """The last record that was written, and the places of the containers in it."""
+        self.latest: tuple[int, int] | None = None
+        """Stands for the last answer, which the outcome of the machine may make superfluous."""
+        self.given: Json = None
+        """The value of that answer, if it is worth to refer to it."""
+        self.aside: dict[str, Any] | None = None
+        """What an effect under way has come to beside its answer: `notes`, `used`, `said`
+        and `progress`, and how many records say that it was `advanced`."""
+        self.noted: list[Record] = []
+        """The notes of an effect under way. They are written with its answer: should there be
+        none, the effect is performed again, and tells something else perhaps."""
+
+    def stands(self) -> None:
+        """Know that a position was put, which makes past what was before."""
+        self.weight, self.least = 0, WORTH
+
+    def answered(self, latest: tuple[int, int], value: Json) -> None:
+        """Know of the last answer, so that the records behind it may refer to its value."""
+        self.latest = latest
+        of = type(value)
+        worth = of is dict or of is list or (of is str and len(value) > LONG)
+        self.given = value if worth else None
+
+    def write(self, journal: Journal, record: Record) -> None:
+        """Put a record, which refers to what stands there already."""
+        reference = None
+        if self.given is not None and self.latest is not None:
+            reference = journal.reference(self.latest)
+        given = None if reference is None else self.given
+        written, places = written_record(record, self.last[1], given, reference)
+        self.last = record, places
+        journal.put_record(self.path, written)
+
+    def write_notes(self, journal: Journal) -> None:
+        """Put the notes of the effect under way."""
+        notes, self.noted = self.noted, []
+        for record in notes:
+            self.write(journal, record)
