@@ -106,6 +106,7 @@ class _Model(Outsider):
         name, asking = self._name(call.model), _Asking(call)
         with capture_run_messages() as messages:
             tools = {each.name for each in offers}
+            answers = () if self.agent.output is None else (ANSWER,)
             try:
                 run = await self._asked(self._model(name), offers).run(
                     _asked(payload, call.context),
@@ -118,17 +119,18 @@ class _Model(Outsider):
             except StateError as error:
                 raise _spent(error, name, messages) from None
             except UnexpectedModelBehavior as error:
-                *_, last = (None, *_responses(messages))
-                raise _spent(
-                    _misbehaved(error, asking.told, last, tools), name, messages
-                ) from error
-            except Exception as error:  # of a library that raises what its own libraries raise
-                last = _uses(messages)[-1:]
-                wrong = [_unreadable(part) for part in last if _arguments(part) is None]
-                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
+                failure = _forbidden(messages, {*tools, *answers}) or _misbehaved(
+                    error, asking.told, messages, answers
+                )
                 raise _spent(failure, name, messages) from error
+            except Exception as error:  # of a library that raises what its own libraries raise
+                last = _uses(messages, answers)[-1:]
+                wrong = [_unreadable(part) for part in last if _arguments(part) is None]
+                forbidden = _forbidden(messages, {*tools, *answers})
+                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
+                raise _spent(forbidden or failure, name, messages) from error
             finally:
-                _refuse(call, messages, tools)
+                _refuse(call, _uses(messages, answers), tools)
         answer = {"response": output} if type(output) is str else output
         own = {key: value for key, value in answer.items() if key not in REPORTED}
         return {**own, **_usage(name, messages)}
@@ -172,7 +174,8 @@ class _Model(Outsider):
 
     def _settings(self, call: Call) -> Any:
         # Retry says what is tried again, not the library of a provider.
-        own = {"timeout": self.agent.timeout, **self.agent.settings}
+        whole = {"timeout": self.agent.timeout, "request_timeout": self.agent.timeout}
+        own = {**whole, **self.agent.settings}
         return {**own, **call.generation, "max_retries": 0}
 
     def _asked(self, model: Model, offers: list[Offer]) -> pydantic_ai.Agent[_Asking, Any]:
@@ -295,32 +298,44 @@ async def _tell(context: Any, events: Any) -> None:
 # What a call has used, and what became of it
 
 
-def _refuse(call: Call, messages: list[ModelMessage], tools: set[str]) -> None:
+def _refuse(call: Call, uses: list[Any], tools: set[str]) -> None:
     """Put into the history what the model asked for and never got, since it was not offered."""
-    for part in _uses(messages):
+    for part in uses:
         arguments = _arguments(part)
         if arguments is None:
             call.tools.refuse(part.tool_name, None, "Agent.ToolError", _unreadable(part))
         elif part.tool_name not in tools:
-            cause = f"the model may not use the tool {part.tool_name!r}"
+            cause = _not_for(part.tool_name)
             call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
 
 
-def _uses(messages: list[ModelMessage]) -> list[Any]:
-    """Return all requests for tools."""
+def _uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[Any]:
+    """Return all requests for tools, apart from those that are *answers*."""
     parts = [part for response in _responses(messages) for part in response.tool_calls]
-    return [part for part in parts if part.tool_name != ANSWER]
+    return [part for part in parts if part.tool_name not in answers]
+
+
+def _forbidden(messages: list[ModelMessage], known: set[str]) -> Raised | None:
+    """Return the error for a model that has asked last for what it may not use."""
+    *_, last = (None, *_responses(messages))
+    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
+    unknown = next((each for each in calls if each not in known), None)
+    return None if unknown is None else Raised("States.Permissions", _not_for(unknown))
+
+
+def _not_for(tool: str) -> str:
+    return f"the model may not use the tool {tool[:200]!r}"
 
 
 def _arguments(part: Any) -> Json:
-    """Return the arguments of a request, None where they are no object."""
-    from asl.core.json_text import read_data
+    """Return the arguments of a request, None where they are no object.
 
+    They are read as by the library that hands them to the tool: what it lets pass is judged there.
+    """
     try:
-        arguments = read_data(part.args) if type(part.args) is str and part.args else part.args
-    except ValueError:
+        return part.args_as_dict(raise_if_invalid=True)
+    except (ValueError, AssertionError):
         return None
-    return arguments if type(arguments or {}) is dict else None
 
 
 def _unreadable(part: Any) -> str:
@@ -340,7 +355,12 @@ def _usage(name: str, messages: list[ModelMessage]) -> dict[str, Json]:
         "input": sum(each.input_tokens for each in usages),
         "output": sum(each.output_tokens for each in usages),
     }
-    return {"_tokens": used["input"] + used["output"], "_usage": used, "model": name}
+    told = all(each.input_tokens or each.output_tokens for each in usages)
+    return {
+        "_tokens": used["input"] + used["output"],
+        "_usage": used if told else None,  # which is no usage: nothing is free
+        "model": name,
+    }
 
 
 def _spent(error: StateError, name: str, messages: list[ModelMessage]) -> StateError:
@@ -381,14 +401,14 @@ def _named(error: Exception) -> Raised:
     return Raised(name, f"{text}, retry after {after:g} s" if after is not None else text)
 
 
-def _misbehaved(error: Exception, told: str, last: Any, tools: set[str]) -> Raised:
+def _misbehaved(
+    error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
+) -> Raised:
     """Return the error for a model that was told what is wrong, and did not mend it."""
+    *_, last = (None, *_responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
-    unknown = next((each for each in calls if each not in tools and each != ANSWER), None)
-    if unknown is not None:
-        return Raised("States.Permissions", f"the model may not use the tool {unknown!r}")
     why = told or str(error.__cause__ or error)
-    if ANSWER in calls:
+    if not set(calls).isdisjoint(answers):
         return Raised("Agent.InvalidOutput", why)
     if calls:
         known = why.startswith("tool ")

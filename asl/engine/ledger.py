@@ -315,10 +315,11 @@ class Ledger:
                 account.release(held, terms.entry, terms.frame.now)
             terms.held = []
 
-    def settle(self, terms: Terms, state: str, used: Used) -> None:
+    def settle(self, terms: Terms, state: str, used: Used, failed: bool = False) -> None:
         """Count what a call has used; raises as `admit` does where that exceeds a limit.
 
-        What cannot be known (the report is none, or the price) counts as it was held.
+        What cannot be known (the report is none, or the price) counts as it was held, and is a
+        failure by itself unless the call has *failed* already.
         """
         counted = amounts(used)
         if used.fault is None and not used.unpriced:
@@ -342,7 +343,8 @@ class Ledger:
                 account.settle(counted, held, terms.entry, terms.frame.now)
                 done += 1
                 if unknown is not None and _limits(account, used) and account.action in HARD:
-                    failures.append(unknown)
+                    if not failed:
+                        failures.append(unknown)
                     rest = _unknown(account, terms.frame, held or {}, counted)
                     account.add(rest, terms.entry, terms.frame.now)
                 if not account.quiet:

@@ -69,7 +69,7 @@ class Meter:
                 result = await LocalHost.invoke(host, at, target, payload, options, agent, account)
             except StateError:
                 if used is not NOTHING:
-                    self._settle(at, terms, target, used)
+                    self._settle(at, terms, target, used, failed=True)
                 raise
             self._settle(at, terms, target, used)
             return result
@@ -78,10 +78,12 @@ class Meter:
             if self.waiting:
                 self._next()
 
-    def _settle(self, at: Any, terms: Terms, target: Target, used: Used) -> None:
+    def _settle(
+        self, at: Any, terms: Terms, target: Target, used: Used, failed: bool = False
+    ) -> None:
         if used is not NOTHING:
             self.host.used(at, used)
-        self.ledger.settle(terms, target.state, used)
+        self.ledger.settle(terms, target.state, used, failed)
 
     async def _admitted(self, at: Any, target: Target, sizes: Amounts, terms: Admission) -> Terms:
         """Return the terms of a call as soon as it may be made; *terms* are what it was told."""

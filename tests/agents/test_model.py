@@ -440,6 +440,52 @@ def test_a_provider_that_says_nothing_times_out(file: Callable[..., Any]) -> Non
         assert len(server.requests) <= 1  # none, if the time was over before the server looked
 
 
+def test_a_provider_that_drips_times_out(file: Callable[..., Any]) -> None:
+    """The timeout is that of the whole request, however often a byte comes."""
+
+    def drip(exchange: Exchange) -> None:
+        exchange.begin(200, Content_Length="100000", Content_Type="application/json")
+        while not server.stopping.wait(0.02):
+            exchange.write(b" ")
+
+    with serving(drip) as server:
+        result = asl.run(task(), agents=file(server, "    timeout: 0.3\n"))
+    assert result.error == "States.Timeout"
+
+
+UNTOLD: list[Any] = [None, {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}]
+
+
+@pytest.mark.parametrize("usage", UNTOLD)
+def test_an_answer_is_never_free(usage: Any, file: Callable[..., Any]) -> None:
+    """Where the provider tells no usage the history warns, and a budget cannot be held."""
+    with serving(lambda exchange: said(exchange, 200, {**completion(), "usage": usage})) as server:
+        agents = file(server)
+        free = asl.run(task(), agents=agents)
+        bounded = asl.run({**task(), "Budget": {"MaxTokens": 100}}, agents=agents)
+    assert (free.output["_tokens"], free.output["_usage"]) == (0, None)
+    for result in (free, bounded):
+        (warned,) = [each for each in result.events if each.type == "UsageWarning"]
+        assert warned.details["reason"] == "_usage null is no usage, so it is ignored"
+    assert bounded.error == "Agent.InvalidOutput"
+
+
+def test_a_failure_keeps_its_name_whatever_it_has_used() -> None:
+    """What the provider has not told counts as it was held, again and again."""
+
+    def fails(parameters: Any, call: asl.Call) -> None:
+        error = asl.StateError("Agent.NetworkError", "it breaks off")
+        error.usage = {"_usage": None}
+        raise error
+
+    document = {**retried("Agent.NetworkError", 30), "Budget": {"MaxTokens": 160}}
+    result = asl.run(document, agents={"A": fails}, clock="virtual")
+    assert result.error == "States.BudgetExceeded"
+    failed = [each for each in result.events if each.type == "TaskFailed"]
+    assert {each.details["error"] for each in failed[:-1]} == {"Agent.NetworkError"}
+    assert len(failed) == 17  # each counts a sixteenth of the limit; the last one is too much
+
+
 def streamed(*pieces: str, end: str = "stop", done: bool = True) -> Iterator[bytes]:
     """Yield the lines of a streamed answer."""
     for index, piece in enumerate([*pieces, None]):

@@ -72,6 +72,8 @@ SPELLINGS = [
     " delete_file", "delete_file ", "delete_file\n", "delete_file\u200b", "\u200edelete_file",
     "ｄelete_file", "dеlete_file", "delete_file()", "functions.delete_file", "tools/delete_file",
     "./delete_file", "delete_file;search", "search,delete_file", "*", "", "delete_file\u0000",
+    "d%65lete_file", "search/../delete_file", "mcp://x/delete_file", "delete_file?", "answer",
+    "final_result", "delete_file\u0301", "search\ndelete_file",
 ]  # fmt: skip
 
 
@@ -137,6 +139,10 @@ STRICT = Tool(
         ({"q": 5}, "$.q: 5 is not of type 'string'"),
         ('{"q": ', "Invalid JSON"),
         ("[1]", ""),
+        ('{"q": NaN}', "nan is not a JSON number"),
+        ('{"q": "a", "q": 5}', "$.q: 5 is not of type 'string'"),
+        ('{"q": ' + "[" * 5000 + "]" * 5000 + "}", "recursion limit exceeded"),
+        ('{"q": ' + "9" * 5000 + "}", "number out of range"),
     ],
 )
 def test_wrong_arguments_never_reach_the_tool(arguments: Any, part: str) -> None:
@@ -145,7 +151,15 @@ def test_wrong_arguments_never_reach_the_tool(arguments: Any, part: str) -> None
     result = model.run(None, tools=[STRICT])
     assert result.error == "Agent.ToolError"
     assert part in (result.cause or "")
-    assert set(told(result)) == {("ToolRefused", "search", "Agent.ToolError")}
+    assert told(result) == [("ToolRefused", "search", "Agent.ToolError")] * model.asked
+
+
+def test_half_a_character_in_a_name_is_a_forbidden_tool() -> None:
+    """What cannot be told to the model again ends the call with the same error."""
+    model = Asking(*[ToolCallPart("\ud800delete_file", {})] * 5)
+    result = model.run({"Denied": ["delete_file"]}, tools=[SEARCH, DELETE])
+    assert result.error == "States.Permissions"
+    assert {error for _, _, error in told(result)} == {"States.Permissions"}
 
 
 def test_several_requests_at_once_keep_their_rates() -> None:
