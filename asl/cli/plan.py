@@ -67,5 +67,10 @@ def _bound(bound: "Bound", unit: str) -> str:
         states += f" or {len(bound.states) - NAMED} more"
     if bound.most is None:
         return f"any number of {unit}: nothing limits {states}"
-    beside = f", and what one call of {states} comes to" if states else ""
-    return f"at most {bound.most.normalize():f} {unit}{beside}"
+    most = f"at most {bound.most.normalize():f} {unit}"
+    if not states:
+        return most
+    if bound.at_once == 1:
+        return f"{most}, and what one call of {states} comes to"
+    calls = "any number of" if bound.at_once is None else bound.at_once
+    return f"{most}, and what {calls} calls of {states} at once come to"

@@ -7,6 +7,7 @@ estimate: where nothing limits a state there is none.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
@@ -37,16 +38,19 @@ class Bound:
     """What may be spent at most.
 
     `most` is None where there is no bound; then `states` are those that nothing limits. Otherwise
-    they are those of which one call more may come on top, whose size nothing limits.
+    they are those of which calls under way may come on top, whose size nothing limits: so many as
+    run at the same time (`at_once`, None for any number).
     """
 
     most: Decimal | None
     states: tuple[str, ...] = ()
+    at_once: int | None = 1
 
     def to_json(self) -> dict[str, Json]:
         """Return it as a JSON object."""
-        most = None if self.most is None else float(self.most)
-        return {"most": most, ("unlimited" if most is None else "oneCallOf"): list(self.states)}
+        if self.most is None:
+            return {"most": None, "unlimited": list(self.states)}
+        return {"most": float(self.most), "callsOf": list(self.states), "atOnce": self.at_once}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +266,13 @@ class _Measure:
         limit = self._limit(self.document.get("Budget", {}))
         states = tuple(self.unlimited)
         if limit is not None and (most is None or most > limit):
-            return Bound(limit + self.largest, states)
+            at_once = self._at_once(self.document)
+            return Bound(limit + self.largest, states, None if at_once == inf else int(at_once))
         return Bound(most, states if most is None else ())
 
     def _limit(self, budget: Mapping[str, Json]) -> Decimal | None:
         """Return the limit of a budget that stops whoever exceeds it."""
-        if budget.get("OnExceed", "Fail") not in STOPS or "OnExceed.$" in budget:
+        if not _stops(budget):
             return None
         fields = [self.field] + ["MaxFromPool"] * (self.field == "MaxCost")
         found = [each for field in fields if (each := amount(budget.get(field))) is not None]
@@ -296,8 +301,11 @@ class _Measure:
         within = [self._machine(inner) for _, inner in machines_of(state)]
         size: Decimal | None = _sum(within)
         kind = state.get("Type")
-        if kind == "Map" and size != ZERO:
-            size = None
+        if kind == "Map" and size is not None and size != ZERO:
+            times = _items(state)
+            size = None if times is None else size * times * _attempts(state)
+            if size is None:
+                self.unlimited[node.name] = None
         elif (kind == "Task" and "Agent" in state) or kind == "Debate":
             size = self._call(state) if kind == "Task" else None
         elif kind == "Workflow":
@@ -318,18 +326,42 @@ class _Measure:
     def _call(self, state: Mapping[str, Json]) -> Decimal | None:
         """Return what the calls of a Task may come to by what limits each of them."""
         budget, generation = state.get("Budget", {}), state.get("Generation", {})
+        if not _stops(budget):
+            return None
         given, made = budget.get("MaxInputTokens"), budget.get("MaxOutputTokens")
         attempts = _attempts(state) if made is None else 1
         made = generation.get("MaxTokens") if made is None else made
         if not (is_integer(given) and is_integer(made)):
             return None
         models = [each for name in _models(state, (self.document,)) for each in [self._price(name)]]
+        others = set(_agents(state, (self.document,))) - {state["Agent"]}
+        if others and (self.field == "MaxCost" or "MaxOutputTokens" not in budget):
+            return None  # of models that nobody knows, and nothing says how much they answer
         if self.field == "MaxTokens":
             return Decimal(given + made * attempts)
         if not models or None in models:
             return None
         found: list[Decimal] = [p.input * given + p.output * made * attempts for p in models]
         return max(found)
+
+    def _at_once(self, machine: Mapping[str, Json]) -> float:
+        """Return how many calls that nothing limits may run at the same time, in a machine."""
+        calls = (self._calls(name, state) for name, state in machine["States"].items())
+        return max(calls, default=0)
+
+    def _calls(self, name: str, state: Mapping[str, Json]) -> float:
+        """Return the same of a state."""
+        within = sum(self._at_once(inner) for _, inner in machines_of(state))
+        if state.get("Type") == "Map" and within:
+            most, items = state.get("MaxConcurrency"), _items(state)
+            at_once: float = most if is_integer(most) and most else inf
+            return within * min(at_once, inf if items is None else items)
+        if name not in self.unlimited or within:
+            return within
+        if state.get("Type") == "Debate":
+            together = state.get("Communication", {}).get("Style") == "simultaneous"
+            return len(state["Agents"]) if together else 1
+        return inf if state.get("Type") == "Workflow" else 1
 
     def _price(self, model: str) -> Any:
         return self.prices.get(model)
@@ -365,6 +397,19 @@ def _dearest(
         waiting.pop()
         known[name] = _sum([sizes[name], _largest([known[each] for each in onwards])])
     return _largest([known[each] for each in starts])
+
+
+def _stops(budget: Mapping[str, Json]) -> bool:
+    """Whether a budget stops whoever exceeds it."""
+    return budget.get("OnExceed", "Fail") in STOPS and "OnExceed.$" not in budget
+
+
+def _items(state: Mapping[str, Json]) -> int | None:
+    """Return how many items a Map has at most, None where only its data says so."""
+    if type(state.get("Items")) is list:
+        return len(state["Items"])
+    most = state.get("ItemReader", {}).get("ReaderConfig", {}).get("MaxItems")
+    return int(most) if is_integer(most) and most > 0 else None
 
 
 def _attempts(state: Mapping[str, Json]) -> int:

@@ -21,7 +21,7 @@ def document(budget: Json = None, **states: Json) -> Json:
 def costs(whole: Json, **given: Json) -> tuple[float | None, list[str]]:
     """What the plan says of the cost: the most, and the states that it names."""
     found = asl.plan(whole, **given).to_json()["cost"]
-    return found["most"], found.get("unlimited", found.get("oneCallOf"))
+    return found["most"], found.get("unlimited", found.get("callsOf"))
 
 
 def limited(most: float, **more: Json) -> Json:
@@ -94,6 +94,56 @@ def test_forks() -> None:
     assert costs(document(M=each))[0] is None
     assert costs(document(M={**each, "Budget": {"MaxCost": 4}})) == (4, [])
     assert costs(document(M={**each, "ItemProcessor": document(Z={"Type": "Succeed"})})) == (0, [])
+
+
+def test_a_map_is_bounded_by_what_is_written() -> None:
+    """By its items where they are written, or by the most that are read."""
+    each = {"Type": "Map", "ItemProcessor": document(T=limited(2, End=True)), "End": True}
+    assert costs(document(M=each)) == (None, ["M"])
+    again = {"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]}
+    written = {"QueryLanguage": "JSONata", **document(M={**each, **again, "Items": [1, 2, 3]})}
+    assert costs(written) == (12, [])
+    reader = {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "ReaderConfig": {"InputType": "JSON", "MaxItems": 5},
+        "Parameters": {"Bucket": "b", "Key": "k"},
+    }
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    read = {**each, "ItemReader": reader, "ItemProcessor": {**each["ItemProcessor"], **mode}}
+    assert costs(document(M=read)) == (10, [])
+
+
+ONE = document(T={**TASK, "End": True})
+DEBATE = {"Type": "Debate", "Agents": ["A", "B", "C"], "Topic": "t"}
+
+
+@pytest.mark.parametrize(
+    ("state", "calls"),
+    [
+        (TASK, 1),
+        ({"Type": "Parallel", "Branches": [ONE, document(U={**TASK, "End": True})]}, 2),
+        ({"Type": "Map", "MaxConcurrency": 4, "ItemProcessor": ONE}, 4),
+        ({"Type": "Map", "ItemProcessor": ONE}, None),
+        (DEBATE, 1),
+        ({**DEBATE, "Communication": {"Style": "simultaneous"}}, 3),
+    ],
+)
+def test_so_many_calls_may_come_on_top(state: Json, calls: int | None) -> None:
+    """Calls whose size nobody knows run beside each other until one has told it."""
+    found = asl.plan(document({"MaxCost": 10}, S={**state, "End": True})).cost
+    assert (found.most, found.at_once) == (10, calls)
+
+
+def test_calls_aside_are_counted() -> None:
+    """What a judge costs nobody knows by the price of the model of the state."""
+    prices = {"m": {"input": 1, "output": 1}}
+    task = {**TASK, "Model": {"Preferred": "m"}, "Generation": {"MaxTokens": 5}, "End": True}
+    task["Budget"] = {"MaxInputTokens": 10}
+    assert costs(document(T=task), prices=prices) == (15, [])
+    judged = {**task, "Guardrails": {"Output": {"Validator": "Judge"}}}
+    assert costs(document(T=judged), prices=prices) == (None, ["T"])
+    warned = {**task, "Budget": {"MaxInputTokens": 10, "OnExceed": "Continue"}}
+    assert costs(document(T=warned), prices=prices) == (None, ["T"])
 
 
 def test_prices_and_bounds_of_tokens() -> None:
