@@ -1,6 +1,7 @@
 """Every field of every block is executed or refused: none is ignored in silence."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,16 @@ def test_a_field_without_a_case_is_found() -> None:
 def test_a_block_has_many_cases(topic: str) -> None:
     """At least twenty cases are about each."""
     assert sum(case.id.startswith(f"{topic}/") for case in CASES) >= 20
+
+
+PAGES = {"Generation": "model", "Idempotent": "model", "IdempotencyKey": "model"}
+PAGES |= {"Metadata": "model", "CacheResult": "cache", "CacheTTL": "cache"}
+PAGES |= {"DefaultTools": "tools", "ToolCategories": "tools"}
+"""Where a block is described whose page has another name."""
+
+
+@pytest.mark.parametrize(("block", "field", "wrong"), FIELDS)
+def test_a_field_stands_in_the_page_of_its_block(block: str, field: str, wrong: bool) -> None:
+    """As code: in a table, a sentence or an example."""
+    page = ROOT / "docs" / "blocks" / f"{PAGES.get(block, block.lower())}.md"
+    assert re.search(rf"[`\"\s]{re.escape(field)}[`\".]", page.read_text(encoding="utf-8"))
