@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asl.bindings import Bindings
 from asl.core.errors import (
     AslError,
     DocumentNotFound,
@@ -33,9 +32,9 @@ from asl.documents import (
     plan,
     variable_references,
 )
-from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
 
 if TYPE_CHECKING:
+    from asl.bindings import Bindings
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document
     from asl.dialects.base import Conversion
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
     from asl.program import Program
+    from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
     from asl.states.decisions import AnswerRefused
     from asl.stores.sqlite import StoreDamaged, StoreError
 
@@ -124,6 +124,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Bindings": "asl.bindings",
     "Conversion": "asl.dialects.base",
     "AnswerRefused": "asl.states.decisions",
     "ExecutionBusy": "asl.executions",
@@ -152,7 +153,14 @@ _LAZY = {
     "TaskTokens": "asl.hosts.tokens",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",
+    "aresume": "asl.runs",
+    "arun": "asl.runs",
+    "give_feedback": "asl.runs",
+    "load_mocks": "asl.runs",
     "open_store": "asl.executions",
+    "resume": "asl.runs",
+    "run": "asl.runs",
+    "test_state": "asl.runs",
 }
 
 
@@ -160,5 +168,6 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         from importlib import import_module
 
-        return getattr(import_module(_LAZY[name]), name)
+        found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return found
     raise AttributeError(f"module 'asl' has no attribute {name!r}")

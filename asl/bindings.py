@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from asl.agents.registry import Registry
+from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.documents import compile
+from asl.engine.agent import Find
+from asl.engine.events import Event
+from asl.hosts.clock import Clock, VirtualClock, WallClock
+from asl.hosts.prices import Prices
+from asl.hosts.services import Services
+from asl.program import Program
+from asl.states.objects import Bucket
+from asl.stores.folder import Folder
 
 if TYPE_CHECKING:
-    from asl.core.document import Document, What
-    from asl.engine.agent import Find
     from asl.engine.checkpoints import Storage
-    from asl.engine.events import Event
     from asl.engine.memory import Memory
-    from asl.hosts.clock import Clock
-    from asl.hosts.prices import Prices
-    from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
-    from asl.program import Program
-    from asl.states.objects import Bucket
 
 __all__ = ["Bindings", "Bound", "bind", "check_name", "clock_of", "refuse_running_loop"]
 
@@ -75,8 +76,7 @@ class Bindings(TypedDict, total=False):
     checkpoints: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """The bindings of one run, ready for its hosts."""
 
     find: Find
@@ -89,8 +89,6 @@ def bind(
     bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
 ) -> Bound:
     """Make bindings ready for runs of *program*; raises AslError for what cannot be bound."""
-    from asl.agents.registry import Registry
-
     unknown = next((name for name in bindings if name not in Bindings.__annotations__), None)
     if unknown is not None:
         from asl.core.diagnostics import did_you_mean
@@ -121,9 +119,6 @@ def bind(
 
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
     """Gather what a run offers to its states; what they may start is compiled as the run's own."""
-    from asl.hosts.services import Services
-    from asl.program import Program
-
     tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
     if tokens is not None:
         from asl.hosts.tokens import TaskTokens
@@ -147,16 +142,16 @@ def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) 
 
 
 def _prices(prices: Mapping[str, Any] | None) -> Prices:
-    from asl.hosts.prices import Prices
-
     return Prices(prices)
 
 
 def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
+    if not pools:
+        return {}
     from asl.states.blocks.budget import amount
 
     found: dict[str, Decimal] = {}
-    for name, written in (pools or {}).items():
+    for name, written in pools.items():
         most = written if isinstance(written, Decimal) else amount(written)
         if most is None or not (most.is_finite() and most >= 0):
             raise AslError(f"what is in the pool {name!r} is an amount of money, not {written!r}")
@@ -219,8 +214,6 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
 
 def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
     """Return the storages of checkpoints; `file` is a folder of the user, if nothing else."""
-    from asl.stores.folder import Folder
-
     storages: dict[str, Storage] = {"file": Folder()}
     for name, storage in (checkpoints or {}).items():
         if isinstance(storage, str) or hasattr(storage, "__fspath__"):
@@ -243,8 +236,6 @@ def check_name(name: str | None) -> None:
 
 def clock_of(clock: str | Clock) -> Clock:
     """Return the clock of a name, or the clock itself; raises AslError for anything else."""
-    from asl.hosts.clock import VirtualClock, WallClock
-
     if clock == "virtual":
         return VirtualClock()
     if clock == "wall":

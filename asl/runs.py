@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.core.document import Document, What
+from asl.core.profile import Profile
+from asl.core.values import Json
 from asl.documents import document_of, profile_of, program_of
+from asl.engine.execution import Identity
+from asl.engine.result import Result
+from asl.hosts.clock import Clock, VirtualClock, WallClock
+from asl.hosts.local import drive
+from asl.hosts.run import execute
+from asl.program import Program
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Coroutine
 
-    from asl.core.document import Document, What
-    from asl.core.profile import Profile
-    from asl.core.values import Json
-    from asl.engine.result import Result
-    from asl.hosts.clock import Clock
     from asl.hosts.trial import StateResult
-    from asl.program import Program
 
 __all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
 
@@ -49,8 +51,6 @@ def run(
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.
     """
-    from asl.hosts.local import drive
-
     refuse_running_loop()
     chosen = clock_of(clock)
     work = _execution(
@@ -77,8 +77,6 @@ async def arun(
     Cancelling the call cancels the execution and all it has started. On a virtual clock the
     execution gets an event loop of its own, in a thread.
     """
-    from asl.hosts.clock import WallClock
-
     chosen = clock_of(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = _execution(
@@ -92,7 +90,6 @@ async def _in_thread(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
     """Drive an execution on an event loop of its own, in a thread."""
     from asyncio import get_running_loop
 
-    from asl.hosts.local import drive
     from asl.hosts.threads import run_in_thread
 
     result: Result = await run_in_thread(get_running_loop(), drive, work, clock)
@@ -112,9 +109,6 @@ def _execution(
     requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
     """Return the whole run, not yet begun."""
-    from asl.engine.execution import Identity
-    from asl.hosts.run import execute
-
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)
     bound = bind(bindings, program, ignore_blocks=ignore_blocks)
@@ -151,8 +145,6 @@ def resume(
     Raises CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
     NotResumable for an execution that did not fail.
     """
-    from asl.hosts.local import drive
-
     refuse_running_loop()
     chosen = _clock_after(result, clock)
     work = _resumption(result, checkpoint, document, force, chosen, False, bindings)
@@ -169,8 +161,6 @@ async def aresume(
     **bindings: Unpack[Bindings],
 ) -> Result:
     """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
-    from asl.hosts.clock import WallClock
-
     chosen = _clock_after(result, clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = _resumption(result, checkpoint, document, force, chosen, in_event_loop, bindings)
@@ -179,8 +169,6 @@ async def aresume(
 
 def _clock_after(result: Result, clock: str | Clock) -> Clock:
     """Return the clock for an execution that goes on after its end."""
-    from asl.hosts.clock import VirtualClock
-
     return VirtualClock(result.ended) if clock == "virtual" else clock_of(clock)
 
 
@@ -196,9 +184,7 @@ def _resumption(
     """Check whether an execution can go on from a checkpoint; return the run that does."""
     from dataclasses import replace
 
-    from asl.engine.execution import Identity
     from asl.engine.past import past_of
-    from asl.hosts.run import execute
 
     execution, now = result.execution, clock.now()
     program = execution.program
@@ -290,7 +276,6 @@ def load_mocks(
     the document has. What is wrong raises AslError, a line with the place for each fault.
     """
     from asl.agents.mock_file import load_mocks as load
-    from asl.program import Program
 
     if document is None:
         return dict(load(file, case, machine=machine))

@@ -4,7 +4,9 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from asl.agents.kind import Kind
 from asl.agents.typed import typed
@@ -61,7 +63,20 @@ def function_agent(function: Callable[..., Any]) -> FunctionAgent:
     return FunctionAgent(function, takes_call=takes_call, plain=plain)
 
 
+_KNOWN: WeakKeyDictionary[FunctionType, bool] = WeakKeyDictionary()
+"""Which functions take the call, too: each run that they are given to would look at them anew."""
+
+
 def _takes_call(function: Callable[..., Any]) -> bool:
+    if type(function) is not FunctionType:
+        return _asks_for_call(function)
+    known = _KNOWN.get(function)
+    if known is None:
+        known = _KNOWN[function] = _asks_for_call(function)
+    return known
+
+
+def _asks_for_call(function: Callable[..., Any]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in callables have no signature to read

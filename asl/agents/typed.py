@@ -6,7 +6,9 @@ The annotations of a function say so. Nothing of pydantic is loaded for any othe
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any, get_type_hints
+from weakref import WeakSet
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -15,6 +17,9 @@ __all__ = ["input_schema", "typed"]
 
 Function = Callable[..., Any]
 
+_UNTYPED: WeakSet[Any] = WeakSet()
+"""The functions that are known to have no models: each run that they are given to asks again."""
+
 
 def typed(function: Function) -> Function:
     """Return *function* as one that takes and returns JSON, itself where no model is annotated.
@@ -22,9 +27,13 @@ def typed(function: Function) -> Function:
     The first parameter is validated by its model; StateError("States.TaskFailed") tells every
     field that is wrong. A model that is returned becomes JSON, by its aliases.
     """
+    if type(function) is FunctionType and function in _UNTYPED:
+        return function
     hints = _hints(function)
     model = _taken(function, hints)
     if model is None and not _is_model(hints.get("return")):
+        if type(function) is FunctionType and len(hints) == len(function.__annotations__):
+            _UNTYPED.add(function)
         return function
 
     if inspect.iscoroutinefunction(_routine(function)):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from math import ceil
@@ -84,8 +83,7 @@ class Spent(NamedTuple):
     by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """Who an execution is, beside its workflow and its input."""
 
     name: str | None = None
@@ -222,7 +220,7 @@ class Execution:
         if self.redrives == redrives:
             return self
         earlier = copy(self)
-        earlier.identity = replace(self.identity, redrives=redrives, redriven=redriven)
+        earlier.identity = self.identity._replace(redrives=redrives, redriven=redriven)
         return earlier
 
     @property

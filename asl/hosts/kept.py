@@ -9,7 +9,6 @@ position; effects that have an answer give it instead of acting.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -105,7 +104,7 @@ class KeptHost(LocalHost):
         from asl.hosts.rights import read_rights, written_rights
 
         if not execution.rights:
-            execution.identity = replace(execution.identity, rights=read_rights(known))
+            execution.identity = execution.identity._replace(rights=read_rights(known))
         elif known is None:
             journal.put_answer(RIGHTS, written_rights(execution.rights))
 
