@@ -117,11 +117,13 @@ def _advice(target: Target) -> str | None:
 
 
 def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
-    if not isinstance(bindings or {}, Mapping):
+    if not bindings:
+        return {}
+    if not isinstance(bindings, Mapping):
         raise AslError(
             f"bindings are a mapping from names to agents, not {type(bindings).__name__}"
         )
-    return {name: opened(as_agent(value, name), held) for name, value in (bindings or {}).items()}
+    return {name: opened(as_agent(value, name), held) for name, value in bindings.items()}
 
 
 def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:

@@ -1,7 +1,9 @@
 """Agents that are Python functions."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from functools import partial
 from typing import Any
 
@@ -213,6 +215,80 @@ def test_a_function_may_change_what_it_gets(kind: str) -> None:
     kept[0]["answer"].append("too late")
     assert data == {"items": [1]}
     assert result.output == {"items": [1], "result": {"answer": []}, "again": {"answer": []}}
+
+
+async def _reports(parameters: Any) -> Any:
+    return {"_tokens": 7, "_cost": 0.5, "text": "done"}
+
+
+async def _changes(parameters: Any) -> Any:
+    parameters["list"].append(parameters.pop("n"))
+    return parameters
+
+
+async def _fails(parameters: Any) -> Any:
+    raise asl.StateError("Custom.Name", "because")
+
+
+async def _breaks(parameters: Any) -> Any:
+    raise ValueError("no such thing")
+
+
+async def _leaves(parameters: Any) -> Any:
+    raise SystemExit(3)
+
+
+async def _gives_up(parameters: Any) -> Any:
+    raise asyncio.CancelledError
+
+
+async def _answers_nonsense(parameters: Any) -> Any:
+    return {"a": {1, 2}}
+
+
+async def _answers_too_much(parameters: Any) -> Any:
+    return "x" * 300_000
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_reports, _changes, _fails, _breaks, _leaves, _gives_up, _answers_nonsense, _answers_too_much],
+)
+def test_an_agent_that_nothing_stands_before_is_as_any_other(function: Any) -> None:
+    """Whether it takes the call, so that the host stands in between, makes no difference."""
+
+    async def indirect(parameters: Any, call: asl.Call) -> Any:
+        return await function(parameters)
+
+    async def outcomes() -> list[asl.Result]:
+        data = {"n": 1, "list": [0]}
+        document = caught("States.ALL", ResultPath="$.r")
+        clock = asl.WallClock()
+        clock.now = lambda: 1.7e9  # type: ignore[method-assign]
+        return [
+            await asl.arun(document, data, name="n", clock=clock, agents={"A": agent})
+            for agent in (function, indirect)
+        ]
+
+    one, other = asyncio.run(outcomes())
+    assert one.to_json() == other.to_json()
+    assert one.events == other.events
+    assert one.usage["tokens"] == (7 if function is _reports else 0)
+
+
+def test_a_function_that_was_looked_at_can_still_be_forgotten() -> None:
+    """What is known of functions does not keep them."""
+
+    def made() -> Any:
+        def agent(parameters: dict[str, Any]) -> Any:
+            return parameters
+
+        asl.run(task(), {}, agents={"A": agent})
+        return weakref.ref(agent)
+
+    known = made()
+    gc.collect()
+    assert known() is None
 
 
 def test_the_call_says_what_an_agent_may_know() -> None:
