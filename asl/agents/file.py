@@ -23,7 +23,7 @@ A file without any of these keys is the mapping of `agents` itself. The kinds of
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -70,20 +70,28 @@ class Bindings:
         )
 
 
-def load_bindings(path: str | os.PathLike[str], *, build: bool = True) -> Bindings:
+def load_bindings(
+    path: str | os.PathLike[str],
+    *,
+    build: bool = True,
+    warn: Callable[[Report], object] | None = None,
+) -> Bindings:
     """Read an agents file and make its agents; without *build* they stay as they are written.
 
+    *warn* takes a report where there is one that does not stop anything.
     Raises InvalidAgents with every fault and its place, `InvalidDocument` for a file that is
     neither JSON nor YAML, `DocumentNotFound` for a missing one.
     """
     file = _File(read_value(Path(path)), Path(path).resolve().parent)
-    report = file.report(file.findings())
+    report = warnings = file.report(file.findings())
     bound = file.bindings()
     if report.ok and build:
         bound = file.built()
         report = file.report(file.faults)
     if not report.ok:
         raise InvalidAgents(report)
+    if warnings and warn is not None:
+        warn(warnings)
     return bound
 
 
@@ -359,11 +367,12 @@ def _open_secrets(spec: Spec, fields: tuple[str, ...]) -> Iterator[Finding]:
     for pointer, match in found(spec):
         allowed = pointer.split("/")[1] in fields
         if allowed and match[1] is None:
+            name = match[3] or match[2].rpartition(":")[2].strip()
             yield Finding(
                 "AGENTS-07",
                 f"{match[0]!r} is not filled in",
                 pointer,
-                f"write ${{env:{match[2]}}}" if match[2].isidentifier() else None,
+                f"write ${{env:{name}}}" if name.isidentifier() else None,
             )
         elif match[1] is not None and not allowed:
             where = " or ".join(f"'{field}'" for field in fields)

@@ -22,8 +22,8 @@ from asl.states.host import Raised
 
 __all__ = ["PLACEHOLDER", "Discreet", "found", "hiding", "looked_up"]
 
-PLACEHOLDER = re.compile(r"\$\{(?:(env|file):)?([^{}]*)\}")
-"""`${env:NAME}`, `${file:PATH}`, and what was probably meant to be one."""
+PLACEHOLDER = re.compile(r"\$\{(?:(env|file):)?([^{}]*)\}|\$([A-Z][A-Z0-9_]*)")
+"""`${env:NAME}`, `${file:PATH}`, and what was probably meant to be one: `${NAME}`, `$NAME`."""
 MAX_SECRET = 8192
 """Characters of a secret."""
 HIDDEN = "***"
@@ -48,7 +48,7 @@ def looked_up(text: str, folder: Path, secrets: set[str], *, quoted: bool = Fals
     """
 
     def secret(match: re.Match[str]) -> str:
-        source, name = match.groups()
+        source, name, _ = match.groups()
         if source is None:
             return match[0]
         value = _variable(name) if source == "env" else _file(folder / name)

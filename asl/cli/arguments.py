@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import click
 
-from asl.cli.streams import colour
+from asl.cli.streams import colour, warn
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -326,8 +326,10 @@ def read_input(text: str, option: str = "--input") -> Json:
         return read_value(text.encode(), name=option, format="json").value
 
 
-def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
+def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False) -> "Bindings":
     """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
+
+    What is found in a file that stops nothing is told, unless *quiet*.
 
     Modules are looked for in the current folder and in that of each agents file.
     """
@@ -339,7 +341,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = ()) -> "Bindings":
     for file in files:
         _importable(str(Path(file).parent))
         with _faults_are_usage():
-            bound = bound | load_bindings(file)
+            bound = bound | load_bindings(file, warn=None if quiet else warn)
     for pair in pairs:
         name, equals, function = pair.partition("=")
         if not name or not equals:

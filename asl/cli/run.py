@@ -133,7 +133,7 @@ def command(
         raise click.UsageError("--synchronous is for a --store")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
-    bound = bindings(given.agent_files, given.agent_pairs)
+    bound = bindings(given.agent_files, given.agent_pairs, quiet=quiet)
     bound.mocks.update(mocks(given.mock_cases, loaded))
     startable = workflows(given.workflow_pairs, origin)
     served = [*(STARTS if startable else ()), *(() if store_file is None else (ACTIVITIES,))]
@@ -264,9 +264,7 @@ def _compiled(
         raise InvalidDocument(report)
     warnings = Report(report.of(Severity.WARNING), document)
     if warnings and not quiet:
-        from asl.core.render import render_text
-
-        streams.say(render_text(warnings, color=streams.colour(sys.stderr)) + "\n")
+        streams.warn(warnings)
     return compile_workflow(document.whole, profile, document.name)
 
 

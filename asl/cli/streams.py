@@ -7,10 +7,11 @@ from typing import TextIO
 
 import click
 
+from asl.core.diagnostics import Report
 from asl.core.errors import AslError
 from asl.core.values import Json, compact
 
-__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence", "write_file"]
+__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence", "warn", "write_file"]
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -43,6 +44,13 @@ def say(text: str, *, style: str | None = None) -> None:
     if style is not None and colour(sys.stderr):
         text = click.style(head + colon, fg=style, bold=True) + rest
     sys.stderr.write(f"{text}\n")
+
+
+def warn(report: Report) -> None:
+    """Show what was found, and stops nothing."""
+    from asl.core.render import render_text
+
+    say(render_text(report, color=colour(sys.stderr)) + "\n")
 
 
 def silence() -> None:

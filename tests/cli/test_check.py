@@ -179,3 +179,18 @@ def test_a_warning_in_an_agents_file_counts_with_strict(asl: Asl, folder: Path) 
     assert done.exit_code == 3
     assert "a.agents.yaml:1:36: error AGENTS-07: '${KEY}' is not filled in" in done.stdout
     assert "hint: write ${env:KEY}" in done.stdout
+
+
+@pytest.mark.parametrize("written", ["${KEY}", "${ENV:KEY}", "$KEY"])
+def test_a_run_tells_what_is_not_filled_in(written: str, asl: Asl, folder: Path) -> None:
+    """A key that is sent as it is written is no key."""
+    (folder / "doc.json").write_text('{"StartAt":"S","States":{"S":{"Type":"Succeed"}}}')
+    environment = {"K": f"<{written}>"}
+    (folder / "a.agents.yaml").write_text(
+        json.dumps({"A": {"command": ["x"], "environment": environment}})
+    )
+    done = asl("run", "doc.json", "--agents", "a.agents.yaml")
+    assert done.exit_code == 0
+    assert f"warning AGENTS-07: {written!r} is not filled in" in done.stderr
+    assert "hint: write ${env:KEY}" in done.stderr
+    assert "AGENTS" not in asl("run", "doc.json", "--agents", "a.agents.yaml", "--quiet").stderr
