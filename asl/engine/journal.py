@@ -18,7 +18,7 @@ from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import NO_USAGE, Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
-from asl.engine.records import STRETCH, WHOLE
+from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.program import Program, Step
 from asl.states.decisions import Asked
@@ -345,6 +345,12 @@ def read_beginning(first: Json) -> Json:
     return first[1], usage["usage"]
 
 
+_FAILING = (FAILED, RETRIED, CAUGHT, BROKEN)
+"""The kinds of records whose first value is an error."""
+_GOING_ON = (STRETCH, AGAIN, EXITED)
+"""The kinds after which an error is another one."""
+
+
 class RecordReader:
     """Turns JSON into records again, and paths into frames that stand for their machines.
 
@@ -364,6 +370,8 @@ class RecordReader:
         self._frames: dict[str, Frame] = {"": top, WHOLE_PATH: top}
         self._frames |= {record[2].path: record[2] for record in later}
         self._last: dict[str, list[Json]] = {}
+        self._failures: dict[str, StateError] = {}
+        self._within: dict[str, list[StateError]] = {}
         self._steps = _steps(program)
 
     def begin(self, document: str) -> None:
@@ -378,6 +386,10 @@ class RecordReader:
         last = self._last.get(path, [])
         values = [self._value(value, seen, last) for value in rest]
         self._last[path] = seen
+        if kind in _FAILING:
+            values[0] = self._failure(path, values[0], kind == BROKEN)
+        elif kind in _GOING_ON:
+            self._failures.pop(path, None)
         if kind == WHOLE and "document" in values[1]:
             self.begin(values[1]["document"])
         step = None if pointer is None else self._steps[pointer]
@@ -385,6 +397,22 @@ class RecordReader:
             values = [step, *values, 0, *values[:2]]
         first = next((value for value in (step, *values) if isinstance(value, Step)), None)
         return (kind, time, self._frame(path, first), visit, step, *values)
+
+    def _failure(self, path: str, error: StateError, ends: bool) -> StateError:
+        """Return the very error that a machine, or one within it, has failed with just now.
+
+        Which record told of it first says where it comes from.
+        """
+        written = written_error(error)
+        known = self._failures.get(path)
+        for each in [*([] if known is None else [known]), *self._within.pop(path, ())]:
+            if written_error(each) == written:
+                error = each
+                break
+        self._failures[path] = error
+        if ends and path:
+            self._within.setdefault(path.rpartition("/")[0], []).append(error)
+        return error
 
     def _frame(self, path: str, step: Step | None) -> Frame:
         """Return the frame of a path: `/Each@12.0[17]`; *step* is one of its machine."""

@@ -1,0 +1,87 @@
+"""What a store tells of an execution is what the execution itself told, in every detail."""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl
+from asl.conformance import Case, load_suite
+from asl.conformance.case import CHECK_FACTS, find_suites
+from asl.core.resources import folder
+from asl.dialects import load
+
+FILES = 9
+"""One file of so many is in the quick run."""
+
+
+@cache
+def cases(files: int) -> list[Case]:
+    """The cases that run without an account of their surroundings, of one of so many files."""
+    every = chain.from_iterable(map(load_suite, find_suites(folder("conformance"))[::files]))
+    return [
+        each
+        for each in every
+        if each.document is not None
+        and not CHECK_FACTS.issuperset(each.observe)
+        and "waitForTaskToken" not in str(each.document)
+        and "endless" not in each.id
+    ]
+
+
+def agents_of(value: Any) -> dict[str, Any]:
+    """Return somebody for everybody whom a document asks; each second one fails."""
+    members = value if isinstance(value, list) else []
+    found: dict[str, Any] = {}
+    if isinstance(value, dict):
+        members = [*value.values()]
+        for field in ("Agent", "Agents", "Arbiter"):
+            named = value.get(field, [])
+            for name in named if isinstance(named, list) else [named]:
+                found[str(name)] = answer if len(str(name)) % 2 else refuse
+    for member in members:
+        found |= agents_of(member)
+    return found
+
+
+def answer(parameters: Any) -> Any:
+    return {"got": parameters}
+
+
+def refuse(parameters: Any) -> Any:
+    raise asl.StateError("Refused", "by hand")
+
+
+def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the cases whose executions a store tells otherwise than they did."""
+    with asl.open_store(path, synchronous="OFF", clock="virtual") as store:
+        for case in cases(files):
+            try:
+                document = load(case.document, dialect=case.dialect, reading=case.reading)
+                program = asl.compile(document, profile=case.profile)
+                first = store.start(program, case.input, name=case.id, agents=agents_of(document.value))
+            except asl.AslError:
+                continue
+            again = store.result(case.id)
+            told = [event.to_json() for event in first.events]
+            retold = [event.to_json() for event in again.events]
+            if (told, first.to_json()) != (retold, again.to_json()):
+                pairs = zip(told, retold, strict=False)
+                yield case.id, next((pair for pair in pairs if pair[0] != pair[1]), ())
+
+
+@pytest.mark.parametrize("files", [FILES, pytest.param(1, marks=pytest.mark.full)])
+def test_a_store_tells_what_the_execution_told(files: int, tmp_path: Path) -> None:
+    assert not [*differing(files, tmp_path / "runs.db")]
+
+
+def test_a_failure_is_told_once(tmp_path: Path) -> None:
+    wait = {"Type": "Wait", "Seconds": "{% $states.input.x %}", "End": True}
+    document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": wait}}
+    with asl.open_store(tmp_path / "runs.db") as store:
+        store.start(document, {"x": "soon"}, name="a")
+        types = [event.type for event in store.result("a").events]
+    assert types == ["ExecutionStarted", "WaitStateEntered", "EvaluationFailed", "ExecutionFailed"]
