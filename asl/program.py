@@ -94,8 +94,8 @@ class Step:
     it again."""
     details: Evaluate | None = None
     """What the event with which a call begins says besides, by the raw input."""
-    length: Evaluate | None = None
-    """How many items a Map begins with, by its raw input; history evaluates it again."""
+    items: Evaluate | None = None
+    """The items a Map begins with, by its raw input; history evaluates it again."""
     tolerant: bool = False
     """Whether a Map says how many failures it bears."""
     work: Work | None = None

@@ -58,6 +58,8 @@ class Expander:
         """The id of the event that a machine's next one follows, by its frame."""
         self.forks: dict[int, int] = {}
         """The id of the event with which the latest fork of a machine began, by its frame."""
+        self.items: dict[int, Json] = {}
+        """The items of the latest Map of a machine, by its frame."""
         self.handed_over: set[int] = set()
         """The frames whose attempt under way has got as far as its call."""
         self.origins: dict[int, tuple[Frame, int, str]] = {}
@@ -305,6 +307,7 @@ class Expander:
         variables_now: dict[str, Json],
     ) -> Iterator[Event]:
         first = visit - length
+        self._know_item(frame)
         at = frame.replayed(first, variables, time, usage)
         at.execution = self.life
         for entered in range(first, visit):
@@ -328,6 +331,14 @@ class Expander:
                 yield self._entered(frame, time, visit, after, data_now)
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
+    def _know_item(self, frame: Frame) -> None:
+        """Give the item of its iteration to a frame that comes from a store, which keeps none."""
+        parent = frame.parent
+        if parent is None or frame.item is not ABSENT or parent.execution is not frame.execution:
+            return
+        if frame.origin[0].type == "Map":
+            frame.item = self.items[id(parent)][frame.index]
+
     def _begun(
         self,
         time: float,
@@ -347,8 +358,9 @@ class Expander:
         try:
             if step.type in FORKS:
                 details: dict[str, Json] = {} if self.aws else {"name": step.name}
-                if step.length is not None:
-                    details["length"] = step.length(data, at)
+                if step.items is not None:
+                    items = self.items[id(frame)] = step.items(data, at)
+                    details["length"] = len(items)
                 event = self._of_state(frame, time, step, f"{step.type}StateStarted", details)
                 self.forks[id(frame)] = event.id
                 yield event

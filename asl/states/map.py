@@ -29,10 +29,10 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     processor = "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
     machine = compiler.machine(processor)
     distributed = is_distributed(compiler.state, processor)
-    step.length = _length(compiler, distributed)
+    step.items = _items(compiler, distributed)
     step.tolerant = not TOLERATING.isdisjoint(compiler.state)
     if compiler.profile.aws and distributed and not says_distributed(compiler.state, processor):
-        step.length = step.work = _refused
+        step.items = step.work = _refused
     else:
         step.work = (_distributed if distributed else _inline)(compiler, machine)
     step.progress = compile_tracking(compiler)
@@ -53,13 +53,13 @@ def _distributed(compiler: Compiler, machine: Machine) -> Work:
     return compile_distributed(compiler, machine)
 
 
-def _length(compiler: Compiler, distributed: bool) -> Evaluate:
-    """Compile how many items a Map begins with; none where they are yet to be read (recorded)."""
+def _items(compiler: Compiler, distributed: bool) -> Evaluate:
+    """Compile the items a Map begins with; none where they are yet to be read (recorded)."""
     if "ItemReader" in compiler.state:
-        return constant(0)
+        return constant([])
     effective_input = compiler.input()
     items_of = compile_items(compiler, objects=distributed)
-    return lambda data, frame: len(items_of(effective_input(data, frame), frame))
+    return lambda data, frame: items_of(effective_input(data, frame), frame)
 
 
 def _inline(compiler: Compiler, machine: Machine) -> Work:
