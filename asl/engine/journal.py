@@ -16,6 +16,7 @@ from asl.core.values import Json
 from asl.engine.accounts import amounts
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
+from asl.engine.events import HistoryFull
 from asl.engine.execution import NO_USAGE, Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
@@ -190,6 +191,7 @@ _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
     "Raised": Raised,
     "Reported": Reported,
     "HeartbeatMissed": lambda name, cause: HeartbeatMissed(cause),
+    "HistoryFull": lambda name, cause: HistoryFull(),
 }
 
 

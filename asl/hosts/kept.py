@@ -279,7 +279,7 @@ class KeptHost(LocalHost):
         answer = [kind, at.now, value, None if error is None else written_error(error)]
         usage = at.execution.usage
         aside, log.aside = log.aside, None
-        if usage.tokens or usage.cost or aside:
+        if usage.tokens or usage.cost or aside or self.execution.ledger is not None:
             answer.append(written_usage(usage))
             self.journal.put_spending(written_spending(self.execution))
         if aside:

@@ -55,6 +55,11 @@ def refuse(parameters: Any) -> Any:
     raise asl.StateError("Refused", "by hand")
 
 
+def shown(result: asl.Result) -> dict[str, Any]:
+    whole = result.to_json()
+    return {key: whole.get(key) for key in ("status", "output", "error", "cause", "visited")}
+
+
 def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the cases whose executions a store tells otherwise than they did."""
     with asl.open_store(path, synchronous="OFF", clock="virtual") as store:
@@ -62,13 +67,17 @@ def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 document = load(case.document, dialect=case.dialect, reading=case.reading)
                 program = asl.compile(document, profile=case.profile)
-                first = store.start(program, case.input, name=case.id, agents=agents_of(document.value))
+                first = store.start(
+                    program, case.input, name=case.id, agents=agents_of(document.value)
+                )
             except asl.AslError:
                 continue
             again = store.result(case.id)
-            told = [event.to_json() for event in first.events]
-            retold = [event.to_json() for event in again.events]
-            if (told, first.to_json()) != (retold, again.to_json()):
+            told, retold = (
+                [shown(each), *(event.to_json() for event in each.events)]
+                for each in (first, again)
+            )
+            if told != retold:
                 pairs = zip(told, retold, strict=False)
                 yield case.id, next((pair for pair in pairs if pair[0] != pair[1]), ())
 
@@ -76,6 +85,13 @@ def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("files", [FILES, pytest.param(1, marks=pytest.mark.full)])
 def test_a_store_tells_what_the_execution_told(files: int, tmp_path: Path) -> None:
     assert not [*differing(files, tmp_path / "runs.db")]
+
+
+def test_what_was_set_aside_for_a_call_that_failed_is_told(tmp_path: Path) -> None:
+    task = {"Type": "Task", "Agent": "A", "End": True}
+    document = {"StartAt": "A", "Budget": {"MaxTokens": 50}, "States": {"A": task}}
+    with asl.open_store(tmp_path / "runs.db", agents={"A": refuse}) as store:
+        assert store.start(document, name="a").usage == store.result("a").usage
 
 
 def test_a_failure_is_told_once(tmp_path: Path) -> None:
