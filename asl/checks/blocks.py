@@ -24,7 +24,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for node in workflow.nodes():
         for field, block in node.value.items():
             name = field.removesuffix(".$")
-            if name in BLOCKS and type(block) is dict:
+            if field in BLOCKS and type(block) is dict:
                 yield from BLOCKS[name].check(node, below(workflow.value, name))
             elif name in BLOCKS:
                 yield from BLOCKS[name].check_field(node, field)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from asl.checks.structure import known_fields
 from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
@@ -127,6 +128,8 @@ class _Machine:
         self.rule(name, "success", self.following(state))
 
     def catchers(self, name: str, state: State, pointer: str) -> None:
+        if "Catch" not in known_fields(f"states:{state['Type']}"):
+            return  # nobody heeds it there
         for index, catcher in enumerate(state.get("Catch", ())):
             where = f"{pointer}/Catch/{index}"
             names = catcher["ErrorEquals"]
