@@ -19,8 +19,8 @@ PLAIN_LENGTH = 256
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
 MODERATE = 16 * 1024
-"""What a value says at least (`_least`) whose text is not made without a closer look: few steps for
-one that shares its parts without end."""
+"""What a value says at least whose text is not made without a closer look (`_is_moderate`): few steps
+for one that shares its parts without end."""
 
 MAX_DIGITS = 4000
 """How long an integer may be: Python refuses to write or read much longer ones."""
@@ -167,33 +167,36 @@ def fits(value: Json, limit: int) -> bool:
 
 
 def _is_moderate(value: Json) -> bool:
-    """Whether a text of the value is safe to make: nested sharing can make one of any size."""
-    return _least(value, MODERATE, 0) <= MODERATE
+    """Whether a text of the value is safe to make: nested sharing can make one of any size.
 
-
-def _least(value: Json, most: int, depth: int) -> int:
-    """No more than the length of the value's compact JSON text, and above *most* if it can be.
-
-    Counts no further than *most*. A value that nests too deep is too long.
+    Counts, level by level, what the text has at least, and goes no further once that is too much. A
+    value that nests too deep is not moderate.
     """
     kind = type(value)
-    if kind is dict:
-        total, members = sum(map(len, value)), value.values()
-    elif kind is list:
-        total, members = len(value), value
-    else:
-        return len(value) if kind is str else 1
-    if depth >= MAX_DEPTH:
-        return most + 1
-    for item in members:
-        kind = type(item)
-        if kind is str:
-            total += len(item)
-        elif kind is dict or kind is list:
-            total += 1 + _least(item, most - total, depth + 1)
-        if total > most:
-            break
-    return total
+    if kind is not dict and kind is not list:
+        return kind is not str or len(value) <= MODERATE
+    total, level = 0, [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Json] = []
+        for item in level:
+            if type(item) is dict:
+                total += 1 + sum(map(len, item))
+                members = item.values()
+            else:
+                total += 1 + len(item)
+                members = item
+            if total > MODERATE:
+                return False
+            for member in members:
+                kind = type(member)
+                if kind is str:
+                    total += len(member)
+                elif kind is dict or kind is list:
+                    inner.append(member)
+        if not inner:
+            return total <= MODERATE
+        level = inner
+    return False
 
 
 def deeper_than(value: Json, limit: int) -> bool:
