@@ -19,8 +19,8 @@ PLAIN_LENGTH = 256
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
 MODERATE = 16 * 1024
-"""What a value says at least whose text is not made without a closer look (`_is_moderate`): few steps
-for one that shares its parts without end."""
+"""What a value says at least (see `_is_moderate`) whose text is not made without a closer look: few
+steps for one that shares its parts without end."""
 
 MAX_DIGITS = 4000
 """How long an integer may be: Python refuses to write or read much longer ones."""
