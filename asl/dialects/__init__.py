@@ -5,7 +5,7 @@ A dialect is one module and one row of `BUILT_IN`; others come from outside by t
 any document, and every finding names the place in the file that the author wrote.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
+from asl.compose.files import Files, Folder, Kept
 from asl.core.diagnostics import did_you_mean, place
-from asl.core.document import Document, What, parsed
+from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects.base import Conversion, Dialect
 from asl.dialects.plain import Plain
+from asl.sources import Foreign
 
 __all__ = [
     "BUILT_IN",
@@ -117,7 +119,7 @@ def load(
     `reading` are options of the dialect's reader; raises AslError for one that it does not have.
     Everything else is as in `asl.compose.load`.
     """
-    return load_document(what, foreign=partial(_foreign, dialect, reading or {}), **options)
+    return load_document(what, foreign=_reader(what, dialect, reading, options), **options)
 
 
 def load_each(
@@ -128,11 +130,27 @@ def load_each(
     **options: Any,
 ) -> list[Document | InvalidDocument]:
     """Read a document in any dialect, or all that a template holds: each, or why it cannot be."""
-    return load_documents(what, foreign=partial(_foreign, dialect, reading or {}), **options)
+    return load_documents(what, foreign=_reader(what, dialect, reading, options), **options)
+
+
+def _reader(
+    what: What, name: str | None, reading: Mapping[str, Any] | None, options: Mapping[str, Any]
+) -> Foreign:
+    """Return what reads the text of *what*; *options* say where further files lie."""
+    files = partial(_files, what, options.get("root"), options.get("files"))
+    return partial(_foreign, name, reading or {}, files)
+
+
+def _files(what: What, root: Any, files: Mapping[str, What] | None) -> Files:
+    return Folder(path_of(what), root) if files is None else Kept(files)
 
 
 def _foreign(
-    name: str | None, reading: Mapping[str, Any], what: Source | Document, limits: Limits
+    name: str | None,
+    reading: Mapping[str, Any],
+    files: Callable[[], Files],
+    what: Source | Document,
+    limits: Limits,
 ) -> Document | None:
     """Read what is of another language; None for what is not."""
     if name is None:
@@ -142,7 +160,8 @@ def _foreign(
     if found is None or found.read is None:
         return None
     _known(found, "read", reading, found.reading)
-    return found.read(what, limits, **reading)
+    given = {"files": files()} if found.importing else {}
+    return found.read(what, limits, **given, **reading)
 
 
 def _known(found: Dialect, done: str, given: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -39,7 +39,8 @@ class Dialect:
     what such a document cannot say of the one that was read, and
     `write(document, **options)` is the way back. `plain(document)` returns its machine for the
     writers of further languages, and what that loses; None where any writer can do with it.
-    `reading` and `writing` are the names of the options that both take.
+    `reading` and `writing` are the names of the options that both take. What is `importing` reads
+    further files: its `read` takes `files`, as `asl.compose.files` has them.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Dialect:
     reading: frozenset[str] = frozenset()
     writing: frozenset[str] = frozenset()
     plain: Callable[[Document], tuple[dict[str, Json], Plain]] | None = None
+    importing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

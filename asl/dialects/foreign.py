@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from asl.core import yaml_text
 from asl.core.diagnostics import Finding
-from asl.core.document import Composition, Document, parsed
+from asl.core.document import Composition, Document, Origins, origin_of, parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
@@ -48,13 +49,16 @@ def document(
     value: dict[str, Json],
     parts: Iterable[tuple[Mapping[str, Json], str]],
     findings: Iterable[Finding],
+    homes: Origins = MappingProxyType({}),
 ) -> Document:
     """Return the document that was made of a foreign one, and knows where its parts stand there.
 
-    *parts* are as `origins_of` takes them, *findings* what there is to say.
+    *parts* are as `origins_of` takes them, *findings* what there is to say; *homes* are what the
+    foreign one imports, by where that stands in both.
     """
-    origins = {"": (foreign, "")}
-    origins |= {pointer: (foreign, at) for pointer, at in origins_of(value, parts)}
+    origins = {"": (foreign, ""), **homes}
+    for pointer, at in origins_of(value, parts):
+        origins[pointer] = origin_of(at, foreign, homes) if homes else (foreign, at)
     found = tuple(dict.fromkeys(findings))
     composition = Composition(foreign.value, {}, origins, found)
     return Document(value, foreign.source, foreign.dialect, composition=composition)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from asl.compose.files import Files
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
@@ -44,10 +45,16 @@ def _of_value(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Document:
+def _read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    files: Files | None = None,
+    **options: Any,
+) -> Document:
     from asl.dialects.flujo.reading import read
 
-    return read(what, limits, options_of(**options))
+    return read(what, limits, options_of(**options), files)
 
 
 def _write(document: Document) -> Written:
@@ -78,4 +85,5 @@ DIALECT = Dialect(
     _lost,
     NAMES,
     plain=_plain,
+    importing=True,
 )

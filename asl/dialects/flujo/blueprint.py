@@ -138,6 +138,16 @@ class Step:
         found = agent.get("params") if isinstance(agent, dict) else None
         return found if isinstance(found, dict) else {}
 
+    @property
+    def outputs(self) -> Iterator[dict[str, Json]]:
+        """What comes back of an import: `{child, parent}`, paths of both contexts."""
+        outputs = self.config.get("outputs")
+        if isinstance(outputs, dict):
+            outputs = [{"child": child, "parent": parent} for child, parent in outputs.items()]
+        for each in outputs or ():
+            child, parent = each.get("child", each.get("from")), each.get("parent", each.get("to"))
+            yield {"child": child, "parent": parent}
+
     # What steps hold
 
     def body(self, *keys: str) -> Body:
@@ -260,13 +270,21 @@ def _when(value: Json) -> str | None:
 class Blueprint:
     """A whole blueprint."""
 
-    def __init__(self, value: Mapping[str, Any]) -> None:
+    def __init__(self, value: Mapping[str, Any], base: str = "") -> None:
         self.value = value
-        self.steps = body_of(value["steps"], "/steps").steps
+        self.steps = body_of(value["steps"], f"{base}/steps").steps
         agents = value.get("agents")
         self.agents: Mapping[str, Any] = agents if isinstance(agents, dict) else {}
         imports = value.get("imports")
         self.imports: Mapping[str, Any] = imports if isinstance(imports, dict) else {}
+        self.imported: dict[str, Blueprint] = {}
+        """Those of its imports that were read."""
+
+    def of(self, step: "Step") -> "Blueprint | None":
+        """Return the blueprint that a step runs, None for any other step."""
+        uses = step.value.get("uses")
+        holder, _, alias = uses.partition(".") if isinstance(uses, str) else ("", "", "")
+        return self.imported.get(alias) if holder == "imports" else None
 
     @cached_property
     def all_steps(self) -> list[Step]:

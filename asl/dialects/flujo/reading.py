@@ -1,15 +1,18 @@
 """From the text of a blueprint to a document of Agent State Language that knows its places."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from asl.compose.files import Files
 from asl.core.diagnostics import insist
-from asl.core.document import Document
+from asl.core.document import Composition, Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects import scalars
 from asl.dialects.flujo import rules, shape
 from asl.dialects.flujo.blueprint import Blueprint
+from asl.dialects.flujo.imports import Linker
 from asl.dialects.flujo.machine import Built, built
 from asl.dialects.flujo.options import Options
 from asl.dialects.foreign import as_platform, document
@@ -22,26 +25,41 @@ FAULT: Final = "FL-YAML"
 
 
 def read(
-    what: Source | Document, limits: Limits = DEFAULT_LIMITS, options: Options | None = None
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    options: Options | None = None,
+    files: Files | None = None,
 ) -> Document:
-    """Read a blueprint as a document; raises InvalidDocument with all that is wrong with it."""
+    """Read a blueprint as a document; raises InvalidDocument with all that is wrong with it.
+
+    What it imports is looked for among the *files*.
+    """
     options = options or Options()
     foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)
     foreign = replace(foreign, dialect="flujo")
     findings = [*scalars.otherwise(foreign, "FL-YAML-SCALAR"), *shape.check(foreign.value)]
     insist(foreign, findings)
-    blueprint = Blueprint(foreign.value)
-    findings += rules.of_blueprint(blueprint, options)
+    linker = Linker(files, limits)
+    blueprint = linker.blueprint(foreign.value)
+    findings += [*linker.findings, *rules.of_blueprint(blueprint, options)]
+    homes = linker.homes
+    if homes:
+        foreign = replace(foreign, composition=Composition(foreign.value, {}, homes))
     insist(foreign, findings)
     made = built(blueprint, options)
     findings += made.findings
-    return document(foreign, _document(blueprint, made, options), made.origins, findings)
+    value = _document(blueprint, made, options, linker.kept)
+    return document(foreign, value, made.origins, findings, homes)
 
 
-def _document(blueprint: Blueprint, made: Built, options: Options) -> dict[str, Json]:
+def _document(
+    blueprint: Blueprint, made: Built, options: Options, imported: Mapping[str, Json]
+) -> dict[str, Json]:
     comment = blueprint.value.get("description") or blueprint.value.get("name")
     value: dict[str, Json] = {"Comment": comment} if isinstance(comment, str) else {}
     kept: dict[str, Json] = {"blueprint": blueprint.value}
+    if imported:
+        kept["imports"] = {**imported}
     if made.machines:
         kept["machines"] = made.machines
     reading = options.said()

@@ -7,6 +7,7 @@ document that is there.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asl.compose.files import Kept
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument
@@ -31,8 +32,10 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     if about is None or type(reading) is not dict:
         return None
     blueprint: dict[str, Json] = about["blueprint"]
+    imports = about.get("imports")
+    files = Kept(imports) if type(imports) is dict else None
     try:
-        again = read(Document(blueprint, Source()), options=options_of(**reading))
+        again = read(Document(blueprint, Source()), options=options_of(**reading), files=files)
     except (InvalidDocument, AslError, TypeError):
         return None
     return blueprint if foreign.same(again.value, value) else None

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from asl.core.diagnostics import Finding, Severity, did_you_mean
+from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json
+from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
 from asl.dialects.flujo.options import Options
 from asl.dialects.flujo.rounds import rounds_of
@@ -34,8 +34,11 @@ SKILLS: Final = frozenset(
 
 def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
     """Yield what the steps of a well-shaped blueprint have against each other."""
+    for child in blueprint.imported.values():
+        yield from of_blueprint(child, options)
     for step in blueprint.all_steps:
         yield from _uses(blueprint, step)
+        yield from _importing(blueprint, step)
         yield from _conditions(step, options)
         yield from _texts(step)
         yield from _asides(step)
@@ -80,14 +83,72 @@ def _used(blueprint: Blueprint, uses: str, place: str) -> Iterator[Finding]:
         if name not in blueprint.imports:
             hint = did_you_mean(name, blueprint.imports) or "name its file under imports"
             yield Finding("FL-AGENT", f"there is no import {name!r}", place, hint)
-        yield Finding(
-            "FL-IMPORT",
-            f"the blueprint {uses!r} is another one, so an agent of this name is asked",
-            place,
-            "bind an agent that runs the other blueprint",
-        )
+        elif name not in blueprint.imported:
+            source = blueprint.imports[name]
+            yield Finding(
+                "FL-IMPORT",
+                f"there is no file {source!r} here, so an agent {uses!r} is asked",
+                place,
+                "put the file there, or bind an agent that runs the other blueprint",
+            )
     else:
         yield from _skill(uses, place)
+
+
+INPUT_TO: Final = ("initial_prompt", "import_artifacts", "scratchpad", "both")
+ON_FAILURE: Final = ("abort", "skip", "continue_with_default")
+OF_IMPORTS: Final = (
+    "inherit_context", "input_to", "input_scratchpad_key", "outputs", "on_failure",
+)  # fmt: skip
+"""What is said of how another blueprint is run."""
+
+
+def _importing(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
+    """Yield what is wrong with how a step runs another blueprint."""
+    config = step.config
+    if blueprint.of(step) is None:
+        for key in OF_IMPORTS:
+            if config.get(key):
+                message = f"{key!r} has no effect: no other blueprint is run here"
+                yield Finding("FL-IMPORT", message, step.at("config", key), at_key=True)
+        return
+    for key, words in (("input_to", INPUT_TO), ("on_failure", ON_FAILURE)):
+        word = config.get(key)
+        if word is not None and word not in words:
+            hint = did_you_mean(str(word), words) or f"there are {', '.join(words)}"
+            message = f"{key!r} cannot be {str(word)[:60]!r}"
+            yield _refused(message, step.at("config", key), hint)
+    name = config.get("input_scratchpad_key")
+    if name is not None and not isinstance(name, str):
+        hint = "name the field that the input is put under"
+        yield _refused("this is no name", step.at("config", "input_scratchpad_key"), hint)
+    yield from _outputs(config.get("outputs"), step.at("config", "outputs"))
+    if config.get("outputs") and step.value.get("updates_context") is not True:
+        message = "'outputs' has no effect without updates_context"
+        hint = "add updates_context: true to the step"
+        place = step.at("config", "outputs")
+        yield Finding("FL-IMPORT", message, place, hint, at_key=True)
+
+
+def _outputs(outputs: Json, place: str) -> Iterator[Finding]:
+    hint = "write outputs: [{child: path, parent: path}]"
+    listed: Iterable[tuple[str | int, Json]] = ()
+    if isinstance(outputs, dict):
+        listed = ((key, {"child": key, "parent": value}) for key, value in outputs.items())
+    elif isinstance(outputs, list):
+        listed = enumerate(outputs)
+    elif outputs is not None:
+        yield _refused(f"outputs are listed, not {type_name(outputs)}", place, hint)
+    for key, each in listed:
+        held = each if isinstance(each, dict) else {}
+        ways = held.get("child", held.get("from")), held.get("parent", held.get("to"))
+        if not all(isinstance(way, str) and all(way.split(".")) for way in ways):
+            message = "an output leads from a path in the other context to one in this"
+            yield _refused(message, f"{place}/{escape(str(key))}", hint)
+
+
+def _refused(message: str, place: str, hint: str) -> Finding:
+    return Finding("FL-IMPORT", message, place, hint, severity=Severity.ERROR)
 
 
 def _skill(name: str, place: str) -> Iterator[Finding]:

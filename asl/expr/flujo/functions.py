@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asl.core.values import Json
-from asl.expr.flujo import builtins, data, forks, loops, machines
+from asl.expr.flujo import builtins, data, forks, imports, loops, machines
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.foreign import table
 
@@ -50,6 +50,8 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "item": ("<xx:o>", forks.item, 2),
     "collect": ("<xsao?:o>", forks.collected, 4),
     "routed": ("<xsx:o>", forks.routed, 3),
+    "import": ("<xxo:o>", imports.begun, 3),
+    "returned": ("<xsoo:o>", imports.returned, 4),
     "start": ("<xss:o>", machines.started, 3),
     "enter": ("<oso?:o>", machines.entered, 3),
     "capped": ("<os:o>", machines.capped, 2),

@@ -51,7 +51,7 @@ def built(blueprint: Blueprint, options: Options) -> Built:
 
 
 def _machine(blueprint: Blueprint, whole: Whole) -> dict[str, Json]:
-    top = States(whole, KINDS)
+    top = States(whole, KINDS, blueprint)
     if not blueprint.steps:
         output = query(f"$flujo_result({INPUT})")
         return {"StartAt": "end", "States": {"end": {"Type": "Succeed", "Output": output}}}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Step
+from asl.dialects.flujo.blueprint import Blueprint, Step
 from asl.dialects.flujo.machine.terms import INPUT, Failing, State, Then
 from asl.dialects.flujo.machine.whole import Whole
 from asl.dialects.queries import literal, query
@@ -31,6 +31,7 @@ class States:
         self,
         whole: Whole,
         kinds: Mapping[str, Kind],
+        blueprint: Blueprint,
         *,
         inside: bool = False,
         within: str = "",
@@ -38,6 +39,8 @@ class States:
     ) -> None:
         self.whole = whole
         self.kinds = kinds
+        self.blueprint = blueprint
+        """The one that its steps are written in."""
         self.options = whole.options
         self.states: dict[str, dict[str, Json]] = {}
         self.names: dict[str, str] = {}
@@ -53,7 +56,13 @@ class States:
 
     def fork(self, within: str) -> "States":
         """Return the states of a machine within this one."""
-        return States(self.whole, self.kinds, inside=self.inside, within=within, top=False)
+        return States(
+            self.whole, self.kinds, self.blueprint, inside=self.inside, within=within, top=False
+        )
+
+    def importing(self, within: str, blueprint: Blueprint) -> "States":
+        """Return the states of an imported blueprint."""
+        return States(self.whole, self.kinds, blueprint, within=within, top=False)
 
     def machine(self, start: str) -> dict[str, Json]:
         """Return the machine with the states that are reached."""

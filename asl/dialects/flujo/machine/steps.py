@@ -4,6 +4,7 @@ from asl.core.values import Json
 from asl.dialects.flujo.blueprint import Step
 from asl.dialects.flujo.machine.agents import asking, handed
 from asl.dialects.flujo.machine.builtins import BUILTINS
+from asl.dialects.flujo.machine.imports import importing
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import Failing, Then
 from asl.dialects.queries import query
@@ -13,6 +14,10 @@ __all__ = ["cached", "kept_at", "passing", "work"]
 
 def work(states: States, step: Step, then: Then, failing: Failing | None) -> None:
     """Build a step of the usual kind."""
+    child = states.blueprint.of(step)
+    if child is not None:
+        importing(states, step, child, then, failing)
+        return
     name = states.name(step)
     agent = step.agent
     if agent is None:
