@@ -35,6 +35,7 @@ from asl.documents import (
 
 if TYPE_CHECKING:
     from asl.bindings import Bindings
+    from asl.client import StepFunctions
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document
     from asl.dialects.base import Conversion
@@ -98,6 +99,7 @@ __all__ = [
     "Severity",
     "StateError",
     "StateResult",
+    "StepFunctions",
     "Store",
     "StoreDamaged",
     "StoreError",
@@ -150,6 +152,7 @@ _LAZY = {
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
     "StateResult": "asl.hosts.trial",
+    "StepFunctions": "asl.client",
     "TaskTokens": "asl.hosts.tokens",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",

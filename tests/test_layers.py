@@ -33,6 +33,7 @@ LAYERS = {
     "asl.notifiers": 6,
     "asl.stores": 6,
     "asl.telemetry": 6,
+    "asl.client": 7,
     "asl.documents": 7,
     "asl.bindings": 7,
     "asl.runs": 7,

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -284,11 +284,16 @@ def render_aws(reports: Reports) -> str:
     `{"result": "OK" or "FAIL", "diagnostics": [{"severity", "code", "message", "location"}]}`, for
     reports under the `aws` profile. Our own message stands where AWS's words are not known.
     """
+    return _dump(aws_answer(reports))
+
+
+def aws_answer(reports: Reports) -> dict[str, Any]:
+    """The answer of `render_aws` as a value."""
     each = _each(reports)
     found = [_answer(diagnostic) for report in each for diagnostic in report if diagnostic.aws]
     distinct = [one for index, one in enumerate(found) if one not in found[:index]]
     result = "OK" if all(report.ok for report in each) else "FAIL"
-    return _dump({"result": result, "diagnostics": distinct})
+    return {"result": result, "diagnostics": distinct}
 
 
 def _answer(each: Diagnostic) -> Json:

@@ -1,0 +1,142 @@
+"""What AWS's client asks about definitions, answered here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from asl.core.errors import AslError, InvalidDocument, InvalidTest
+from asl.core.values import Json, compact
+from asl.documents import check, load
+from asl.runs import test_state
+
+if TYPE_CHECKING:
+    from asl.core.document import Document
+
+__all__ = ["StepFunctions"]
+
+MAX_RESULTS: Final = 100
+"""How many diagnostics one answer has (AWS, ValidateStateMachineDefinition)."""
+_VALUES: Final = frozenset(
+    {
+        "errorDetails",
+        "maxConcurrency",
+        "request",
+        "response",
+        "toleratedFailureCount",
+        "toleratedFailurePercentage",
+    }
+)
+"""The members of `inspectionData` that are no texts of JSON."""
+
+
+class StepFunctions:
+    """The methods of `boto3.client("stepfunctions")` that need no deployment.
+
+    Parameters and answers are AWS's: data are texts of JSON. `agents` and `resources` answer the
+    Tasks that are tested without a mock.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._bindings: dict[str, Any] = {"agents": agents, "resources": resources}
+
+    def test_state(
+        self,
+        *,
+        definition: str,
+        roleArn: str | None = None,  # noqa: N803
+        input: str = "{}",
+        inspectionLevel: str = "INFO",  # noqa: N803
+        revealSecrets: bool = False,  # noqa: N803
+        variables: str = "{}",
+        stateName: str | None = None,  # noqa: N803
+        mock: Mapping[str, Any] | None = None,
+        context: str | None = None,
+        stateConfiguration: Mapping[str, Any] | None = None,  # noqa: N803
+    ) -> dict[str, Json]:
+        """Test one state; see `asl.test_state`, whose errors are raised."""
+        document = _read(definition)
+        if mock is None and roleArn is None and _is_task(document, stateName):
+            raise InvalidTest("RoleArn must be specified when testing a Task state")
+        answer = test_state(
+            document,
+            _parsed(input, "the input", "InvalidExecutionInput"),
+            state=stateName,
+            mock=None if mock is None else _mock(mock),
+            context=None if context is None else _parsed(context, "the context"),
+            variables=_parsed(variables, "variables"),
+            level=inspectionLevel,
+            reveal_secrets=revealSecrets,
+            configuration=stateConfiguration,
+            **self._bindings,
+        ).to_json()
+        if "output" in answer:
+            answer["output"] = compact(answer["output"])
+        if "inspectionData" in answer:
+            answer["inspectionData"] = {
+                name: value if name in _VALUES else compact(value)
+                for name, value in answer["inspectionData"].items()
+            }
+        return answer
+
+    def validate_state_machine_definition(
+        self,
+        *,
+        definition: str,
+        type: str = "STANDARD",
+        severity: str = "ERROR",
+        maxResults: int = 0,  # noqa: N803
+    ) -> dict[str, Json]:
+        """Check a definition; `severity` is the least that is told, `WARNING` or `ERROR`."""
+        from asl.checks.aws import unreadable
+        from asl.core.render import aws_answer
+
+        try:
+            report = check(_read(definition), profile="aws", express=type == "EXPRESS")
+        except InvalidDocument as refusal:
+            report = unreadable(refusal.report)
+        answer = aws_answer(report)
+        told = [each for each in answer["diagnostics"] if severity in ("WARNING", each["severity"])]
+        most = maxResults or MAX_RESULTS
+        return {**answer, "diagnostics": told[:most], "truncated": len(told) > most}
+
+
+def _read(definition: str) -> Document:
+    """Read a text; it is never the path of a file."""
+    if type(definition) is not str:
+        raise AslError(f"definition is a text of JSON, not {definition!r:.100}")
+    return load(definition.encode(), format="json")
+
+
+def _is_task(document: Document, name: str | None) -> bool:
+    """Whether the state to test is a Task; raises InvalidDocument where the definition is wrong."""
+    from asl.compiler.single import states_of
+
+    kinds = [document.value.get("Type")]
+    if "States" in document.value:
+        check(document, profile="aws").raise_for_errors()
+        kinds = [each.state["Type"] for each in states_of(document.value) if each.name == name]
+    return "Task" in kinds
+
+
+def _mock(mock: Mapping[str, Any]) -> dict[str, Json]:
+    """Return a mock with the value of its result."""
+    if "result" not in mock:
+        return dict(mock)
+    return {**mock, "result": _parsed(mock["result"], "Mocked result")}
+
+
+def _parsed(text: str, what: str, code: str = "ValidationException") -> Any:
+    from asl.core.json_text import read_data
+
+    if type(text) is not str:
+        raise AslError(f"{what} is a text of JSON, not {text!r:.100}")
+    try:
+        return read_data(text)
+    except ValueError:
+        raise InvalidTest(f"{what} must be valid JSON", code) from None
