@@ -1,8 +1,9 @@
 """The one loop that runs every machine: the workflow, each branch, each iteration.
 
 It walks the longest stretch of pure states synchronously, awaits only where a state reaches the
-world, and owns Retry and Catch. It awaits nothing but host methods and knows no clock, no event
-loop and no randomness of its own, so that any host can drive it.
+world, and owns Retry and Catch. It awaits nothing but host methods, and agents that the host has
+called for it; it knows no clock, no event loop and no randomness of its own, so that any host can
+drive it.
 """
 
 from asl.core.errors import StateError, too_large
