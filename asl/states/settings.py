@@ -1,6 +1,7 @@
 """Fields of agent-native states as they are once their expressions have been evaluated (3.9)."""
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer, is_number
@@ -32,47 +33,41 @@ class Settings:
 
     def flag(self, field: str, absent: bool = False) -> bool:
         """Return whether a field is true."""
-        found = self._read(field, "true or false", lambda value: type(value) is bool)
+        found = self._read(field, _is_flag, "true or false")
         return absent if found is None else found is True
 
     def word(self, field: str, words: Collection[str]) -> str | None:
         """Return one of *words*."""
-        found: str | None = self._read(field, " or ".join(words), lambda value: value in words)
+        found: str | None = self.values.get(field)
+        if found is not None and found not in words:
+            raise self.unfit(field, " or ".join(words))
         return found
 
     def name(self, field: str) -> str | None:
         """Return a text that is not empty."""
-        found: str | None = self._read(field, "a name", _is_name)
+        found: str | None = self._read(field, _is_name, "a name")
         return found
 
     def one_or_more(self, field: str) -> list[str]:
         """Return the names in a list, or the one that stands there without it."""
-        found = self._read(
-            field,
-            "a name or a list of names",
-            lambda value: _is_name(value) or (type(value) is list and all(map(_is_name, value))),
-        )
+        found = self._read(field, _are_names, "a name or a list of names")
         return [] if found is None else [found] if type(found) is str else found
 
     def texts(self, field: str) -> list[str] | None:
         """Return a list of texts."""
-        found: list[str] | None = self._read(
-            field,
-            "a list of texts",
-            lambda value: type(value) is list and all(type(each) is str for each in value),
-        )
+        found: list[str] | None = self._read(field, _are_texts, "a list of texts")
         return found
 
     def names(self, field: str, among: Collection[str]) -> list[str] | None:
         """Return a list of different names out of *among*."""
         found: list[str] | None = self._read(
             field,
-            f"a list of different names out of {', '.join(among)}",
             lambda value: (
                 type(value) is list
                 and all(_is_name(name) and name in among for name in value)
                 and len(set(value)) == len(value) > 0
             ),
+            f"a list of different names out of {', '.join(among)}",
         )
         return found
 
@@ -80,8 +75,9 @@ class Settings:
         """Return a whole number from 1, up to *most* where that is given."""
         found = self._read(
             field,
-            "a whole number from 1" if most is None else f"a whole number from 1 to {most}",
             lambda value: is_integer(value) and value >= 1 and (most is None or value <= most),
+            "a whole number from 1" if most is None else "a whole number from 1 to {}",
+            most,
         )
         return None if found is None else int(found)
 
@@ -89,21 +85,21 @@ class Settings:
         """Return a number between bounds, which it may reach."""
         found: float | None = self._read(
             field,
-            f"a number from {least:g} to {most:g}",
             lambda value: is_number(value) and least <= value <= most,
+            "a number from {:g} to {:g}",
+            least,
+            most,
         )
         return found
 
     def share(self, field: str) -> float | None:
         """Return a number above 0, up to 1."""
-        found: float | None = self._read(
-            field, "a number above 0, up to 1", lambda value: is_number(value) and 0 < value <= 1
-        )
+        found: float | None = self._read(field, _is_share, "a number above 0, up to 1")
         return found
 
     def members(self, field: str) -> Mapping[str, Json]:
         """Return an object."""
-        found = self._read(field, "an object", lambda value: type(value) is dict)
+        found = self._read(field, _is_object, "an object")
         return {} if found is None else found
 
     def unfit(self, field: str, wanted: str) -> StateError:
@@ -115,12 +111,32 @@ class Settings:
             EvaluationFailed(cause, name) if self.jsonata else StateError("States.Runtime", cause)
         )
 
-    def _read(self, field: str, wanted: str, fits: Callable[[Json], bool]) -> Json:
+    def _read(self, field: str, fits: Callable[[Json], bool], wanted: str, *bounds: Any) -> Json:
         value = self.values.get(field)
         if value is None or fits(value):
             return value
-        raise self.unfit(field, wanted)
+        raise self.unfit(field, wanted.format(*bounds))
+
+
+def _is_flag(value: Json) -> bool:
+    return type(value) is bool
 
 
 def _is_name(value: Json) -> bool:
     return type(value) is str and value != ""
+
+
+def _are_names(value: Json) -> bool:
+    return _is_name(value) or (type(value) is list and all(map(_is_name, value)))
+
+
+def _are_texts(value: Json) -> bool:
+    return type(value) is list and all(type(each) is str for each in value)
+
+
+def _is_share(value: Json) -> bool:
+    return is_number(value) and 0 < value <= 1
+
+
+def _is_object(value: Json) -> bool:
+    return type(value) is dict

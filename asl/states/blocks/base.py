@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.expr.paths import Path
 from asl.expr.references import place
 from asl.program import Work
@@ -139,8 +139,15 @@ def settings(
 
     What is computed is looked at when it is read from the settings.
     """
-    values = given(compiler.within(*block.split(".")) if block else compiler, fields)
+    inner = compiler.within(*block.split(".")) if block else compiler
     jsonata, state, prefix = compiler.jsonata, compiler.name, f"{block}." if block else ""
+    written = {field: inner.state[field] for field in fields if field in inner.state}
+    if inner.state.keys().isdisjoint(f"{field}.$" for field in fields) and (
+        not jsonata or "{%" not in compact(written)
+    ):
+        whole = Settings(written, jsonata, prefix, state)
+        return lambda data, frame: whole
+    values = given(inner, fields)
     return lambda data, frame: Settings(values(data, frame), jsonata, prefix, state)
 
 
