@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LINE", "PROCESS", "ProcessAgent", "Program", "check_folder"]
 
 MAX_LINE = 64 * 1024 * 1024
+LAST_WORDS = 1.0
+"""Seconds in which a program that has closed its output may end and say why."""
 STDERR_KEPT = 16_384
 """Bytes of standard error: more than is shown, so that a secret in it is seen as a whole."""
 SHOWN = 2000
@@ -277,9 +279,15 @@ class Program:
         return message
 
     async def _died(self) -> StateError:
-        await self.listening
+        from asyncio import wait
+
+        # What has only closed its output may live on, or what it has started.
+        _, alive = await wait([self.listening], timeout=LAST_WORDS)
         self.end()
-        text = f"the process ended with exit code {self.process.returncode} before it answered"
+        what = f"ended with exit code {self.process.returncode}"
+        if alive:
+            what = "closed its output"
+        text = f"the process {what} before it answered"
         return StateError("States.TaskFailed", f"{text}: {self.tail}" if self.tail else text)
 
     @property

@@ -97,6 +97,16 @@ def test_a_program_that_cannot_be_started_fails_the_task() -> None:
     assert "cannot start './no-such-program'" in result.output["Cause"]
 
 
+def test_a_program_that_closes_its_output_has_failed() -> None:
+    """Nobody waits until it ends; it is ended."""
+    code = "import os, time; input(); os.close(1); time.sleep(600)"
+    agent = ProcessAgent([sys.executable, "-c", code])
+    result = asl.run(task(), {}, agents={"A": agent})
+    assert result.error == "States.TaskFailed"
+    assert result.cause == "the process closed its output before it answered"
+    assert not agent.alive
+
+
 def test_signs_of_life_are_no_answers(tmp_path: Path) -> None:
     """Progress, heartbeats and empty lines may come before the answer."""
     agent = program(tmp_path, "alive")
