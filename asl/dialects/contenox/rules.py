@@ -23,6 +23,16 @@ CURRENT_OPERATORS: Final = (
     "equals", "contains", "starts_with", "ends_with", "default", "edge_traversed_at_least",
 )  # fmt: skip
 """What the engine of today knows: the profile `runtime`."""
+LONGEST: Final = 99_999_999
+"""Seconds that a task may be given."""
+_WHENS: Final = {
+    "gt": "a number: 5 or 0.5",
+    "lt": "a number: 5 or 0.5",
+    "in_range": "both ends: 3-5",
+    "range": "both ends: 3,5",
+    "edge_traversed_at_least": "a whole number: 3",
+}
+"""What the right-hand sides of operators look like."""
 SEED_ONLY: Final = ("not_equals", "not_contains", "range")
 """Operators that are documented and that no engine has ever known."""
 
@@ -125,7 +135,10 @@ def _limits(chain: Chain, task: Task) -> Iterator[Finding]:
         except ValueError as error:
             yield Finding("CX-DURATION", str(error), place, "write 500ms, 10s, 2m or 1h30m")
         else:
-            if limit != int(limit):
+            if limit > LONGEST:
+                message = f"{timeout!r} is longer than {LONGEST} seconds"
+                yield Finding("CX-DURATION", message, place, "leave the timeout out")
+            elif limit != int(limit):
                 message = f"{timeout!r} is rounded up to whole seconds"
                 yield Finding("CX-SUBSECOND", message, place)
     for key, code, message in (
@@ -225,7 +238,8 @@ def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
         ):
             raise ValueError(f"{branch.when[:60]!r} is no whole number")
     except ValueError as error:
-        yield Finding("CX-WHEN", str(error), f"{branch.pointer}/{at}")
+        form = f"write {_WHENS[branch.operator]}"
+        yield Finding("CX-WHEN", str(error), f"{branch.pointer}/{at}", form)
     if branch.operator != "edge_traversed_at_least":
         return
     written = branch.value.get("edge", "")
