@@ -242,18 +242,26 @@ def _states(
 ) -> Iterator[Change]:
     yield from _fields(before, after, place, _HELD | _WAYS | {"Choices", "Catch"})
     yield from _transitions(before, after, place, renamed)
-    left, right = (dict(machines_of(side.object())) for side in (before, after))
-    for steps in left:
-        if steps in right:
+    left, right = (_inner(side.object()) for side in (before, after))
+    for held, steps in left.items():
+        if held in right:
             inner = f"{place} ({title(before.object(), steps)})"
-            yield from _machines(before.at(*steps), after.at(*steps), inner)
+            yield from _machines(before.at(*steps), after.at(*right[held]), inner)
         else:
             text = title(before.object(), steps)
             yield Change("removed", "state", place, text, before.at(*steps).pointer, None)
-    for steps in right:
-        if steps not in left:
+    for held, steps in right.items():
+        if held not in left:
             text = title(after.object(), steps)
             yield Change("added", "state", place, text, None, after.at(*steps).pointer)
+
+
+def _inner(state: Mapping[str, Json]) -> dict[str, tuple[str | int, ...]]:
+    """Return the ways to the machines in a state; the old name of a Map's is no other machine."""
+    return {
+        compact(["ItemProcessor" if each == "Iterator" else each for each in steps]): steps
+        for steps, _ in machines_of(state)
+    }
 
 
 def _fields(before: _Side, after: _Side, place: str, apart: Collection[str]) -> Iterator[Change]:

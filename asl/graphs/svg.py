@@ -1,7 +1,9 @@
-"""SVG: a drawing that needs nothing else, in a browser's light or dark colours."""
+"""SVG: a drawing that needs nothing else, in light colours, or dark ones where those are asked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from string import Template
+from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from asl.graphs.layout import Box, Link, Point, placed
@@ -17,29 +19,58 @@ FONT, FONT_SMALL = 13.0, 10.0
 MAX_NAME, MAX_DETAIL, MAX_LABEL = 60, 48, 44
 DOT = 12.0
 
-_STYLE = """\
-svg{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;--ink:#1f2328;--soft:#57606a;
---line:#8c959f;--paper:#fff;--box:#f6f8fa;--good:#1a7f37;--bad:#cf222e;--human:#8250df;
---choice:#0969da}
-@media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--soft:#9198a1;--line:#6e7681;
---paper:#0d1117;--box:#161b22;--good:#3fb950;--bad:#f85149;--human:#a371f7;--choice:#58a6ff}}
-.paper{fill:var(--paper)}
-.state{fill:var(--box);stroke:var(--line)}
-.machine{fill:none;stroke:var(--line);stroke-dasharray:3 3}
-.Choice .state{stroke:var(--choice);stroke-width:1.5}
-.Succeed .state{stroke:var(--good);stroke-width:1.5}
-.Fail .state,.missing .state{stroke:var(--bad);stroke-width:1.5}
+_SHAPES: Final = """\
+svg{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+.machine{fill:none;stroke-dasharray:3 3}
+.Choice .state,.Succeed .state,.Fail .state{stroke-width:1.5}
+.missing .state,.Approval .state,.Debate .state{stroke-width:1.5}
 .missing .state{stroke-dasharray:4 3}
-.Approval .state,.Debate .state{stroke:var(--human);stroke-width:1.5}
-text{fill:var(--ink);text-anchor:middle;dominant-baseline:central}
-.small{fill:var(--soft);font-size:10px}
+text{text-anchor:middle;dominant-baseline:central}
+.small{font-size:10px}
 .name{font-weight:600}
-.label rect{fill:var(--paper);opacity:.9}
-.way{fill:none;stroke:var(--line);stroke-width:1.2}
-.catch .way{stroke:var(--bad);stroke-dasharray:4 3}
-.dot{fill:var(--ink)}
-.end{fill:none;stroke:var(--ink)}
-.head{fill:var(--line)}"""
+.label rect{opacity:.9}
+.way{fill:none;stroke-width:1.2}
+.catch .way{stroke-dasharray:4 3}
+.end{fill:none}"""
+_COLOURS: Final = Template("""\
+.paper,.label rect{fill:$paper}
+.state{fill:$box;stroke:$line}
+.machine,.way{stroke:$line}
+.Choice .state{stroke:$choice}
+.Succeed .state{stroke:$good}
+.Fail .state,.missing .state,.catch .way{stroke:$bad}
+.Approval .state,.Debate .state{stroke:$human}
+text,.dot{fill:$ink}
+.small{fill:$soft}
+.end{stroke:$ink}
+.head{fill:$line}""")
+_LIGHT: Final = {
+    "ink": "#1f2328",
+    "soft": "#57606a",
+    "line": "#8c959f",
+    "paper": "#fff",
+    "box": "#f6f8fa",
+    "good": "#1a7f37",
+    "bad": "#cf222e",
+    "human": "#8250df",
+    "choice": "#0969da",
+}
+_DARK: Final = {
+    "ink": "#e6edf3",
+    "soft": "#9198a1",
+    "line": "#6e7681",
+    "paper": "#0d1117",
+    "box": "#161b22",
+    "good": "#3fb950",
+    "bad": "#f85149",
+    "human": "#a371f7",
+    "choice": "#58a6ff",
+}
+# Many viewers know no variables of CSS, and nothing of dark schemes.
+_STYLE: Final = f"""\
+{_SHAPES}
+{_COLOURS.substitute(_LIGHT)}
+@media (prefers-color-scheme:dark){{{_COLOURS.substitute(_DARK)}}}"""
 
 _WIDE, _NARROW = frozenset("MWmw@%—…"), frozenset("ijlftrI.,:;'|!()[]{} \"")
 

@@ -140,6 +140,16 @@ def test_a_remark_changes_nothing() -> None:
     assert found.same
 
 
+def test_the_old_name_of_a_processor_is_no_change() -> None:
+    """`Iterator` and `ItemProcessor` are one; what is in it is compared."""
+    old = json.loads(json.dumps(DOCUMENT).replace("ItemProcessor", "Iterator"))
+    assert len(asl.diff(DOCUMENT, old)) == 0
+    after = changed(*REVIEW, "Agent", to="Other")
+    (change,) = asl.diff(old, after)
+    assert (change.before or "").startswith("/States/Each/Iterator/")
+    assert (change.after or "").startswith("/States/Each/ItemProcessor/")
+
+
 def test_a_renamed_state_is_one_change() -> None:
     """With all that leads to it."""
     text = json.dumps(DOCUMENT).replace('"Good"', '"Fine"')

@@ -178,3 +178,10 @@ def test_an_unknown_format_is_refused() -> None:
     """With the formats that there are."""
     with pytest.raises(asl.AslError, match="mermaid, dot, svg"):
         asl.graph(json.dumps({"StartAt": "A", "States": {}}), format="png")
+
+
+def test_a_drawing_needs_no_browser() -> None:
+    """Other viewers know no variables of CSS: without them all is black."""
+    drawing = asl.graph({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}, format="svg")
+    assert "var(" not in drawing
+    assert "#fff" in drawing.partition("@media")[0]
