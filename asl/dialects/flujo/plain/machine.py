@@ -643,7 +643,7 @@ class Machine:
                 return self.at(step, env, name) + path_to(*map(_index, way))[1:]
             if updates:
                 message = f"{first!r} is read from the answer that was last written to the context"
-                self.lost("L-ROOTMERGE", message, name, hint="let there be no other of this name")
+                self.lost("L-UPDATES", message, name, hint="let there be no other of this name")
                 return self.at(updates, env, name) + path_to(*map(_index, rest))[1:]
         self.whole.read.add(first)
         return path_to(*map(_index, rest))
