@@ -13,7 +13,7 @@ from asl.documents import document_of, profile_of, program_of
 from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.local import drive
+from asl.hosts.driving import drive
 from asl.hosts.run import execute
 from asl.program import Program
 

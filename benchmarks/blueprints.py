@@ -15,7 +15,7 @@ from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import PLATFORM, loads
 from asl.dialects import yaml_writer
 from asl.hosts.clock import WallClock
-from asl.hosts.local import drive
+from asl.hosts.driving import drive
 from asl.hosts.run import execute
 from benchmarks.workloads import Sides, Workload, program
 

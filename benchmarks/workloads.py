@@ -27,7 +27,7 @@ from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.jsonata import parse
 from asl.hosts.clock import WallClock
-from asl.hosts.local import drive
+from asl.hosts.driving import drive
 from asl.hosts.run import execute
 from asl.program import Program
 

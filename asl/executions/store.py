@@ -78,7 +78,7 @@ class Store:
         Starting the same document on the same input under a name that exists goes on with that
         execution, or returns what it came to. Raises ExecutionExists where they differ.
         """
-        from asl.hosts.local import drive
+        from asl.hosts.driving import drive
 
         refuse_running_loop()
         work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
@@ -115,7 +115,7 @@ class Store:
         ExecutionNotFound, ExecutionBusy while another process is at work on it, and
         CheckpointRefused where it cannot go on from the checkpoint.
         """
-        from asl.hosts.local import drive
+        from asl.hosts.driving import drive
 
         refuse_running_loop()
         again = self._rewinding(from_checkpoint, document, force, bindings)
@@ -147,7 +147,7 @@ class Store:
         corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
         ended without success, and for a document without a state at which the execution stands.
         """
-        from asl.hosts.local import drive
+        from asl.hosts.driving import drive
 
         refuse_running_loop()
         work = self._resume(

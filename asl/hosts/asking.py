@@ -10,7 +10,8 @@ from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call
 from asl.expr.times import format_timestamp
-from asl.hosts.local import LocalHost, described
+from asl.hosts.blame import described
+from asl.hosts.local import LocalHost
 from asl.states.decisions import AnswerRefused, Asked, Notice, check_answer
 from asl.states.host import Expired, Raised, Suspended, Target
 

@@ -377,7 +377,7 @@ class Broker:
             return error if isinstance(error, Raised) else Raised(error.name, error.cause)
         if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
             return Raised(error.name, error.cause)
-        from asl.hosts.local import bounded_text
+        from asl.hosts.blame import bounded_text
 
         return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
 
@@ -508,7 +508,7 @@ def _blocks(answer: Json) -> bool:
 
 
 def _said(tool: str, error: BaseException) -> str:
-    from asl.hosts.local import described
+    from asl.hosts.blame import described
 
     return f"tool {tool!r}: {described(error)}"
 

@@ -58,7 +58,7 @@ class _Channel:
 
     def serve(self) -> None:
         """Hand over what waits, one after the other."""
-        from asl.hosts.local import described
+        from asl.hosts.blame import described
 
         while (event := self.waiting.get()) is not None:
             try:

@@ -13,7 +13,7 @@ from asl.states.blocks.progress import Plan, clamped, update
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.hosts.local import LocalHost
+    from asl.hosts.calling import CallingHost
 
 __all__ = ["Inbox", "Reports"]
 
@@ -56,7 +56,7 @@ class Inbox:
 class Reports:
     """The progress of one call."""
 
-    def __init__(self, host: LocalHost, call: Call, plan: Plan) -> None:
+    def __init__(self, host: CallingHost, call: Call, plan: Plan) -> None:
         self.host = host
         self.call = call
         self.plan = plan

@@ -16,7 +16,7 @@ from asl.states.host import Options, Raised, Target
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.hosts.local import LocalHost
+    from asl.hosts.calling import CallingHost
 
 __all__ = ["Stream"]
 
@@ -34,7 +34,7 @@ class Stream:
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, host: LocalHost, call: Call, plan: Plan) -> None:
+    def __init__(self, host: CallingHost, call: Call, plan: Plan) -> None:
         self.host = host
         self.call = call
         self.plan = plan
@@ -64,7 +64,7 @@ class Stream:
                 await self._broken({"error": error.name, "cause": error.cause})
                 raise
             except Exception as error:  # of foreign code; whatever it is, it flies on
-                from asl.hosts.local import described
+                from asl.hosts.blame import described
 
                 await self._broken({"error": "States.TaskFailed", "cause": described(error)})
                 raise
@@ -167,7 +167,7 @@ class Stream:
         agent = self.plan.callbacks.get(kind)
         if agent is None or kind in self.deaf:
             return
-        from asl.hosts.local import LocalHost
+        from asl.hosts.calling import CallingHost
 
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
@@ -175,7 +175,7 @@ class Stream:
         if self.call.tool_rules is not None:  # it may use no more than the agent
             options.blocks["tools"] = self.call.tool_rules
         try:
-            await LocalHost.invoke(self.host, at, target, {"state": state, **details}, options)
+            await CallingHost.invoke(self.host, at, target, {"state": state, **details}, options)
         except StateError as error:
             if error.name == "States.Timeout":
                 self.deaf.add(kind)

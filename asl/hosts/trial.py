@@ -29,7 +29,8 @@ from asl.engine.interpreter import interpret
 from asl.engine.records import CAUGHT, RETRIED, each_record
 from asl.engine.result import Result
 from asl.hosts.clock import Clock
-from asl.hosts.local import LocalHost, drive
+from asl.hosts.driving import drive
+from asl.hosts.local import LocalHost
 from asl.program import Catcher, Retrier, Work
 from asl.states.host import ABSENT, Raised
 from asl.states.host import Frame as StateFrame

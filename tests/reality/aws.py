@@ -17,7 +17,7 @@ from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.times import epoch
 from asl.hosts.clock import VirtualClock
-from asl.hosts.local import drive
+from asl.hosts.driving import drive
 from asl.hosts.run import execute
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"

@@ -1,0 +1,253 @@
+"""Calling agents: what they get and give, their time, and what becomes of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, handed_over, received
+from asl.engine.agent import Agent, Call, Find
+from asl.hosts.blame import described, is_fault, named
+from asl.hosts.life import LivingHost
+from asl.states.host import Frame, HeartbeatMissed, Options, Raised, Target
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from asl.engine.execution import Used
+    from asl.hosts.meter import Meter
+    from asl.hosts.services import Services
+    from asl.hosts.tokens import TaskTokens
+    from asl.program import Step
+
+__all__ = ["CallingHost"]
+
+USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
+"""The keys under which a raw result reports what it has used (Specification 7)."""
+REPORTED = frozenset({"progress", "stream"})
+"""What a host is told of a call on which the agent may report."""
+MAX_THREADS = 64
+"""Plain functions that may run at the same time, each in a thread of its own."""
+
+Account: TypeAlias = Callable[[str, Json], object]
+"""Counts the usage that a raw result reports, by the name of the state."""
+
+
+class CallingHost(LivingHost):
+    """Calls the agents of one execution."""
+
+    find: Find
+    """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
+    limit: int
+    """Bytes that an agent's answer may have."""
+    services: Services | None = None
+    """What the run offers to its states beside agents, if anybody has asked for it."""
+    meter: Meter | None
+    """Watches over what agents spend, where anything limits it."""
+    _threads: asyncio.Semaphore | None = None
+
+    def serving(self) -> Services:
+        """Return what the run offers to its states."""
+        if self.services is None:
+            from asl.hosts.services import Services
+
+            self.services = Services()
+        return self.services
+
+    def _desk(self) -> TaskTokens:
+        return self.serving().desk
+
+    async def invoke(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None = None,
+        agent: Agent | None = None,
+        account: Account | None = None,
+    ) -> Json:
+        """Call an agent; whatever it raises becomes an error of the state.
+
+        What the agent gets and what it returns are copies: neither side can change the other's.
+        *agent* is the one to call, otherwise it is found. *account* counts the usage that it
+        reports, by the name of the state; otherwise the machine does.
+        """
+        if agent is None:
+            if self.meter is not None and target.kind == "agent":
+                return await self.meter.call(at, target, payload, options)
+            agent = self.find(target)
+        own = handed_over(payload, self.limit, target.label)
+        try:
+            if options is None or REPORTED.isdisjoint(options.blocks):
+                answer = await self._ask(agent, own, Call(at, target, options), options)
+            else:
+                call = Call(at, target, options)
+                answer = await self._followed(call, options)(agent, own, call, options)
+        except BaseException as error:
+            if is_fault(error) and not _is_foreign(agent):
+                raise
+            raise self.blamed(at, target, error, account) from error
+        return self.answered(at, target, answer, account)
+
+    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Call an agent that needs nothing but its parameters, where nothing limits the call."""
+        if self.meter is not None or not self.in_event_loop:
+            return None
+        target = step.call
+        direct = self.find(target).direct
+        if direct is None:
+            return None
+        payload = step.payload(data, at)  # type: ignore[misc]  # where there is a call, it is there
+        return direct(handed_over(payload, self.limit, target.label))
+
+    def answered(
+        self, at: Frame, target: Target, answer: Json, account: Account | None = None
+    ) -> Json:
+        """Return a copy of what an agent answered, and count the usage that it reports."""
+        at.now = self.now()
+        try:
+            result = received(answer, self.limit, target.label)
+        except (StateError, NotJson) as error:
+            raise named(error, target) from error
+        if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
+            (account or at.account)(target.state, result)
+        return result
+
+    def blamed(
+        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
+    ) -> StateError:
+        """Return what an exception of an agent is to its state; raises one that is not its own."""
+        at.now = self.now()
+        if isinstance(error, StateError | NotJson):
+            blamed = named(error, target)
+            if blamed.usage is not None:
+                (account or at.account)(target.state, blamed.usage)
+            return blamed
+        # The agent is foreign code: anything it raises is its failure.
+        if is_fault(error):
+            return Raised("States.TaskFailed", described(error))
+        # A cancellation that nobody asked for is, too; all else flies on.
+        if self._cancelled_itself(error):
+            return Raised("States.TaskFailed", "the agent cancelled itself")
+        raise error
+
+    def _cancelled_itself(self, error: BaseException) -> bool:
+        """Whether an agent raised a cancellation that nobody had asked for."""
+        if type(error).__name__ != "CancelledError":
+            return False
+        if not self.in_event_loop:
+            return True
+        from asyncio import current_task
+
+        task = current_task()
+        return task is not None and not task.cancelling()
+
+    async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
+        if agent.holds:
+            self._keep(agent)
+        try:
+            if options is not None and options.limited:
+                return await self._in_time(agent, payload, call, options)
+            call.attach(sleep=self._sleep, tokens=self._desk)
+            return await self.reach(agent, payload, call)
+        finally:
+            call.end()
+
+    def unshown(self, at: Frame, said: str | None) -> None:
+        """Remember what an agent has said that may not be shown yet."""
+        at.said = said
+
+    def progressed(self, at: Frame) -> None:
+        """Take note of the progress of a call; this host keeps nothing."""
+
+    def used(self, at: Frame, used: Used) -> None:
+        """Take note of what a call has used; this host keeps nothing."""
+
+    def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
+        """Return what gets an answer and passes on what is reported before it."""
+        answer: Callable[..., Awaitable[Json]] = self._ask
+        if "progress" in options.blocks:
+            from asl.hosts.reporting import Reports
+
+            answer = partial(Reports(self, call, options.blocks["progress"]).follow, answer)
+        if "stream" in options.blocks:
+            from asl.hosts.streaming import Stream
+
+            answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
+        return answer
+
+    async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+        """Have an agent answer, in the way that it needs."""
+        call.agent = agent
+        if agent.blocking:
+            asks = agent.takes_call and self.services is not None and bool(self.services.boxes)
+            if not (self.in_event_loop or self.forks or self.deadline or asks):
+                return agent.answer(payload, call)
+            return await self._in_thread(agent, payload, call)
+        if agent.needs_loop and not self.in_event_loop:
+            await self.event_loop()
+        if not agent.real:
+            return await agent.answer(payload, call)
+        self.clock.real_work += 1
+        try:
+            return await agent.answer(payload, call)
+        finally:
+            self.clock.real_work -= 1
+
+    async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
+        loop = self.loop = await self.event_loop()
+        from asyncio import Semaphore
+
+        from asl.hosts.threads import run_in_thread
+
+        first = self.first or self
+        if first._threads is None:
+            first._threads = Semaphore(MAX_THREADS)
+        async with first._threads:
+            self.clock.real_work += 1
+            try:
+                return await run_in_thread(loop, agent.answer, payload, call)
+            finally:
+                self.clock.real_work -= 1
+
+    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
+        """Call with the limits of the state; they count from the agent's start."""
+        loop = await self.event_loop()
+        from asyncio import timeout
+
+        waiting = True
+        # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
+        first_beat = options.heartbeat if _is_foreign(agent) else None
+        if options.began is None:  # further calls of the same attempt have what is left
+            options.began = self.now()
+        try:
+            async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
+
+                def renew() -> None:
+                    if waiting and options.heartbeat is not None and not pulse.expired():
+                        pulse.reschedule(loop.time() + options.heartbeat)
+
+                call.attach(
+                    sleep=self._sleep,
+                    tokens=self._desk,
+                    beat=lambda: loop.call_soon_threadsafe(renew),
+                )
+                try:
+                    return await self.reach(agent, payload, call)
+                finally:
+                    waiting = False
+        except TimeoutError:
+            if whole.expired():
+                cause = options.cause("answer", options.timeout)
+                raise Raised("States.Timeout", cause) from None
+            if pulse.expired():
+                raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
+            raise
+
+
+def _is_foreign(agent: Agent) -> bool:
+    from asl.hosts.services import Service
+
+    return not isinstance(agent, Service)

@@ -1,0 +1,106 @@
+"""What a host lives on: the clock, the event loop where it is needed, and what is to be closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from asl.hosts.clock import Clock
+from asl.hosts.driving import EventLoopWanted
+from asl.hosts.fork import Fork
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from asl.engine.agent import Agent
+    from asl.hosts.local import LocalHost
+
+__all__ = ["LivingHost"]
+
+
+class LivingHost:
+    """The time, the event loop and the ends of one execution."""
+
+    clock: Clock
+    now: Callable[[], float]
+    """The epoch second that it is."""
+    in_event_loop = False
+    loop: asyncio.AbstractEventLoop
+    """On which those wait that threads ask for."""
+    deadline: float | None = None
+    """The epoch second at which the execution times out, None for never."""
+    expired = False
+    holds = False
+    """Whether there is anything to close."""
+    forks: tuple[Fork, ...] = ()
+    first: LocalHost | None = None
+    """The host of the execution with which the run began, None for that one itself."""
+    _timer: asyncio.TimerHandle | None = None
+    _closing: tuple[Agent, ...] = ()
+
+    async def event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop, asking the driver for one at the first need."""
+        if not self.in_event_loop:
+            await EventLoopWanted()
+            self.enter_event_loop()
+        return _running_loop()
+
+    def enter_event_loop(self) -> None:
+        """Go on under the event loop that is running now."""
+        self.in_event_loop = True
+        if self.deadline is not None:
+            self.keep_time()
+        for fork in self.forks:
+            fork.spread_soon()
+
+    def keep_time(self) -> None:
+        """End the execution at its deadline, from now on by the event loop."""
+        assert self.deadline is not None
+        self._timer = _cancel_at(self.deadline - self.now(), self._expire)
+        self.holds = True
+
+    def _expire(self, task: asyncio.Task[Any]) -> None:
+        self.expired = True
+        task.cancel()
+
+    async def close(self) -> None:
+        """End what agents still hold: processes, connections, threads."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.clock.real_work += 1
+        try:
+            for agent in self._closing:
+                await agent.close()
+        finally:
+            self.clock.real_work -= 1
+
+    async def _sleep(self, seconds: float) -> None:
+        await self.event_loop()
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass within an effect."""
+        await self._sleep(seconds)
+
+    def _keep(self, agent: Agent) -> None:
+        """Remember what has to be closed."""
+        first = self.first or self
+        if agent.holds and agent not in first._closing:
+            first._closing += (agent,)
+            first.holds = True
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    from asyncio import get_running_loop
+
+    return get_running_loop()
+
+
+def _cancel_at(delay: float, expire: Callable[[asyncio.Task[Any]], None]) -> asyncio.TimerHandle:
+    from asyncio import current_task
+
+    task = current_task()
+    assert task is not None
+    return _running_loop().call_later(max(0.0, delay), expire, task)
