@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from asl.core.document import Document
 from asl.core.values import Json
-from asl.dialects.flujo.plain.machine import FAILED, Machine, Whole
+from asl.dialects.flujo.plain.machine import Machine
 from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
+from asl.dialects.flujo.plain.values import FAILED, Whole
 from asl.dialects.plain import Plain
 from asl.states.base import machines_of
 
