@@ -11,6 +11,8 @@ from asl.conformance.ways import cases_of
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
+BOTH = "States.Array(States.MathAdd($.m, 1), States.ArrayLength($.m))"
+"""No value is a number and an array."""
 
 
 def machine(**states: Any) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def test_what_cannot_be_followed_is_named() -> None:
 
 def test_a_state_that_cannot_be_carried_out_is_no_case() -> None:
     """Only a Fail state is expected to fail."""
-    sums = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "End": True}
+    sums = {"Type": "Pass", "Parameters": {"n.$": BOTH}, "End": True}
     assert taken(machine(P=sums)) == ([], 1)
     assert taken(machine(P={"Type": "Pass", "Next": "F"}, F={"Type": "Fail"})) == ([["P", "F"]], 0)
 
@@ -190,7 +192,7 @@ def test_what_is_remembered_is_there() -> None:
 
 def test_a_way_that_was_left_says_where() -> None:
     """By the first state that is another one, or by the error."""
-    sums = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.m, 1)"}, "Next": "C"}
+    sums = {"Type": "Pass", "Parameters": {"n.$": BOTH}, "Next": "C"}
     rule = {"Variable": "$.n", "NumericEquals": 2, "Next": "Yes"}
     document = machine(
         P=sums, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
