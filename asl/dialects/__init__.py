@@ -172,17 +172,24 @@ def _known(found: Dialect, done: str, given: Mapping[str, Any], known: frozenset
             raise AslError(f"no option {option!r} for what is {done} as {found.name} ({hint})")
 
 
+ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
+"""The errors that a document may have and be converted: a state or a file is not there."""
+
+
 def converted(document: Document, to: str, writing: Mapping[str, Any] | None = None) -> Conversion:
     """Return a document in another dialect, with what is lost on the way.
 
     `writing` are options of the dialect's writer. Raises AslError if there is no such dialect, and
-    for an option that it does not have; InvalidDocument for a document with errors.
+    for an option that it does not have; InvalidDocument for a document with
+    other errors than that something is not there.
     """
     from asl.checks import check
 
     target = dialect(to)
     _known(target, "written", writing or {}, target.writing)
-    check(document).raise_for_errors()
+    report = check(document)
+    if any(each.code not in ELSEWHERE for each in report.errors):
+        raise InvalidDocument(report)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
