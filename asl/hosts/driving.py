@@ -6,11 +6,15 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from types import coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from asl.hosts.clock import Clock
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["EventLoopWanted", "drive"]
 
@@ -33,9 +37,32 @@ def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
     import asyncio
 
     found: list[T] = []
-    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner, _woken(runner.get_loop()):
         runner.run(_resumed(work, found))
     return found[0]
+
+
+@contextmanager
+def _woken(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Let a signal wake an event loop, even one that comes the instant before it begins to wait."""
+    import signal
+    import socket
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears of signals
+        return
+    heard, told = socket.socketpair()
+    with heard, told:
+        heard.setblocking(False)
+        told.setblocking(False)
+        loop.add_reader(heard, heard.recv, 4096)
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(heard)
 
 
 async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:

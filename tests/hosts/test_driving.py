@@ -1,0 +1,51 @@
+"""Driving a run: what the process is told meanwhile."""
+
+import asyncio
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+import asl
+
+TASK = {"StartAt": "T", "States": {"T": {"Type": "Task", "Agent": "A", "End": True}}}
+
+
+def wakes_at() -> int:
+    """Return what a signal writes to, -1 for nothing: then one may come while nobody listens."""
+    found = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(found)
+    return found
+
+
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
+def test_signals_wake_the_event_loop_of_a_run(clock: str) -> None:
+    async def agent(parameters: Any) -> bool:
+        await asyncio.sleep(0)
+        return wakes_at() != -1
+
+    before = wakes_at()
+    assert asl.run(TASK, agents={"A": agent}, clock=clock).output is True
+    assert wakes_at() == before
+
+
+def test_an_interrupt_reaches_an_agent_that_waits() -> None:
+    async def agent(parameters: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        asl.run(TASK, agents={"A": agent})
+
+
+def test_a_run_in_another_thread_leaves_signals_alone() -> None:
+    async def agent(parameters: Any) -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(asl.run(TASK, agents={"A": agent})))
+    thread.start()
+    thread.join()
+    assert found[0].output == "done"
