@@ -146,6 +146,8 @@ def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
         hint = "put the text in quotes"
     elif value is None:
         hint = "leave the key out"
+    else:
+        hint = complaint.replace("must be", "write", 1) if complaint.startswith("must be") else None
     message = f"{name!r} {complaint}, not {shown}"
     return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 
@@ -156,7 +158,7 @@ def _object(value: Json, shape: Shape, pointer: str, codes: Codes, found: list[F
         return
     for key in shape.required:
         if key not in value:
-            hint = shape.missing.get(key)
+            hint = shape.missing.get(key, f"add {key!r}")
             found.append(Finding(codes.misfit, f"{key!r} is missing", pointer, hint, at_key=True))
     for key, each in value.items():
         if key in shape.keys:
@@ -171,6 +173,6 @@ def _without_effect(key: str, shape: Shape, place: str, codes: Codes) -> Finding
     if key in shape.near_misses:
         message = f"{key!r} has no effect here"
         return Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)
-    near = did_you_mean(key, shape.keys)
+    near = did_you_mean(key, shape.keys) or "take it out"
     message = f"{key!r} means nothing here, so it has no effect"
     return Finding(codes.unknown, message, place, near, at_key=True)

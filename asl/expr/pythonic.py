@@ -53,4 +53,6 @@ def _advice(text: str) -> str | None:
             return f"write {meant}"
     if "=" in text.replace("==", "").replace("!=", "").replace("<=", "").replace(">=", ""):
         return "write == to compare"
-    return "write not" if "!" in text.replace("!=", "") else None
+    if "!" in text.replace("!=", ""):
+        return "write not"
+    return "compare names with == != < > in, and join what holds by and, or, not"

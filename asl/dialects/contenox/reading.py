@@ -79,7 +79,8 @@ def _unreachable(chain: Chain, made: Built) -> Iterator[Finding]:
     for name, task in chain.tasks.items():
         if name not in made.reached:
             message = f"no transition leads to {name!r}, so it is left out"
-            yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id")
+            hint = "let a branch go to it, or take it out"
+            yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id", hint)
 
 
 def _document(chain: Chain, made: Built) -> dict[str, Json]:

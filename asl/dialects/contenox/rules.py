@@ -52,7 +52,11 @@ def of_names(chain: Chain) -> Iterator[Finding]:
         elif name in first:
             related = ((first[name], "the first one is here"),)
             yield Finding(
-                "CX-DUPLICATE-ID", f"there are two tasks {name!r}", place, related=related
+                "CX-DUPLICATE-ID",
+                f"there are two tasks {name!r}",
+                place,
+                "give one of them another id",
+                related=related,
             )
         first.setdefault(name, place)
 
@@ -91,6 +95,7 @@ def _no_task(chain: Chain, target: str, place: str) -> Finding:
     hint = did_you_mean(target, [*chain.tasks, END])
     if hint is None and exits(target):
         hint = "such a name is filled in by a program; the option external_exits makes it an end"
+    hint = hint or f"add a task of this name, or go to {END!r}"
     return Finding("CX-UNDEFINED-REF", f"there is no task {target!r}", place, hint)
 
 
@@ -103,10 +108,11 @@ def _handler(chain: Chain, task: Task) -> Iterator[Finding]:
     place, written = f"{task.pointer}/{key}", task.written_handler
     if key not in task.value:
         message = f"the task {task.id!r} has no handler"
-        yield Finding("CX-UNKNOWN-HANDLER", message, task.pointer, at_key=True)
+        hint = f"there are {', '.join(HANDLERS)}"
+        yield Finding("CX-UNKNOWN-HANDLER", message, task.pointer, hint, at_key=True)
         return
     if task.handler not in HANDLERS:
-        hint = did_you_mean(written, [*HANDLERS, *SYNONYMS])
+        hint = did_you_mean(written, [*HANDLERS, *SYNONYMS]) or f"there are {', '.join(HANDLERS)}"
         yield Finding("CX-UNKNOWN-HANDLER", f"there is no handler {written!r}", place, hint)
         return
     if key == "type":
@@ -123,7 +129,8 @@ def _handler(chain: Chain, task: Task) -> Iterator[Finding]:
         yield Finding("CX-NO-PROVIDER", message, at, hint, at_key=True)
     if task.handler == "condition_key" and not task.value.get("valid_conditions"):
         message = "without 'valid_conditions' every answer is a failure"
-        yield Finding("CX-DEAD-BRANCH", message, place)
+        hint = "list the answers that are right in valid_conditions"
+        yield Finding("CX-DEAD-BRANCH", message, place, hint)
 
 
 def _limits(chain: Chain, task: Task) -> Iterator[Finding]:
@@ -140,7 +147,7 @@ def _limits(chain: Chain, task: Task) -> Iterator[Finding]:
                 yield Finding("CX-DURATION", message, place, "leave the timeout out")
             elif limit != int(limit):
                 message = f"{timeout!r} is rounded up to whole seconds"
-                yield Finding("CX-SUBSECOND", message, place)
+                yield Finding("CX-SUBSECOND", message, place, "write whole seconds")
     for key, code, message in (
         ("print", "CX-PRINT", "nothing is printed: look at the history of the run instead"),
         ("input_max_bytes", "CX-INPUTCAP", "the input is not cut here: its agent has to do that"),
@@ -157,7 +164,8 @@ def _branches(chain: Chain, task: Task) -> Iterator[Finding]:
     for later in defaults[1:]:
         related = ((defaults[0].pointer, "the first one is here"),)
         message = "only the first 'default' is ever taken"
-        yield Finding("CX-DEFAULT-ORDER", message, later.pointer, related=related)
+        hint = "take this one out, or give it a condition"
+        yield Finding("CX-DEFAULT-ORDER", message, later.pointer, hint, related=related)
     if defaults and task.branches[-1] is not defaults[-1]:
         seed = chain.profile == "seed"
         message = "'default' matches where it stands, so no branch behind it is ever taken"
@@ -170,7 +178,8 @@ def _branches(chain: Chain, task: Task) -> Iterator[Finding]:
         if branch.operator != "default" and branch.key in seen:
             related = ((seen[branch.key].pointer, "this one"),)
             message = "an earlier branch is the same, so this one is never taken"
-            yield Finding("CX-DEAD-BRANCH", message, branch.pointer, related=related)
+            hint = "take this one out, or let it compare with something else"
+            yield Finding("CX-DEAD-BRANCH", message, branch.pointer, hint, related=related)
         seen.setdefault(branch.key, branch)
     if task.branches and not defaults and _open(chain, task):
         yield Finding(
@@ -279,6 +288,7 @@ def _dead(chain: Chain, task: Task, branch: Branch, said: tuple[str, ...]) -> It
         elif task.handler == "condition_key" and branch.when in ("true", "false"):
             hint = "here the answer itself counts, not the boolean under it"
         message = f"no branch like this is ever taken: {task.id!r} evaluates to {known}"
+        hint = hint or "compare with what it evaluates to, or take the branch out"
         yield Finding("CX-DEAD-BRANCH", message, place, hint)
 
 
@@ -351,7 +361,8 @@ def _macros(nodes: tuple[Node, ...]) -> Iterator[Macro]:
 def _macro(macro: Macro, place: str, at: int) -> Iterator[Finding]:
     if macro.name in ("host", "toolservice", "tools", "hookservice"):
         message = f"{macro.written} stays as it is: nothing here knows the engine's surroundings"
-        yield Finding("CX-MACRO", message, place, inside=at)
+        hint = "write what it stands for, or take it from the input: {{var:name}}"
+        yield Finding("CX-MACRO", message, place, hint, inside=at)
     elif macro.name == "var" and not any(
         not each.strip().startswith("var:") for each in macro.payload.split("|")[1:]
     ):
@@ -454,7 +465,7 @@ def _may_have_chat(chain: Chain, task: Task) -> bool:
 
 
 def _unknown(name: str, known: set[str], place: str, at: int | None) -> Finding:
-    hint = did_you_mean(name, known)
+    hint = did_you_mean(name, known) or "a compose with this with_var, before this task, makes it"
     return Finding("CX-UNKNOWN-VAR", f"nothing makes a variable {name!r}", place, hint, inside=at)
 
 

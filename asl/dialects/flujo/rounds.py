@@ -233,7 +233,8 @@ class _Reader:
     def conversation(self, name: str, place: str) -> None:
         message = f"{name!r} has no effect here: conversations belong to the agents"
         warning = Severity.WARNING
-        self.findings.append(Finding(CODE, message, place, severity=warning, at_key=True))
+        hint = "tell the agent in its input what came before"
+        self.findings.append(Finding(CODE, message, place, hint, severity=warning, at_key=True))
 
     def template(self, value: Json, place: str) -> None:
         if not isinstance(value, str) or "{{" not in value:

@@ -110,7 +110,8 @@ def _importing(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
         for key in OF_IMPORTS:
             if config.get(key):
                 message = f"{key!r} has no effect: no other blueprint is run here"
-                yield Finding("FL-IMPORT", message, step.at("config", key), at_key=True)
+                hint = "name the file of a blueprint under imports, and it is run"
+                yield Finding("FL-IMPORT", message, step.at("config", key), hint, at_key=True)
         return
     for key, words in (("input_to", INPUT_TO), ("on_failure", ON_FAILURE)):
         word = config.get(key)
@@ -188,7 +189,11 @@ def _expression(text: str, place: str, options: Options, effect: str) -> Iterato
         return
     for offset, reason in found.doomed:
         yield Finding(
-            "FL-WHEN-FAILS", f"{reason}: where it is reached it {effect}", place, inside=offset
+            "FL-WHEN-FAILS",
+            f"{reason}: where it is reached it {effect}",
+            place,
+            "write names of the context, output or steps, comparisons, and, or, not, in",
+            inside=offset,
         )
 
 
@@ -289,7 +294,7 @@ def _machine(machine: Machine, options: Options) -> Iterator[Finding]:
             "FL-START-UNKNOWN",
             f"there is no state {machine.start!r}, so the machine fails at once",
             f"{machine.pointer}/start_state",
-            did_you_mean(machine.start, known),
+            did_you_mean(machine.start, known) or f"there are {', '.join(sorted(known)[:8])}",
         )
     yield from _reach(machine)
     for rule in machine.rules:
@@ -346,7 +351,8 @@ def _dead(machine: Machine, rule: Rule) -> Iterator[Finding]:
             break
     if rule.source in machine.ends:
         message = f"{rule.source!r} is an end state, so nothing leads on from it"
-        yield Finding("FL-END-RULE", message, f"{rule.pointer}/from")
+        hint = "take it out of end_states, or the rule out of transitions"
+        yield Finding("FL-END-RULE", message, f"{rule.pointer}/from", hint)
     if rule.event == "pause" and rule.target == rule.source:
         yield Finding(
             "FL-PAUSE-SELF",

@@ -86,7 +86,8 @@ class States:
             asked = f"{name}:pause" in reached  # with another state behind it
             if name in self.states and name not in reached and not asked:
                 message = f"the step {name!r} is never reached, so it is left out"
-                self.whole.findings.append(Finding("FL-UNREACHABLE", message, pointer))
+                hint = "what stands before it never goes on to it: take one of them out"
+                self.whole.findings.append(Finding("FL-UNREACHABLE", message, pointer, hint))
 
     # Places and names
 
