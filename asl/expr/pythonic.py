@@ -41,7 +41,7 @@ def parsed(text: str, code: str) -> tuple[ast.expr, int]:
         raise ExpressionFault("the expression cannot be read", 0, code) from None
 
 
-def _advice(text: str) -> str | None:
+def _advice(text: str) -> str:
     for written, meant in (
         ("&&", "and"),
         ("||", "or"),
