@@ -50,6 +50,8 @@ def hanging(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Po
     process = subprocess.Popen(
         [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agents", "hang.json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        # Whatever runs in the background of a shell is told to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
     yield process

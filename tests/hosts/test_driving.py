@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,6 +31,15 @@ def test_signals_wake_the_event_loop_of_a_run(clock: str) -> None:
     assert wakes_at() == before
 
 
+@pytest.fixture
+def heeding() -> Iterator[None]:
+    """An interrupt is heeded, whatever the process was told when it began."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeding")
 def test_an_interrupt_reaches_an_agent_that_waits() -> None:
     async def agent(parameters: Any) -> None:
         signal.raise_signal(signal.SIGINT)
