@@ -113,7 +113,7 @@ async def interpret(frame: Frame) -> Json:
                     else:
                         try:
                             output = await asked
-                        except BaseException as error:
+                        except BaseException as error:  # foreign code; what is not its own flies on
                             raise frame.host.blamed(frame, step.call, error) from error
                         output = frame.host.answered(frame, step.call, output)
                     if checks_size:

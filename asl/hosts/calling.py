@@ -85,7 +85,7 @@ class CallingHost(LivingHost):
             else:
                 call = Call(at, target, options)
                 answer = await self._followed(call, options)(agent, own, call, options)
-        except BaseException as error:
+        except BaseException as error:  # foreign code; what is not its own flies on
             if is_fault(error) and not _is_foreign(agent):
                 raise
             raise self.blamed(at, target, error, account) from error
