@@ -31,7 +31,7 @@ def command(document: str, output: str | None, limit: int) -> Exit:
     there is overwritten.
     """
     import asl
-    from asl.conformance.ways import cases_of
+    from asl.conformance.drafts import cases_of
 
     stem = Path(document).name.split(".")[0]
     file = Path(output or Path(document).with_name(f"{stem}.asl-test.yaml"))

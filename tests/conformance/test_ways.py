@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.conformance import load_suite, run_suite
-from asl.conformance.ways import cases_of
+from asl.conformance.drafts import cases_of
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}

@@ -1,0 +1,216 @@
+"""Where the data of a state comes from: facts about it, followed back through what makes it.
+
+Only plain paths are followed; what a function makes is not known.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from asl.core.values import Json, compact
+
+__all__ = [
+    "ABSENT",
+    "TEXT",
+    "Facts",
+    "answered",
+    "beside",
+    "outside",
+    "passed",
+    "place_of",
+    "read",
+    "remembered",
+    "trace",
+    "value_of",
+]
+
+Place: TypeAlias = tuple[str, ...]
+Facts: TypeAlias = dict[Place, Json]
+"""What must stand where in a state's data; `ABSENT` where nothing may stand."""
+
+ABSENT: Json = object()
+TEXT: Json = "text"
+_PATH = re.compile(r"\$((?:\.[A-Za-z_]\w*)*)")
+
+
+def place_of(path: Json) -> Place | None:
+    """Return the steps of a plain path, None for any other."""
+    match = _PATH.fullmatch(path) if type(path) is str else None
+    return None if match is None else tuple(match[1].split(".")[1:])
+
+
+def outside(facts: Facts, place: Place | None) -> Facts:
+    """Return the facts that a value written to a place does not decide."""
+    if place is None:
+        return facts
+    return {at: value for at, value in facts.items() if at[: len(place)] != place}
+
+
+_CALL = re.compile(r"States\.(\w+)\(([^()]*)\)")
+_TAKEN: Mapping[str, Json] = {
+    "MathAdd": 1,
+    "MathSubtract": 1,
+    "MathMultiply": 1,
+    "ArrayContains": [],
+    "ArrayGetItem": ["text"],
+    "ArrayLength": [],
+    "ArrayPartition": [],
+    "ArrayUnique": [],
+    "ArrayConcat": [],
+    "Base64Decode": "dGV4dA==",
+    "JsonMerge": {},
+    "Merge": {},
+    "Omit": {},
+    "Pick": {},
+    "StringToJson": "{}",
+}
+"""What functions take as their first argument, where it is no text."""
+_ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
+"""Those of which all arguments are as the first one."""
+_READ = re.compile(r"(?<!\$)\$((?:\.[A-Za-z_]\w*)+)|\$states\.input((?:\.[A-Za-z_]\w*)+)")
+_EXPECTED: Mapping[str, Json] = {
+    "ItemsPath": [],
+    "Items": [],
+    "SecondsPath": 1,
+    "Seconds": 1,
+    "TimestampPath": "2024-01-01T00:00:00Z",
+    "Timestamp": "2024-01-01T00:00:00Z",
+    "TimeoutSecondsPath": 60,
+    "HeartbeatSecondsPath": 30,
+    "MaxConcurrencyPath": 1,
+    "InputPath": {},
+}
+_NOT_READ = (
+    *("Branches", "ItemProcessor", "Iterator", "Template", "Choices", "Retry", "Catch"),
+    *("ResultSelector", "Output", "Assign", "Result", "Memory"),
+)
+"""The fields that speak of other data than a state's input, or of other states."""
+
+
+def read(state: Mapping[str, Json]) -> Facts:
+    """Return facts about what a state reads, so that it is there."""
+    read = {field: value for field, value in state.items() if field not in _NOT_READ}
+    found: Facts = dict.fromkeys(_paths(read), "text")
+    for name, arguments in _CALL.findall(compact(read)):
+        taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
+        for place, _ in taken if name in _TAKEN else ():
+            found[tuple(place.split(".")[1:])] = _TAKEN[name]
+    for field, value in _EXPECTED.items():
+        found |= dict.fromkeys(_paths({f"{field}.$": state.get(field)}), value)
+    return found
+
+
+def _paths(template: Json, dynamic: bool = False) -> Iterator[Place]:
+    """Yield the places that the expressions of a template read."""
+    if type(template) is dict:
+        for key, each in template.items():
+            yield from _paths(each, key.endswith(".$"))
+    elif type(template) is list:
+        for each in template:
+            yield from _paths(each)
+    elif type(template) is str and (dynamic or template.startswith("{%")):
+        for match in _READ.finditer(template):
+            yield tuple((match[1] or match[2]).split(".")[1:])
+
+
+def _below(facts: Facts, place: Place | None) -> Facts:
+    """Return the facts about what is written to a place, as they begin there."""
+    if place is None:
+        return {}
+    count = len(place)
+    return {at[count:]: value for at, value in facts.items() if at[:count] == place}
+
+
+def answered(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
+    """Return what the answer of a Task must be, and what must be there before it."""
+    if "Output" in state:  # JSONata: what it says of the answer is followed
+        output = state["Output"]
+        found = _source(output, facts, r"\{%\s*\$states\.result((?:\.\w+)*)\s*%\}")
+        asked = [each for each in facts.values() if type(each) in (str, int) and each != TEXT]
+        if not found and asked and type(output) is str:  # a function takes the answer as a whole
+            found = {(): asked[0]}
+        return found, {}
+    place = place_of(state.get("ResultPath", "$"))
+    result = _below(facts, place)
+    if "ResultSelector" in state:
+        result = _selected(state["ResultSelector"], result)
+    return result, outside(facts, place)
+
+
+def trace(reasoning: Mapping[str, Json]) -> Facts:
+    """Return the trace without which an answer would be refused."""
+    if not reasoning.get("Required"):
+        return {}
+    thoughts = [{"step": step + 1, "thought": ""} for step in range(reasoning.get("MinSteps", 1))]
+    return {("reasoning",): {"steps": thoughts}}
+
+
+def remembered(state: Mapping[str, Json]) -> Facts:
+    """Return facts about what a state writes to its memory, so that it is there."""
+    write = state.get("Memory", {}).get("Write", [])
+    entries = write if type(write) is list else [write]
+    places = [place_of(entry.get("Value.$")) for entry in entries]
+    return {place: "text" for place in places if place}
+
+
+def beside(more: Facts, facts: Facts) -> Facts:
+    """Return facts with those of others that are about other places."""
+    found = dict(facts)
+    for place, value in more.items():
+        if not any(at[: len(place)] == place[: len(at)] for at in facts):
+            found[place] = value
+    return found
+
+
+def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
+    """Return what must be there before a Pass."""
+    if "Output" in state:
+        return _source(state["Output"], facts, r"\{%\s*\$states\.input((?:\.\w+)*)\s*%\}")
+    place = place_of(state.get("ResultPath", "$"))
+    if "Result" in state:
+        return outside(facts, place)
+    if "Parameters" in state:
+        return outside(facts, place) | _selected(state["Parameters"], _below(facts, place))
+    return facts
+
+
+def _selected(template: Json, facts: Facts) -> Facts:
+    """Return the facts about the data of a payload template that make those about its value."""
+    found: Facts = {}
+    for at, value in facts.items():
+        source = place_of(template.get(f"{at[0]}.$")) if at and type(template) is dict else None
+        if source is not None:
+            found[(*source, *at[1:])] = value
+    return found
+
+
+def _source(template: Json, facts: Facts, pattern: str) -> Facts:
+    """Do the same for an `Output` whose expressions are plain paths."""
+    found: Facts = {}
+    for at, value in facts.items():
+        inner, rest = template, at
+        while type(inner) is dict and rest:
+            inner, rest = inner.get(rest[0]), rest[1:]
+        match = re.fullmatch(pattern, inner) if type(inner) is str else None
+        if match is not None:
+            found[(*match[1].split(".")[1:], *rest)] = value
+    return found
+
+
+def value_of(facts: Facts) -> Json:
+    """Return an object about which the facts hold."""
+    if facts.keys() == {()}:
+        return facts[()]
+    value: dict[str, Json] = {}
+    for at, fact in sorted(facts.items(), key=lambda each: len(each[0])):
+        if not at:
+            continue
+        holder = value
+        for step in at[:-1]:
+            inner = holder.setdefault(step, {})
+            if type(inner) is not dict:
+                inner = holder[step] = {}
+            holder = inner
+        if fact is not ABSENT:
+            holder[at[-1]] = fact
+    return value
