@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, handlers, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape, parted
 from asl.core.errors import ExpressionFault
@@ -134,7 +134,7 @@ def expressions_of(node: Node) -> Iterator[Expression]:
         for place, _, value in dynamic_fields(template, pointer):
             if type(value) is str:
                 yield Expression(place, value, Kind.VALUE, "V-ST-09")
-    for index, entry in objects(node.value, "Catch"):
+    for index, entry in handlers(node.value, "Catch"):
         if type(entry.get("ResultPath")) is str:
             place = node.at("Catch", index, "ResultPath")
             yield Expression(place, entry["ResultPath"], Kind.RESULT, "V-CATCH-04")
@@ -157,8 +157,8 @@ def _templates(node: Node) -> Iterator[tuple[str, Json]]:
     for field in TEMPLATES:
         if field in node.value:
             yield node.at(field), node.value[field]
-    for field in ("Choices", "Catch"):
-        for index, entry in objects(node.value, field):
+    for field, listed in (("Choices", objects), ("Catch", handlers)):
+        for index, entry in listed(node.value, field):
             if "Assign" in entry:
                 yield node.at(field, index, "Assign"), entry["Assign"]
 

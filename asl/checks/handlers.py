@@ -6,7 +6,7 @@ Specification 4.1 to 4.4.
 from collections.abc import Iterator, Mapping
 from math import log
 
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import Workflow, handlers
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json, is_integer, is_number
@@ -67,7 +67,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for node in workflow.nodes():
         if "Retry" in node.value:
             yield from _names(workflow, node, "Retry", "V-RETRY-02")
-            for index, entry in objects(node.value, "Retry"):
+            for index, entry in handlers(node.value, "Retry"):
                 yield from _delays(node, node.at("Retry", index), entry)
         if "Catch" in node.value:
             yield from _names(workflow, node, "Catch", "V-CATCH-02")
@@ -78,13 +78,13 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 
 def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
-    handlers = list(objects(node.value, field))
+    listed = list(handlers(node.value, field))
     earlier: dict[str, str] = {}
-    for index, entry in handlers:
+    for index, entry in listed:
         pointer = node.at(field, index, "ErrorEquals")
         places = _places(entry, pointer)
         if ALL in places:
-            last = index == handlers[-1][0]
+            last = index == listed[-1][0]
             yield from _wildcard(len(places) == 1, last, pointer, wildcard_rule)
         for name, place in places.items():
             yield from _name(workflow, name, place)

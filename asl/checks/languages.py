@@ -6,7 +6,7 @@ Specification 2.1, 3.6.
 from collections.abc import Iterator, Mapping
 
 from asl.checks.structure import known_fields
-from asl.checks.workflow import Workflow, below, objects
+from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, parted
 from asl.core.values import Json
@@ -135,7 +135,7 @@ def _fields(node: Node) -> Iterator[Finding]:
         for field in rule:
             if field in surplus:
                 yield other_language(field, node, node.at("Choices", index, field))
-    for index, catcher in objects(node.value, "Catch"):
+    for index, catcher in handlers(node.value, "Catch"):
         field = "ResultPath" if jsonata else "Output"
         if field in catcher:
             yield other_language(field, node, node.at("Catch", index, field))

@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from asl.checks.workflow import Workflow, below, objects
+from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core.diagnostics import Finding, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
@@ -180,7 +180,7 @@ def _written(node: Node) -> list[Written]:
         if "Condition" in rule:
             _look(found, rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
         _look_after(found, rule, pointer, ALWAYS)
-    for index, catcher in objects(state, "Catch"):
+    for index, catcher in handlers(state, "Catch"):
         _look_after(found, catcher, node.at("Catch", index), ERROR)
     for steps, field, wanted in NESTED:
         if steps[0] in state:

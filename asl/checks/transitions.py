@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from asl.checks.workflow import Scope, Workflow, entries, objects, text
+from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
@@ -226,13 +226,17 @@ class _Machine:
         return not self.after[node.name]
 
 
+_WAYS = (("Choices", objects), ("Catch", handlers))
+"""The fields whose entries name the next state, and what takes such a field apart."""
+
+
 def following(node: Node) -> list[str]:
     """Return the names of the states that this one may go on to."""
     state = node.value
     found = [state.get("Next"), state.get("Default")]
-    for field in ("Choices", "Catch"):
+    for field, listed in _WAYS:
         if field in state:
-            found += [entry.get("Next") for _, entry in objects(state, field)]
+            found += [entry.get("Next") for _, entry in listed(state, field)]
     return [name for name in found if type(name) is str]
 
 
@@ -242,8 +246,8 @@ def targets(node: Node) -> Iterator[tuple[str, str]]:
         name = text(node.value, field)
         if name is not None:
             yield node.at(field), name
-    for field in ("Choices", "Catch"):
-        for index, entry in objects(node.value, field):
+    for field, listed in _WAYS:
+        for index, entry in listed(node.value, field):
             name = text(entry, "Next")
             if name is not None:
                 yield node.at(field, index, "Next"), name

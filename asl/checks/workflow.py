@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     from asl.checks.queries import Written
     from asl.expr.jsonata import Query
 
-__all__ = ["Scope", "Suggestions", "Workflow", "below", "entries", "objects", "taken_apart", "text"]
+__all__ = [
+    "Scope",
+    "Suggestions",
+    "Workflow",
+    "below",
+    "entries",
+    "handlers",
+    "objects",
+    "taken_apart",
+    "text",
+]
 
 LANGUAGES = ("JSONPath", "JSONata")
+HANDLESS = frozenset({"Choice", "Fail", "Pass", "Succeed", "Wait"})
+"""The types that take neither `Retry` nor `Catch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +210,12 @@ def objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mappi
         for index, entry in enumerate(value):
             if type(entry) is dict:
                 yield index, entry
+
+
+def handlers(state: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    """Yield the retriers (`Retry`) or catchers (`Catch`) of a state; none if nobody reads them."""
+    if state.get("Type") not in HANDLESS:
+        yield from objects(state, field)
 
 
 def below(holder: Mapping[str, Json], *steps: str) -> Mapping[str, Json]:

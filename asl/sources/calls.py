@@ -1,5 +1,6 @@
 """Calls of the functions of Terraform, with those that need more than values."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -117,6 +118,24 @@ def _contents(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return evaluator.constant(text.string, scope, node.at)
 
 
+def _exists(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    (argument,) = arguments(evaluator, node, scope, 1)
+    path = evaluator.text(argument, scope).string
+    return Part(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
+
+
+def _filled(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+    """`templatestring`: a text that is a template, with its variables filled in."""
+    template, values = arguments(evaluator, node, scope, 2)
+    text = evaluator.json(evaluator.value(template, scope), scope)
+    names = evaluator.value(values, scope)
+    if type(text) is not str or not isinstance(names.value, dict):
+        raise _wrong(evaluator, node, scope, "a template and an object of its values are expected")
+    source = Source(f"<templatestring in {scope.source.name}>", text, "yaml")
+    filled, _ = _render(evaluator, source, names.value)
+    return evaluator.constant(filled.string, scope, node.at)
+
+
 def arguments(evaluator: "Evaluator", node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
     """The arguments of a call, as many as are expected."""
     if len(node.arguments) not in counts:
@@ -167,9 +186,11 @@ OWN: Final[Mapping[str, Callable[["Evaluator", hcl.Call, Scope], Part]]] = {
     "can": _works,
     "concat": _concat,
     "file": _contents,
+    "fileexists": _exists,
     "jsonencode": _encode,
     "merge": _merge,
     "templatefile": _contents,
+    "templatestring": _filled,
     "try": _attempt,
     "yamldecode": _decode_yaml,
 }

@@ -3,6 +3,7 @@
 Each takes and gives JSON values; ValueError and TypeError say that the arguments are wrong.
 """
 
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from itertools import chain, product
@@ -14,7 +15,9 @@ from urllib.parse import quote_plus
 from orjson import loads
 
 from asl.core.values import Json, compact
+from asl.sources import networks
 from asl.sources.formatting import format_text, matched, matches, replaced, text_of
+from asl.sources.yaml_writing import written
 
 __all__ = ["FUNCTIONS", "text_of"]
 
@@ -36,7 +39,9 @@ def _bool(value: Json) -> bool:
 
 
 def _range(*limits: int) -> list[int]:
-    numbers = range(*limits)
+    """Numbers up to a limit, or down to it where it lies below the first one."""
+    start, stop = limits[:2] if len(limits) > 1 else (0, *limits)
+    numbers = range(start, stop, *(limits[2:] or (1 if start <= stop else -1,)))
     if len(numbers) > MAX_ITEMS:
         raise ValueError(f"more than {MAX_ITEMS} numbers")
     return list(numbers)
@@ -96,6 +101,29 @@ def _digest(algorithm: str) -> Callable[[str], str]:
     return digest
 
 
+def _short_digest(algorithm: str) -> Callable[[str], str]:
+    def digest(text: str) -> str:
+        import hashlib
+
+        found = hashlib.new(algorithm, text.encode(), usedforsecurity=False).digest()
+        return b64encode(found).decode()
+
+    return digest
+
+
+def _titled(text: str) -> str:
+    return re.sub(r"\b[^\W\d_]", lambda first: first[0].upper(), text)
+
+
+def _named_id(namespace: str, name: str) -> str:
+    """`uuidv5`: the id that a name has in a namespace."""
+    import uuid
+
+    known = {"dns", "url", "oid", "x500"}
+    space = getattr(uuid, f"NAMESPACE_{namespace.upper()}") if namespace in known else None
+    return str(uuid.uuid5(space or uuid.UUID(namespace), name))
+
+
 def _indented(spaces: int, text: str) -> str:
     if not 0 <= spaces <= 100:
         raise ValueError("0 to 100 spaces are expected")
@@ -131,10 +159,16 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "anytrue": lambda values: any(map(_bool, values)),
     "base64decode": lambda text: b64decode(text, validate=True).decode(),
     "base64encode": lambda text: b64encode(text.encode()).decode(),
+    "base64sha256": _short_digest("sha256"),
+    "base64sha512": _short_digest("sha512"),
     "basename": basename,
     "ceil": ceil,
     "chunklist": _chunks,
     "chomp": lambda text: text.rstrip("\r\n"),
+    "cidrhost": networks.host,
+    "cidrnetmask": networks.mask,
+    "cidrsubnet": networks.subnet,
+    "cidrsubnets": networks.subnets,
     "coalesce": _coalesce,
     "coalescelist": lambda *lists: next(each for each in lists if each),
     "compact": lambda values: [value for value in values if value not in (None, "")],
@@ -191,7 +225,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "strcontains": lambda text, part: part in text,
     "substr": _substr,
     "sum": sum,
-    "title": str.title,
+    "title": _titled,
     "tobool": _bool,
     "tolist": _same,
     "tomap": _same,
@@ -205,6 +239,8 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "trimsuffix": str.removesuffix,
     "upper": str.upper,
     "urlencode": lambda text: quote_plus(text),
+    "uuidv5": _named_id,
     "values": lambda values: [values[key] for key in sorted(values)],
+    "yamlencode": written,
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }

@@ -96,6 +96,13 @@ class Reading:
 
         Raises InvalidDocument where nothing may be read, or nothing is.
         """
+        try:
+            return opened(self.place(path, source, origin), limits=self.limits)
+        except DocumentNotFound as missing:
+            raise self.refused(source, origin, "READ-14", str(missing)) from None
+
+    def place(self, path: str, source: Source, origin: int) -> str:
+        """Where that file would be; raises InvalidDocument where nothing may be read."""
         if source.name is None or source.name.startswith("<"):
             raise self.refused(
                 source,
@@ -115,10 +122,7 @@ class Reading:
                 f"the file {path!r} lies outside of the folder of the template",
                 "allow it with --root FOLDER, or name the file itself instead of the template",
             )
-        try:
-            return opened(os.path.normpath(full), limits=self.limits)
-        except DocumentNotFound as missing:
-            raise self.refused(source, origin, "READ-14", str(missing)) from None
+        return os.path.normpath(full)
 
     def refused(
         self, source: Source, origin: int, code: str, message: str, hint: str | None = None

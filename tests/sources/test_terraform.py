@@ -27,6 +27,7 @@ locals {
   one    = 1
   object = { a = 1, b = { c = "deep" } }
   chain  = local.object.b.c
+  pattern = "Hi $${name}: %%{ for x in n }$${x};%%{ endfor }"
 }
 """
 
@@ -124,6 +125,39 @@ EXPRESSIONS: dict[str, Any] = {
     'jsonencode({ a = [1, "x"] })': '{"a":[1,"x"]}',
     'jsondecode("{\\"a\\": 1}")': {"a": 1},
     'yamldecode("a: [1, b]")': {"a": [1, "b"]},
+    'cidrhost("10.12.112.0/20", 16)': "10.12.112.16",
+    'cidrhost("10.12.112.0/20", -1)': "10.12.127.255",
+    'cidrhost("fd00:fd12:3456:7890:00a2::/72", 34)': "fd00:fd12:3456:7890::22",
+    'cidrnetmask("172.16.0.0/12")': "255.240.0.0",
+    'cidrsubnet("172.16.0.0/12", 4, 2)': "172.18.0.0/16",
+    'cidrsubnet("fd00:fd12:3456:7890::/56", 16, 162)': "fd00:fd12:3456:7800:a200::/72",
+    'cidrsubnets("10.1.0.0/16", 4, 4, 8, 4)': [
+        "10.1.0.0/20",
+        "10.1.16.0/20",
+        "10.1.32.0/24",
+        "10.1.48.0/20",
+    ],
+    "range(4, 1)": [4, 3, 2],
+    "range(-2)": [0, -1],
+    'title("hello WORLD of 2nd_x")': "Hello WORLD Of 2nd_x",
+    'uuidv5("dns", "www.terraform.io")': "a5008fae-b28c-5ba5-96cd-82b4c53552d6",
+    'uuidv5("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "www.terraform.io")': (
+        "a5008fae-b28c-5ba5-96cd-82b4c53552d6"
+    ),
+    "uuid()": "${uuid()}",
+    'base64sha256("hello world")': "uU0nuZNNPgilLlLX2n2r+sSE7+N6U4DukIj3rOLvzek=",
+    'templatestring(local.pattern, { name = "Ada", n = [1, 2] })': "Hi Ada: 1;2;",
+    'fileexists("gone.json")': False,
+    'yamlencode({ foo = [1, { a = "b", c = "d" }, []], bar = "baz", n = null, o = {} })': (
+        '"bar": "baz"\n"foo":\n- 1\n- "a": "b"\n  "c": "d"\n- []\n"n": null\n"o": {}\n'
+    ),
+    'yamlencode({ a = { b = { c = true } }, l = [[1, 2], "x"] })': (
+        '"a":\n  "b":\n    "c": true\n"l":\n- - 1\n  - 2\n- "x"\n'
+    ),
+    'yamldecode(yamlencode({ t = "one\\n\\n two\\n", u = "x\\ny" }))': {
+        "t": "one\n\n two\n",
+        "u": "x\ny",
+    },
     "path.module": ".",
     "terraform.workspace": "default",
     "aws_lambda_function.charge.arn": f"{FN}charge",
@@ -296,6 +330,12 @@ def test_the_folder_of_a_file_is_one_module(tmp_path: Path) -> None:
     assert result(document) == ["text", "e", {"a": ["e"]}, "from tfvars"]
 
 
+def test_a_file_that_is_there_exists(tmp_path: Path) -> None:
+    """`fileexists` looks beside the file that asks."""
+    (tmp_path / "main.tf").write_text(written('fileexists("main.tf")'))
+    assert result(asl.load(tmp_path / "main.tf")) is True
+
+
 def test_what_is_not_declared_is_a_warning() -> None:
     """A misspelt variable is found."""
     document = asl.load(written("[var.nowhere, local.nothing]"), name="m.tf")
@@ -352,6 +392,14 @@ REFUSED = {
     "function": ("definition = jsonencode({ a = lower(1) })", "READ-16", "lower() has arguments"),
     "arguments": ("definition = jsonencode({ a = merge(1) })", "READ-16", "merge() has arguments"),
     "loop": ("definition = jsonencode([for a in 1 : a])", "READ-16", "a list or an object is"),
+    "outside": ('definition = fileexists("../x")', "READ-14", "the file '../x' lies outside"),
+    "prefix": ('definition = cidrhost("10.0.0.0", 1)', "READ-16", "cidrhost() has arguments"),
+    "host": ('definition = cidrhost("10.0.0.0/30", 4)', "READ-16", "cidrhost() has arguments"),
+    "mask": ('definition = cidrnetmask("fd00::/8")', "READ-16", "cidrnetmask() has arguments"),
+    "subnet": ('definition = cidrsubnet("10.0.0.0/30", 3, 0)', "READ-16", "cidrsubnet() has arg"),
+    "subnets": ('definition = cidrsubnets("10.0.0.0/30", 1, 1, 1)', "READ-16", "cidrsubnets() has"),
+    "namespace": ('definition = uuidv5("what", "x")', "READ-16", "uuidv5() has arguments"),
+    "template": ("definition = templatestring(1, {})", "READ-16", "templatestring() has arguments"),
     "json": ('definition = "{"', "READ-01", "the text ends inside '{'"),
 }
 

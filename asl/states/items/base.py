@@ -39,6 +39,8 @@ class Form:
     """A JSON Pointer to the items."""
     longest: int = 64 * 1024 * 1024
     """Bytes that one line may have."""
+    objects: bool = True
+    """Whether a JSON file may be an object, too; AWS was recorded refusing one."""
 
 
 Read: TypeAlias = Callable[[BinaryIO, Form], Iterator[Json]]

@@ -1,4 +1,4 @@
-"""JSON: an array, or what a JSON Pointer finds inside the file.
+"""JSON: an array or an object, or the one that a JSON Pointer finds inside the file.
 
 The file is read as a whole: only JSON Lines and CSV can be larger than the memory.
 """
@@ -20,7 +20,7 @@ LARGEST = 1 << 30
 
 
 def read_json(file: BinaryIO, form: Form) -> Iterator[Json]:
-    """Yield the elements of an array; of an object, which only a pointer can find, its members."""
+    """Yield the elements of an array, the members of an object."""
     text = file.read(LARGEST + 1)
     if len(text) > LARGEST:
         raise Fault(f"larger than {LARGEST >> 30} GiB, write JSON Lines instead", "the file")
@@ -30,7 +30,7 @@ def read_json(file: BinaryIO, form: Form) -> Iterator[Json]:
         value = _found(value, form.pointer)
     if type(value) is list:
         return iter(value)
-    if type(value) is dict and form.pointer:
+    if type(value) is dict and (form.pointer or form.objects):
         return members(value)
     raise Fault("Attempting to map over non-iterable node.")
 
