@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 LANGUAGES = ("JSONPath", "JSONata")
-HANDLESS = frozenset({"Choice", "Fail", "Pass", "Succeed", "Wait"})
+HANDLESS = ("Choice", "Fail", "Pass", "Succeed", "Wait")
 """The types that take neither `Retry` nor `Catch`."""
 
 
