@@ -32,7 +32,7 @@ from asl.agents.function import imported
 from asl.agents.kind import Kind, Spec, schema_faults
 from asl.agents.kinds import KINDS
 from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
-from asl.agents.secrets import Discreet, found, looked_up
+from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool, Toolbox
 from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
@@ -125,6 +125,8 @@ class _File:
         self.folder = folder
         self.faults: list[Finding] = []
         self.suggestions = Suggestions()
+        self.secrets: frozenset[str] = frozenset()
+        """All that the file names: whoever knows one of them may tell it to another."""
         self.tools: dict[str, Tool | None] = {}
         """Those that are made; None for one that is being made, or cannot be."""
         self.servers: dict[str, McpServer | None] = {}
@@ -225,6 +227,7 @@ class _File:
     def built(self) -> Bindings:
         """Make everything; what prevents it is noted in `faults`."""
         bound = self.bindings()
+        self.secrets = secrets_in(self.document.value, self.folder)
         for section in WITH_AGENTS:
             members = getattr(bound, section)
             for name, spec in members.items():
@@ -252,7 +255,7 @@ class _File:
         except AslError as error:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))
         try:
-            where = looked_up(where, self.folder, set(), quoted=True)
+            where = looked_up(where, self.folder, quoted=True)
         except AslError as error:
             self.faults.append(Finding("AGENTS-06", str(error), pointer))
         return where if "://" in where else str(self.folder / where)
@@ -260,12 +263,12 @@ class _File:
     def server(self, name: str) -> McpServer:
         """Return the MCP server of this name; raises AslError if it cannot be made."""
         if name not in self.servers:
-            spec, secrets = self.section("servers")[name], set[str]()
+            spec = self.section("servers")[name]
             pointer = self._pointer("servers", name)
             self.servers[name] = None
             try:
-                spec = self._filled(spec, SERVER_SECRETS, pointer, secrets)
-                self.servers[name] = build_server(name, spec, self, secrets)
+                spec = self._filled(spec, SERVER_SECRETS, pointer)
+                self.servers[name] = build_server(name, spec, self, self.secrets)
             except _NoSecret as fault:
                 self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
         made = self.servers[name]
@@ -295,34 +298,31 @@ class _File:
             spec = {"function": spec}
         kind = _kind(spec)
         assert isinstance(kind, Kind)
-        secrets: set[str] = set()
         try:
-            spec = self._filled(spec, kind.secrets, pointer, secrets)
+            spec = self._filled(spec, kind.secrets, pointer)
             agent = kind.build(spec, self)
         except _NoSecret as fault:
             self.faults.append(Finding("AGENTS-06", str(fault), fault.pointer))
         except AslError as error:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))
         else:
-            return Discreet(agent, secrets) if secrets else agent
+            return Discreet(agent, self.secrets) if kind.secrets and self.secrets else agent
 
-    def _filled(
-        self, spec: Spec, fields: tuple[str, ...], pointer: str, secrets: set[str]
-    ) -> dict[str, Json]:
+    def _filled(self, spec: Spec, fields: tuple[str, ...], pointer: str) -> dict[str, Json]:
         """Return a spec with the secrets of its *fields* in place."""
         return {
-            key: self._with_secrets(value, f"{pointer}/{key}", secrets) if key in fields else value
+            key: self._with_secrets(value, f"{pointer}/{key}") if key in fields else value
             for key, value in spec.items()
         }
 
-    def _with_secrets(self, value: Json, pointer: str, secrets: set[str]) -> Json:
+    def _with_secrets(self, value: Json, pointer: str) -> Json:
         if type(value) is dict:
             return {
-                key: self._with_secrets(each, f"{pointer}/{escape(key)}", secrets)
+                key: self._with_secrets(each, f"{pointer}/{escape(key)}")
                 for key, each in value.items()
             }
         try:
-            return looked_up(value, self.folder, secrets)
+            return looked_up(value, self.folder)
         except AslError as error:
             raise _NoSecret(str(error), pointer) from None
 

@@ -56,7 +56,7 @@ class Kind:
     check: Callable[[Spec, Home], Iterator[Finding]] = _nothing
     """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
     secrets: tuple[str, ...] = ()
-    """The fields in which secrets may stand."""
+    """The fields in which secrets may stand; where there are none, it cannot echo any."""
 
 
 def schema_faults(schema: Json, pointer: str) -> Iterator[Finding]:

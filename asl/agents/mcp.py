@@ -151,7 +151,7 @@ class _Session(Outsider):
         self.server = server
         self.living: Task[None] | None = None
         self.program: Program | None = None
-        self.hide = hiding(server.secrets) if server.secrets else str
+        self.hide = hiding(server.secrets)
         self.listed: dict[str, Any] = {}
         self.known: dict[str, str] = {}
         """The fingerprints of the tools that were used, or offered, in this run."""
@@ -230,9 +230,13 @@ class _Session(Outsider):
             self.ready.cancel()
 
     async def _transport(self, stack: AsyncExitStack) -> mcp.Client:
+        from logging import CRITICAL, getLogger
+
         import mcp
 
         server = self.server
+        if server.secrets:  # what it cannot read the library logs, with all that a server has said
+            getLogger("mcp").setLevel(CRITICAL)
         if server.command is not None:
             if self.sandbox is None:
                 environment = {**_inherited(), **server.environment}
@@ -286,7 +290,7 @@ class _Session(Outsider):
                 cursor = page.next_cursor
                 if cursor is None or len(found) > MAX_TOOLS:
                     break
-            self.listed = {tool.name: tool for tool in found}
+            self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
         return self.listed
 
     async def _answered(self, asked: Awaitable[Any]) -> Any:
@@ -339,7 +343,7 @@ class _Session(Outsider):
     def offer(self, tool: Any) -> Offer:
         """Return a tool as a model is told of it."""
         said = self.hide(tool.description or "")
-        schema, server = tool.input_schema, self.server.name
+        schema, server = self.hide(tool.input_schema), self.server.name
         return Offer(tool.name, said, schema, self.used(tool.name), server)
 
     def used(self, name: str) -> Agent:
@@ -362,7 +366,7 @@ class _Session(Outsider):
 
         result = await self._answered(client.call_tool(name, arguments, progress_callback=progress))
         if result.is_error:
-            said = call.hide(_text(result.content))[:SHOWN]
+            said = str(call.hide(_text(result.content)))[:SHOWN]
             raise Raised("Agent.ToolError", f"{name}: {said}")
         return _result(result)
 
@@ -515,12 +519,12 @@ def check_server(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from check_folder(spec, home)
 
 
-def build_server(name: str, spec: Spec, home: Home, secrets: set[str]) -> McpServer:
+def build_server(name: str, spec: Spec, home: Home, secrets: frozenset[str]) -> McpServer:
     """Return the server that a file describes; its tools let no secret out."""
     options = dict(spec)
     if "command" in spec:
         options["folder"] = str(home.folder / spec.get("folder", "."))
     server = McpServer(options.pop("command", None), **options)
-    server.secrets = frozenset(secrets)
+    server.secrets = secrets
     server.name = name
     return server

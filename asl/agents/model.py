@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asl.agents.kind import Home, Kind, Spec, schema_faults
+from asl.agents.secrets import Discreet
 from asl.agents.tool import Toolbox
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Held, Outsider
+from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.tools import Offer
 from asl.states.host import Raised
 
@@ -37,6 +38,8 @@ ANSWER = "answer"
 """The name of the tool by which a model gives a structured answer."""
 FINAL = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that end the call; a model may try to get around all others."""
+LEAST_KEY = 16
+"""Characters of a key that is one; a server of one's own wants `none`, `EMPTY` or the like."""
 ROUNDS = 20
 TIMEOUT = 600.0
 
@@ -83,9 +86,10 @@ class ModelAgent:
         self.url = url
         self.settings = dict(settings or {})
 
-    def opened(self, held: Held) -> _Model:
-        """Return the agent as one run sees it, with connections of its own."""
-        return _Model(self, held)
+    def opened(self, held: Held) -> Agent:
+        """Return the agent as one run sees it, with connections of its own; it lets no key out."""
+        model, key = _Model(self, held), self.key or ""
+        return model if len(key) < LEAST_KEY else Discreet(model, {key}).opened(held)
 
 
 class _Model(Outsider):
@@ -119,14 +123,14 @@ class _Model(Outsider):
             except StateError as error:
                 raise _spent(error, name, messages) from None
             except UnexpectedModelBehavior as error:
-                failure = _forbidden(messages, {*tools, *answers}) or _misbehaved(
+                failure = _forbidden(call, messages, {*tools, *answers}) or _misbehaved(
                     error, asking.told, messages, answers
                 )
                 raise _spent(failure, name, messages) from error
             except Exception as error:  # of a library that raises what its own libraries raise
                 last = _uses(messages, answers)[-1:]
                 wrong = [_unreadable(part) for part in last if _arguments(part) is None]
-                forbidden = _forbidden(messages, {*tools, *answers})
+                forbidden = _forbidden(call, messages, {*tools, *answers})
                 failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
                 raise _spent(forbidden or failure, name, messages) from error
             finally:
@@ -260,7 +264,7 @@ def _validator(output: Mapping[str, Json]) -> Any:
     faults = _faults_of(output)
 
     def check(context: RunContext[_Asking], answer: Any) -> Any:
-        if wrong := faults(answer):
+        if wrong := faults(context.deps.call.hide(answer)):
             raise context.deps.fault(f"the answer is wrong: {wrong}")
         return answer
 
@@ -305,7 +309,7 @@ def _refuse(call: Call, uses: list[Any], tools: set[str]) -> None:
         if arguments is None:
             call.tools.refuse(part.tool_name, None, "Agent.ToolError", _unreadable(part))
         elif part.tool_name not in tools:
-            cause = _not_for(part.tool_name)
+            cause = _not_for(call, part.tool_name)
             call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
 
 
@@ -315,16 +319,16 @@ def _uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[Any]:
     return [part for part in parts if part.tool_name not in answers]
 
 
-def _forbidden(messages: list[ModelMessage], known: set[str]) -> Raised | None:
+def _forbidden(call: Call, messages: list[ModelMessage], known: set[str]) -> Raised | None:
     """Return the error for a model that has asked last for what it may not use."""
     *_, last = (None, *_responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
     unknown = next((each for each in calls if each not in known), None)
-    return None if unknown is None else Raised("States.Permissions", _not_for(unknown))
+    return None if unknown is None else Raised("States.Permissions", _not_for(call, unknown))
 
 
-def _not_for(tool: str) -> str:
-    return f"the model may not use the tool {tool[:200]!r}"
+def _not_for(call: Call, tool: str) -> str:
+    return f"the model may not use the tool {call.hide(tool)[:200]!r}"
 
 
 def _arguments(part: Any) -> Json:

@@ -13,6 +13,7 @@ A program serves one call at a time and is kept for the next; calls at the same 
 from __future__ import annotations
 
 import os
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -35,8 +36,8 @@ __all__ = ["MAX_LINE", "PROCESS", "ProcessAgent", "Program", "check_folder"]
 MAX_LINE = 64 * 1024 * 1024
 LAST_WORDS = 1.0
 """Seconds in which a program that has closed its output may end and say why."""
-STDERR_KEPT = 16_384
-"""Bytes of standard error: more than is shown, so that a secret in it is seen as a whole."""
+STDERR_KEPT = 65_536
+"""Characters of standard error: more than is shown, so that a secret in it is seen as a whole."""
 SHOWN = 2000
 """Characters of it that the cause of an error shows."""
 
@@ -139,7 +140,7 @@ class Program:
     requests: StreamWriter
     answers: StreamReader
     listening: Task[None]
-    hide: Callable[[str], str] = str
+    hide: Callable[[Json], Json] = staticmethod(Call.hide)
 
     def __init__(
         self, command: list[str], folder: str | None, environment: Mapping[str, str]
@@ -161,7 +162,7 @@ class Program:
             raise StateError(
                 "States.TaskFailed", f"cannot start {command[0]!r}: {error.strerror}"
             ) from error
-        self.said = b""
+        self.said = ""
         self.held = ExitStack()
         """What is let go of at the end, the last first."""
 
@@ -203,8 +204,9 @@ class Program:
 
     async def _listen(self, errors: StreamReader) -> None:
         """Keep standard error flowing, so that the program never blocks on it."""
+        decoder = getincrementaldecoder("utf-8")(errors="replace")
         while said := await errors.read(65536):
-            self.said = (self.said + said)[-STDERR_KEPT:]
+            self.said = self.hide(self.said + decoder.decode(said))[-STDERR_KEPT:]
 
     async def ask(self, payload: Json, call: Call) -> Json:
         """Send a request and read lines until one answers it.
@@ -293,10 +295,10 @@ class Program:
     @property
     def tail(self) -> str:
         """The end of what the program said on standard error."""
-        return self.hide(self.said.decode(errors="replace"))[-SHOWN:].strip()
+        return str(self.hide(self.said))[-SHOWN:].strip()
 
     def _shown(self, line: bytes) -> str:
-        text = self.hide(line[:STDERR_KEPT].decode(errors="replace"))
+        text = self.hide(line.decode(errors="replace"))
         return repr(text[:200].rstrip("\n"))
 
     def kill(self) -> None:

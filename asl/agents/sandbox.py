@@ -290,11 +290,13 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
         source = os.path.realpath(os.path.join(job.folder, mount.source))
         mode = "ro" if mount.read_only or settings.read_only else "rw"
         words += ["--volume", f"{source}:{mount.target}:{mode}"]
-    for key, value in job.environment.items():
-        words += ["--env", f"{key}={value}"]
+    for key in job.environment:  # whose values docker takes from its own: arguments are seen
+        words += ["--env", key]
     command = [*words, settings.image, *job.command]
     at_end = [docker, "kill", name]
-    return Confined(command, dict(os.environ), job.folder, settings.network, at_end=at_end)
+    return Confined(
+        command, {**os.environ, **job.environment}, job.folder, settings.network, at_end=at_end
+    )
 
 
 async def _wasm(job: _Job, settings: _Settings) -> Confined:
@@ -308,10 +310,10 @@ async def _wasm(job: _Job, settings: _Settings) -> Confined:
         if not os.path.isdir(source):
             raise ValueError(f"Mounts: there is no folder {mount.source!r}")
         folders.append((source, mount.target, not (mount.read_only or settings.read_only)))
-    variables = dict(job.environment)
-    seen = compact({"memory": settings.memory, "folders": folders, "variables": variables})
+    seen = compact({"memory": settings.memory, "folders": folders})
     words = [sys.executable, "-m", "asl.agents.wasm", seen, *job.command]
-    environment = {**_variables(_Job([], job.folder, {})), "PYTHONPATH": _python_path()}
+    own = {"PYTHONPATH": _python_path(), "ASL_WASM": compact(dict(job.environment))}
+    environment = _variables(_Job([], job.folder, own))
     return Confined(words, environment, job.folder, network=False)
 
 

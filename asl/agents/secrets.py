@@ -1,8 +1,8 @@
 """Secrets: texts that an agents file names, and that nobody may see anywhere else.
 
 `${env:NAME}` stands for a variable of the environment, `${file:PATH}` for what a file says. They
-are looked up when the file is loaded and handed to the agent that needs them. What this agent tells
-passes through `hiding`, so that an echo of a secret ends as `***`.
+are looked up when the file is loaded and handed to the agent that needs them. What the agents of
+the file tell passes through `hiding`, so that an echo of a secret ends as `***`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
+from typing import TypeAlias
+from urllib.parse import quote, quote_plus
 
 from asl.core.diagnostics import escape
 from asl.core.errors import AslError, StateError
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.states.host import Raised
 
-__all__ = ["PLACEHOLDER", "Discreet", "found", "hiding", "looked_up"]
+__all__ = ["PLACEHOLDER", "Discreet", "found", "hiding", "looked_up", "secrets_in"]
 
 PLACEHOLDER = re.compile(r"\$\{(?:(env|file):)?([^{}]*)\}|\$([A-Z][A-Z0-9_]*)")
 """`${env:NAME}`, `${file:PATH}`, and what was probably meant to be one: `${NAME}`, `$NAME`."""
@@ -41,21 +44,30 @@ def found(value: Json, pointer: str = "") -> Iterator[tuple[str, re.Match[str]]]
             yield from found(each, f"{pointer}/{index}")
 
 
-def looked_up(text: str, folder: Path, secrets: set[str], *, quoted: bool = False) -> str:
-    """Return a text with its secrets in it, and add them to *secrets*; raises AslError.
-
-    In a URL they are *quoted*.
-    """
+def looked_up(text: str, folder: Path, *, quoted: bool = False) -> str:
+    """Return a text with its secrets in it, in a URL *quoted*; raises AslError."""
 
     def secret(match: re.Match[str]) -> str:
-        source, name, _ = match.groups()
-        if source is None:
+        if match[1] is None:
             return match[0]
-        value = _variable(name) if source == "env" else _file(folder / name)
-        secrets.add(value)
+        value = _secret(match, folder)
         return quote(value, safe="") if quoted else value
 
     return PLACEHOLDER.sub(secret, text)
+
+
+def secrets_in(value: Json, folder: Path) -> frozenset[str]:
+    """Return all secrets that a value names, as far as they are there."""
+    known: set[str] = set()
+    for _, match in found(value):
+        with suppress(AslError):  # it is told of at its place
+            if match[1] is not None:
+                known.add(_secret(match, folder))
+    return frozenset(known)
+
+
+def _secret(match: re.Match[str], folder: Path) -> str:
+    return _variable(match[2]) if match[1] == "env" else _file(folder / match[2])
 
 
 def _variable(name: str) -> str:
@@ -85,14 +97,32 @@ def _bounded(value: str, what: str) -> str:
     return value
 
 
-Hide = Callable[[str], str]
+Hide: TypeAlias = Callable[[Json], Json]
 
 
 def hiding(secrets: Iterable[str]) -> Hide:
-    """Return a function that takes secrets out of a text, as they are and as they are quoted."""
-    forms = {form for secret in secrets for form in _forms(secret)}
+    """Return a function that takes secrets out of a value: its texts, keys and numbers.
+
+    They are known as they are, and as JSON, Python, HTML, URLs and headers write them.
+    """
+    known = frozenset(secrets)
+    forms = {form for secret in known for form in _forms(secret)}
+    if not forms:
+        return lambda value: value
     pattern = re.compile("|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True)))
-    return lambda text: pattern.sub(HIDDEN, text)
+
+    def hide(value: Json) -> Json:
+        if isinstance(value, str):
+            return pattern.sub(HIDDEN, value)
+        if type(value) is list:
+            return [hide(each) for each in value]
+        if type(value) is dict:
+            return {hide(key): hide(each) for key, each in value.items()}
+        if type(value) in (int, float) and compact(value) in known:
+            return HIDDEN
+        return value
+
+    return hide
 
 
 class _Piecewise:
@@ -122,21 +152,39 @@ class _Piecewise:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    from html import escape as in_html
+
     yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield secret.strip() or secret  # as a header has it
+    yield secret.encode().decode("latin-1")  # and as its bytes are read
+    for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+        yield text
+        yield json.dumps(text)[1:-1]  # JSON in a text in JSON
     yield repr(secret)[1:-1]
-    yield quote(secret, safe="")
+    yield ascii(secret)[1:-1]
+    yield repr(secret.encode())[2:-1]
+    yield from (in_html(secret), in_html(secret, quote=False))
+    for text in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield text
+        yield re.sub("%..", lambda code: code[0].lower(), text)
 
 
 class Discreet:
-    """An agent that knows secrets, and lets none of them out."""
+    """An agent that knows secrets, or sees what does, and lets none of them out."""
 
     def __init__(self, agent: Agent | Openable, secrets: Iterable[str]) -> None:
         self.agent = agent
-        known = list(secrets)
-        self.hide = hiding(known)
-        self.longest = max(len(form) for secret in known for form in _forms(secret))
+        self.secrets = frozenset(secrets)
+
+    @cached_property
+    def hide(self) -> Hide:
+        """Takes the secrets out of a value."""
+        return hiding(self.secrets)
+
+    @cached_property
+    def longest(self) -> int:
+        """How many characters one may have."""
+        return max(len(form) for secret in self.secrets for form in _forms(secret))
 
     def opened(self, held: Held) -> Agent:
         """Return the agent of one run, which lets no secret out either."""
@@ -169,21 +217,12 @@ class _Discreet(Deputy):
             answer = await self.agent.answer(payload, call)
             if pieces is not None:
                 pieces.end()
-            return self._without(answer)
+            return self.hide(answer)
         except StateError as error:
             name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
             hidden = Raised(name, cause)
-            hidden.usage = error.usage
+            hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
             raise hidden from None
         except Exception as error:  # of a library: its text may show what it was given
             cause = self.hide(f"{type(error).__name__}: {error}")
             raise Raised("States.TaskFailed", cause) from None
-
-    def _without(self, value: Json) -> Json:
-        if type(value) is str:
-            return self.hide(value)
-        if type(value) is list:
-            return [self._without(each) for each in value]
-        if type(value) is dict:
-            return {self._without(key): self._without(each) for key, each in value.items()}
-        return value

@@ -1,9 +1,11 @@
 """A WebAssembly module as a program: `python -m asl.agents.wasm SETTINGS MODULE [ARGUMENT...]`.
 
-It has its standard input and output, the folders and variables that the settings (a JSON object
-with `memory`, `folders`, `variables`) name, and nothing else of the machine.
+It has its standard input and output, the folders that the settings (a JSON object with `memory` and
+`folders`) name, the variables that the variable `ASL_WASM` holds (as a JSON object: everybody on
+the machine sees arguments), and nothing else of the machine.
 """
 
+import os
 import sys
 from typing import Any
 
@@ -40,7 +42,7 @@ def _seen(given: Any, command: tuple[str, ...]) -> Any:
 
     seen = WasiConfig()
     seen.argv = list(command)
-    seen.env = list(given["variables"].items())
+    seen.env = list(orjson.loads(os.environ["ASL_WASM"]).items())
     for source, target, writable in given["folders"]:
         seen.preopen_dir(source, target, writable)
     seen.inherit_stdin()

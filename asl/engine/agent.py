@@ -63,8 +63,8 @@ class Call:
     """What was last reported: percentage and message."""
     sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
     """Says what sandbox a tool needs that is asked what it offers; raises as `confined`."""
-    hide: Callable[[str], str] = str
-    """Takes out of a text what nobody may see."""
+    hide: Callable[[Json], Json] = staticmethod(lambda value: value)
+    """Takes out of a value what nobody may see."""
     listener: Callable[[str], object] | None = None
     """Takes an answer piece by piece, where anybody listens to it."""
     watcher: Callable[[Json, str], bool] | None = None
@@ -204,7 +204,7 @@ class Call:
 
         It counts as a sign of life, unless the state has a Progress block that does not say so.
         """
-        message = self.hide(message)
+        percent, message = self.hide(percent), self.hide(message)
         self.progress = (percent, message)
         if self.watcher is None or self.watcher(percent, message):
             self.heartbeat()

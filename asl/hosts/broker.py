@@ -103,7 +103,7 @@ class Broker:
 
     async def call(self, name: str, arguments: Json = None) -> Json:
         """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
-        offer = await self._found(name, arguments)
+        offer = await self._found(self.outer.hide(name), arguments)
         return await self.use(offer, {} if arguments is None else arguments)
 
     async def _found(self, name: Any, arguments: Json) -> Offer:
@@ -135,6 +135,7 @@ class Broker:
 
     def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
         """Put it into the history that a tool was asked for and not used."""
+        tool, arguments, cause = self.outer.hide([tool, arguments, cause])
         self._tell("ToolRefused", tool, arguments, error=error, cause=cause)
 
     # A call
@@ -148,7 +149,7 @@ class Broker:
             self.under_way += 1
             clock.real_work -= self.under_way == 1
         try:
-            return await self._used(offer, arguments)
+            return await self._used(offer, self.outer.hide(arguments))
         finally:
             if self.real:
                 self.under_way -= 1

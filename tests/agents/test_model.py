@@ -341,6 +341,20 @@ def test_a_provider_is_asked_over_http(file: Callable[..., Any]) -> None:
     assert [each["content"] for each in request.json["messages"]] == ["Be brief.", "hi"]
 
 
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_key_that_was_given_in_python_is_not_shown(status: int) -> None:
+    """Whatever the provider does with it; a word in its place is no secret."""
+    key = "sk-4711-given-in-python"
+    body = completion(f"{key} none") if status == 200 else {"error": {"message": f"no {key}"}}
+    with serving(lambda exchange: said(exchange, status, body)) as server:
+        for given, shown in ((key, "***"), ("none", key)):
+            agent = ModelAgent("openai-chat:tiny", key=given, url=f"{server.url}/v1")
+            result = asl.run(task(), {"prompt": "hi"}, agents={"A": agent})
+            told = repr(result.to_json())
+            assert shown in told
+            assert (key in told) == (given == "none")
+
+
 def cut(exchange: Exchange) -> None:
     exchange.begin(200, Content_Length="1000", Content_Type="application/json")
     exchange.write(b'{"id": "x", ')

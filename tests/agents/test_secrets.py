@@ -1,9 +1,13 @@
 """Secrets of agents files: looked up when they are loaded, seen by nobody else."""
 
+import html
 import json
 import sys
+from collections.abc import Callable
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 from hypothesis import given
@@ -11,7 +15,8 @@ from hypothesis import strategies as st
 
 import asl
 from asl.agents.file import InvalidAgents, load_bindings
-from asl.agents.secrets import HIDDEN, MAX_SECRET, hiding
+from asl.agents.secrets import HIDDEN, MAX_SECRET, Discreet, hiding
+from asl.engine.agent import Agent, Call
 
 from .workflows import caught, task
 
@@ -35,6 +40,8 @@ for line in sys.stdin:
         print(json.dumps({"return": 1}), flush=True)
     elif mode == "dies":
         sys.stderr.write("x" * parameters["before"] + secret + "y" * parameters["after"])
+        if parameters["before"] == parameters["after"] == 0:
+            sys.stderr.write(secret[1:] + secret * 20_000)
         sys.exit(1)
 """
 
@@ -159,6 +166,96 @@ def test_no_form_of_a_secret_is_left(secrets: list[str], before: str, after: str
     """A text around any quoted form of a secret comes out without it."""
     hide = hiding(secrets)
     for secret in secrets:
-        for form in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]):
+        for form in (
+            secret,
+            json.dumps(secret)[1:-1],
+            json.dumps(json.dumps(secret))[3:-3],
+            repr(secret)[1:-1],
+            repr(secret.encode())[2:-1],
+            secret.encode().decode("latin-1"),
+            html.escape(secret),
+            quote_plus(secret),
+        ):
             hidden = hide(before + form + after)
             assert form not in hidden or "*" in form
+
+
+TOLD = "key-4711-of-mine"
+
+
+class Tells(Agent):
+    """Does with its secret what a test says."""
+
+    def __init__(self, tell: Callable[[Call], Any]) -> None:
+        self.tell = tell
+
+    async def answer(self, payload: Any, call: Call | None) -> Any:
+        assert call is not None
+        told = self.tell(call)
+        return await told if isawaitable(told) else told
+
+
+def fails_with_usage(call: Call) -> Any:
+    error = asl.StateError("Broken", "why")
+    error.usage = {"_usage": TOLD, "model": TOLD}
+    raise error
+
+
+def reports(call: Call) -> Any:
+    call.report_progress(TOLD)  # type: ignore[arg-type]
+    return None
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        fails_with_usage,
+        reports,
+        lambda call: call.tools.call(TOLD, {}),
+        lambda call: call.tools.call("tool", {TOLD: [TOLD]}),
+        lambda call: call.tools.call("tool", TOLD),
+        lambda call: call.tools.refuse(TOLD, TOLD, "Agent.ToolError", TOLD),
+    ],
+)
+def test_what_an_agent_does_with_a_secret_is_not_told(tell: Callable[[Call], Any]) -> None:
+    """Of usage, progress and requests for tools the history knows no secret either."""
+    seen: list[Any] = []
+    document: Any = task()
+    document["States"]["T"] |= {
+        "Progress": {"Enabled": True},
+        "Tools": {"Audit": {"LogLevel": "full"}},
+    }
+    agent = Discreet(Tells(tell), {TOLD})
+    result = asl.run(document, {}, agents={"A": agent}, tools={"tool": seen.append})
+    said = repr([result.to_json(), [each.to_json() for each in result.events], seen])
+    assert TOLD not in said
+    assert HIDDEN in said
+
+
+def test_a_number_that_is_a_secret_is_hidden() -> None:
+    """Not only where it is written as a text."""
+    assert hiding({"4711"})({"pin": 4711, "n": [47110, 4711.5]}) == {
+        "pin": HIDDEN,
+        "n": [47110, 4711.5],
+    }
+
+
+def test_a_program_tells_no_secret_of_its_neighbour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It inherits the environment of this process, though the file gives it nothing."""
+    monkeypatch.setenv("THE_KEY", TOLD)
+    code = "import json, os; input(); print(json.dumps({'return': os.environ['THE_KEY']}))"
+    agents = {
+        "A": {"command": [sys.executable, "-c", code]},
+        "B": {"command": ["x"], "environment": {"KEY": "${env:THE_KEY}"}},
+    }
+    (tmp_path / "agents.json").write_text(json.dumps({"agents": agents}))
+    assert asl.run(task(), agents=load_bindings(tmp_path / "agents.json").agents).output == HIDDEN
+
+
+def test_a_loud_program_is_cut_without_half_a_secret(bound: Any) -> None:
+    """However much of what it says is a secret, so that little is left of much."""
+    parameters = {"mode": "dies", "before": 0, "after": 0}
+    cause = asl.run(caught("States.ALL"), parameters, agents=bound.agents).output["Cause"]
+    assert "tok-" not in cause

@@ -298,7 +298,9 @@ def runtime(folder: Path, name: str, script: str) -> None:
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
 
 
-ECHO = "printf '%s\\n' \"$@\" > {log}\nwhile read line; do echo '{{\"return\": 1}}'; done\n"
+ECHO = (
+    'printf \'%s\\n\' "$@" "A is $A" > {log}\nwhile read line; do echo \'{{"return": 1}}\'; done\n'
+)
 
 
 @shows("effect:Sandbox/Image")
@@ -320,6 +322,7 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert answer(use(program, policy={"Sandbox": settings})) == 1
     words = log.read_text().split("\n")
     assert words[:4] == ["run", "--rm", "-i", "--init"]
+    assert "A=b" not in words
     said = " ".join(words)
     for part in (
         "--network none",
@@ -327,7 +330,8 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "--cpus 0.5",
         "--read-only",
         f"--volume {tmp_path}:/data:ro",
-        "--env A=b",
+        "--env A ",
+        "A is b",
         "--cap-drop ALL",
         "python:3.12-slim python run.py",
     ):
