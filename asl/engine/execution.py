@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import cached_property
 from math import ceil
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from asl.core.values import Json, excerpt, is_number
 from asl.program import Program
@@ -87,7 +87,7 @@ class Identity(NamedTuple):
     """Who an execution is, beside its workflow and its input."""
 
     name: str | None = None
-    """None for a new one."""
+    """None for a new one, which gets a name when somebody asks for it."""
     workflow_id: str | None = None
     """The id by which the workflow was asked for, None for that of its name."""
     express: bool = False
@@ -116,6 +116,33 @@ class Execution:
     counted here (`usage`, `by_state`, `by_model`), whatever becomes of the states.
     """
 
+    # What every execution has lies in slots, what only some have in the dictionary; and nothing is
+    # called to make one: an `__init__` would double the price.
+    __slots__ = (
+        "__dict__",
+        "draw",
+        "emit",
+        "history",
+        "identity",
+        "input",
+        "ledger",
+        "program",
+        "started",
+        "usage",
+    )
+    program: Program
+    input: Json
+    started: float
+    history: list[Any]
+    emit: Callable[[Record], object]
+    """Take one history record."""
+    identity: Identity
+    draw: Callable[[], str]
+    """Give it a name where its identity has none."""
+    usage: Usage
+    ledger: "Ledger | None"
+    """Counts what every level has spent, where a budget limits any."""
+
     index = 0
     """The number of a child execution."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
@@ -131,25 +158,26 @@ class Execution:
     default_tools: Any = None
     """What the `DefaultTools` of the document came to, once anybody has asked."""
 
-    def __init__(
+    def init(
         self,
         program: Program,
         data: Json,
-        name: str,
         started: float,
         history: list[Any],
         identity: Identity = ANYBODY,
-    ) -> None:
+        draw: Callable[[], str] = str,
+    ) -> Self:
+        """Set what every execution has, and return it."""
         self.program = program
         self.input = data
-        self._name = name
         self.started = started
         self.history = history
-        self.emit: Callable[[Record], object] = history.extend
+        self.emit = history.extend
         self.identity = identity
+        self.draw = draw
         self.usage = NO_USAGE
-        self.ledger: Ledger | None = None
-        """Counts what every level has spent, where a budget limits any."""
+        self.ledger = None
+        return self
 
     @cached_property
     def follower(self) -> "Follower":
@@ -168,7 +196,9 @@ class Execution:
     @property
     def name(self) -> str:
         """The name of the execution."""
-        return self._name
+        if self.identity.name is None:
+            self.identity = self.identity._replace(name=self.draw())
+        return self.identity.name or ""
 
     @property
     def id(self) -> str:
@@ -220,7 +250,9 @@ class Execution:
         if self.redrives == redrives:
             return self
         earlier = copy(self)
-        earlier.identity = self.identity._replace(redrives=redrives, redriven=redriven)
+        earlier.identity = self.identity._replace(
+            name=self.name, redrives=redrives, redriven=redriven
+        )
         return earlier
 
     @property

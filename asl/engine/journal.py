@@ -368,7 +368,7 @@ class RecordReader:
     ) -> None:
         program = execution.program
         self._program_of = program_of
-        top = Frame(execution, _NOBODY, program.machine.start, None, execution.started, {})
+        top = Frame().init(execution, _NOBODY, program.machine.start, None, execution.started, {})
         self._frames: dict[str, Frame] = {"": top, WHOLE_PATH: top}
         self._frames |= {record[2].path: record[2] for record in later}
         self._last: dict[str, list[Json]] = {}
@@ -428,7 +428,7 @@ class RecordReader:
         parent = self._frame(above, None)
         machine = parent.step.pointer.rpartition("/")[0]
         parent.forking = self._steps[f"{machine}/{name}"], visit, ordinal
-        frame = self._frames[path] = Frame(
+        frame = self._frames[path] = Frame().init(
             parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
         )
         frame.parent, frame.origin, frame.index = parent, parent.forking, int(index)

@@ -6,7 +6,7 @@ states start.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -27,12 +27,19 @@ class ChildExecution(Execution):
 
     recorded = False
 
-    def __init__(self, parent: Execution, run: "MapRun") -> None:
-        super().__init__(parent.program, None, "", 0.0, [], run.identity)
+    parent: Execution
+    run: str
+    """The id of the run."""
+    latest: float
+    """When the latest record was made."""
+
+    def of(self, parent: Execution, run: "MapRun") -> Self:
+        """Belong to a run, and return it."""
+        self.init(parent.program, None, 0.0, [], run.identity)
         self.emit = _unrecorded
-        self.parent = parent
+        self.parent, self.run = parent, run.id
         self.prices, self.ledger = parent.prices, parent.ledger
-        self.run = run.id
+        return self
 
     def listen(self, listener: Any) -> None:
         """Have its events told; they are kept until it ends."""
@@ -95,8 +102,8 @@ class MapRun:
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
         """Return the frame of a child execution, standing at its start."""
         at = self.at
-        execution = ChildExecution(at.execution, self)
-        frame = Frame(execution, at.host, self.machine.start, data, at.now)
+        execution = ChildExecution().of(at.execution, self)
+        frame = Frame().init(execution, at.host, self.machine.start, data, at.now)
         frame.parent, frame.origin = at, at.forking
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
@@ -32,6 +32,13 @@ class Result:
     were cut short have none.
     """
 
+    # As with an execution: slots for what every result has, and no `__init__`.
+    __slots__ = ("__dict__", "_failure", "_flat", "ended", "execution", "output", "status")
+    execution: Execution
+    status: str
+    ended: float
+    output: Json
+
     started: "tuple[Result, ...]" = ()
     deliveries: "Mapping[str, Json]" = MappingProxyType({})
     """What became of the events that the document sends, by channel: how many were `delivered`,
@@ -43,7 +50,7 @@ class Result:
     tasks: "Sequence[Awaited]" = ()
     """What is answered by task token, where it is `PAUSED` and kept in a store."""
 
-    def __init__(
+    def init(
         self,
         execution: Execution,
         records: list[Any],
@@ -51,13 +58,15 @@ class Result:
         ended: float,
         output: Json = None,
         failure: StateError | None = None,
-    ) -> None:
+    ) -> Self:
+        """Set what every result has, and return it."""
         self.execution = execution
         self._flat = records
         self.status = status
         self.ended = ended
         self.output = output
         self._failure = failure
+        return self
 
     @property
     def records(self) -> Iterator[Record]:

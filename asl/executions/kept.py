@@ -179,7 +179,7 @@ class Kept:
         flat = [item for record in records for item in record]
         ended = self.now() if stored.ended is None else stored.ended
         output = self._column(stored, "output")
-        result = Result(execution, flat, stored.status, ended, output, failure)
+        result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
             result.asked, result.tasks = self.open(stored), self.awaited(stored)
@@ -191,7 +191,7 @@ class Kept:
         from asl.engine.journal import read_spending
 
         data, identity = self.input(stored), identity_of(stored)
-        execution = Execution(program, data, stored.name, stored.started, [], identity)
+        execution = Execution().init(program, data, stored.started, [], identity)
         usage = self._column(stored, "usage")
         if usage is not None:
             read_spending(usage, execution)

@@ -38,6 +38,7 @@ Account: TypeAlias = Callable[[str, Json], object]
 class CallingHost(LivingHost):
     """Calls the agents of one execution."""
 
+    __slots__ = ("find", "limit", "meter")
     find: Find
     """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
     limit: int

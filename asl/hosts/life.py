@@ -21,16 +21,18 @@ __all__ = ["LivingHost"]
 class LivingHost:
     """The time, the event loop and the ends of one execution."""
 
+    # As with an execution: slots for what every host has.
+    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now")
     clock: Clock
     now: Callable[[], float]
     """The epoch second that it is."""
-    in_event_loop = False
+    in_event_loop: bool
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
-    deadline: float | None = None
+    deadline: float | None
     """The epoch second at which the execution times out, None for never."""
     expired = False
-    holds = False
+    holds: bool
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
     first: LocalHost | None = None

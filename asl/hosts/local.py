@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
@@ -53,6 +53,10 @@ __all__ = ["LocalHost"]
 class LocalHost(CallingHost):
     """Performs the effects of one execution (protocol `asl.states.host.Host`)."""
 
+    __slots__ = ("buckets", "checkpoints")
+    buckets: Mapping[str, Bucket]
+    checkpoints: tuple[Checkpoint, ...]
+    """What the execution has saved."""
     depth = 0
     """How many executions have started one another down to this one."""
     machine = staticmethod(interpret)
@@ -61,22 +65,27 @@ class LocalHost(CallingHost):
     """What people were asked and have not decided."""
     awaited: tuple[Awaited, ...] = ()
     """The same of tasks that are answered by their token while nobody runs."""
-    checkpoints: tuple[Checkpoint, ...] = ()
-    """What the execution has saved."""
 
-    def __init__(
+    def init(
         self,
         find: Find,
         clock: Clock,
         limit: int,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
-    ) -> None:
+        in_event_loop: bool = False,
+    ) -> Self:
+        """Set what every host has, and return it."""
         self.find = find
         self.clock = clock
         self.now = clock.now
         self.meter = None
         self.limit = limit
         self.buckets = buckets
+        self.in_event_loop = in_event_loop
+        self.deadline = None
+        self.holds = False
+        self.checkpoints = ()
+        return self
 
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""

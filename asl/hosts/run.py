@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from asl.hosts.delivery import Delivery
     from asl.hosts.services import Services
 
-__all__ = ["Listener", "execute"]
+__all__ = ["Listener", "drawn_name", "execute"]
 
 Listener = Callable[[Event], None]
 
@@ -69,14 +69,16 @@ async def execute(
     if foreign:
         data = detached(data)
     history: list[Any] = []
-    name, began = identity.name or urandom(16).hex(), identity.started
+    began = identity.started
     if began is None:
         began = clock.now()
-    execution = Execution(program, data, name, began, history, identity)
-    kind = LocalHost if journal is None else _durable()
-    host = kind(find, clock, program.profile.max_payload, buckets)
+    execution = Execution().init(program, data, began, history, identity, drawn_name)
+    host = LocalHost() if journal is None else _durable()
+    host.init(find, clock, program.profile.max_payload, buckets, in_event_loop)
     if program.timeout is not None or identity.limit is not None:
         host.deadline = execution.deadline
+        if in_event_loop:
+            host.keep_time()
     delivery = None
     if listener is not None or program.sends:
         listener, delivery = _listened(execution, listener, services)
@@ -86,11 +88,7 @@ async def execute(
             execution.prices = services.prices
     if parent is not None:
         host.started_by(parent)
-    if in_event_loop:
-        host.in_event_loop = True
-        if host.deadline is not None:
-            host.keep_time()
-    frame = Frame(execution, host, program.machine.start, data, began)
+    frame = Frame().init(execution, host, program.machine.start, data, began)
     if journal is not None:
         host.keep(journal, frame)
     if past is not None:
@@ -133,7 +131,7 @@ async def execute(
         host.leave(frame, failed=False)
     elif foreign and not fits(output, host.limit):
         status, output, failure = "FAILED", None, _too_large(host.limit)
-    result = Result(execution, history, status, ended, output, failure)
+    result = Result().init(execution, history, status, ended, output, failure)
     if host.checkpoints:
         result.checkpoints = host.checkpoints
     if services is not None and services.started and parent is None:
@@ -241,10 +239,15 @@ async def _delivered(delivery: Delivery, host: LocalHost, clock: Clock) -> None:
         clock.real_work -= 1
 
 
-def _durable() -> type[LocalHost]:
+def drawn_name() -> str:
+    """Return a name that no other execution has."""
+    return urandom(16).hex()
+
+
+def _durable() -> LocalHost:
     from asl.hosts.durable import DurableHost
 
-    return DurableHost
+    return DurableHost()
 
 
 def _ended(record: Record) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from os import urandom
 from typing import Any, BinaryIO
 
 from asl.checks import check
@@ -31,6 +30,7 @@ from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.driving import drive
 from asl.hosts.local import LocalHost
+from asl.hosts.run import drawn_name
 from asl.program import Catcher, Retrier, Work
 from asl.states.host import ABSENT, Raised
 from asl.states.host import Frame as StateFrame
@@ -112,7 +112,7 @@ def tested(
     if context is not None:
         check_context(subject.state, context)
     trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
-    bench = _Bench(find, clock, trial.program.profile.max_payload)
+    bench = _Bench().init(find, clock, trial.program.profile.max_payload)
     bench.reading = configuration.get("mapItemReaderData")
     known = detached(dict(variables))
     return trial.run(bench, detached(data), known, context, inspect=level != "INFO")
@@ -267,9 +267,9 @@ class _Trial:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
         started = bench.now()
-        execution = Execution(self.program, data, urandom(16).hex(), started, flat, _EXPRESS)
+        execution = Execution().init(self.program, data, started, flat, _EXPRESS, drawn_name)
         execution.context = context
-        frame = Frame(execution, bench, self.step, data, started, variables)
+        frame = Frame().init(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:
             frame.item = data
         self._count_retries(frame)
@@ -281,7 +281,7 @@ class _Trial:
         except StateError as error:
             status, failure = "FAILED", error
         status, failure, handled = self._handled(flat, status, failure)
-        result = Result(execution, flat, status, bench.now(), output, failure)
+        result = Result().init(execution, flat, status, bench.now(), output, failure)
         inspection = self._inspected(frame, data, variables) | handled if inspect else {}
         names = result.visited
         following = self.stands_for[names[1]] if len(names) > 1 else None
