@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks.workflow import Workflow, below
+from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
@@ -32,8 +32,19 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 def _weights(workflow: Workflow) -> Iterator[Finding]:
     """Yield the weights of states that are not there (V-PRG-01)."""
-    for name in below(workflow.value, "Progress", "WeightedProgress"):
-        if name not in workflow.names:
+    weights = below(workflow.value, "Progress", "WeightedProgress")
+    apart = _isolated(workflow) if weights else set()
+    for name in weights:
+        if name in apart:
+            yield Finding(
+                "V-PRG-01",
+                f"{name!r} stands in a distributed Map, so it is no state of this execution",
+                f"/Progress/WeightedProgress/{escape(name)}",
+                "weigh the Map, whose own Progress counts its items",
+                severity=Severity.WARNING,
+                at_key=True,
+            )
+        elif name not in workflow.names:
             yield Finding(
                 "V-PRG-01",
                 f"there is no state {name!r}",
@@ -42,6 +53,17 @@ def _weights(workflow: Workflow) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 at_key=True,
             )
+
+
+def _isolated(workflow: Workflow) -> set[str]:
+    """Return the names of the states that run in executions of their own, and nowhere else."""
+    within: dict[bool, set[str]] = {True: set(), False: set()}
+    for scope in workflow.scopes:
+        outer: Scope | None = scope
+        while outer is not None and not outer.isolated:
+            outer = outer.outer
+        within[outer is not None].update(node.name for node in scope.nodes)
+    return within[True] - within[False]
 
 
 def _expressions(block: Mapping[str, Json], pointer: str) -> Iterator[Finding]:

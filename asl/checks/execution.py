@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from asl.checks import tools
-from asl.checks.workflow import Scope, Workflow, below
+from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.states.base import Node
@@ -45,28 +45,10 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
                 elif field in scope.value:
                     message = f"{field!r} of an included document is not executed yet"
                     yield Finding("EXEC-02", message, f"{scope.pointer}/{field}", at_key=True)
-    yield from _untold(workflow)
     if workflow.module:
         yield Finding("EXEC-05", "a module is included, not run by itself", "/Module", at_key=True)
     for node in workflow.nodes():
         yield from _of_state(node)
-
-
-TOLD = ("Audit", "Events", "Feedback", "Progress", "Streaming")
-"""The blocks whose effect is told in the history."""
-
-
-def _untold(workflow: Workflow) -> Iterator[Finding]:
-    """Yield the blocks that would tell something where nothing is told: below a distributed Map."""
-    for scope in workflow.scopes:
-        outer: Scope | None = scope
-        while outer is not None and not outer.isolated:
-            outer = outer.outer
-        for node in scope.nodes if outer is not None else ():
-            for field in TOLD:
-                if field in node.value and _has_effect(field, node):
-                    message = f"the children of a distributed Map leave no history: no {field!r}"
-                    yield Finding("EXEC-02", message, node.at(field), at_key=True)
 
 
 def _of_state(node: Node) -> Iterator[Finding]:

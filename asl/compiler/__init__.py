@@ -18,6 +18,7 @@ from asl.core.values import Json
 from asl.expr.tellers import teller
 from asl.program import Machine, Program, Scope, Step
 from asl.states import STATE_TYPES
+from asl.states.base import mentions
 from asl.states.blocks import budget, tools
 from asl.states.blocks.events import compile_hooks
 from asl.states.checkpoint import automatic
@@ -33,22 +34,19 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     limits = _budget(workflow, profile)
     between = automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None
     budgeted = limits is not None or any(
-        step.budget is not None or (step.type == "Include" and _mentions(workflow, "Budget"))
+        step.budget is not None or (step.type == "Include" and mentions(workflow, "Budget"))
         for each in machines.values()
         for step in each.steps.values()
     )
     tracked = "Progress" in workflow or any(
-        step.progress is not None or (step.type == "Include" and _mentions(workflow, "Progress"))
+        step.progress is not None or (step.type == "Include" and mentions(workflow, "Progress"))
         for each in machines.values()
         for step in each.steps.values()
     )
     hooked = any(
         step.hooks is not None
         or step.feedback is not None
-        or (
-            step.type == "Include"
-            and (_mentions(workflow, "Events") or _mentions(workflow, "Feedback"))
-        )
+        or (step.type == "Include" and mentions(workflow, "Events", "Feedback"))
         for each in machines.values()
         for step in each.steps.values()
     )
@@ -90,13 +88,6 @@ def _whole(workflow: Mapping[str, Json], profile: Profile) -> StateCompiler:
 
 def _no_machine(definition: Mapping[str, Json], pointer: str) -> Machine:
     raise AssertionError("a block of the workflow holds no machine")
-
-
-def _mentions(value: Json, key: str) -> bool:
-    """Whether an object at any depth has this key: what an Include runs is compiled late."""
-    if type(value) is dict:
-        return key in value or any(_mentions(each, key) for each in value.values())
-    return type(value) is list and any(_mentions(each, key) for each in value)
 
 
 def open_state(workflow: Mapping[str, Json], name: str, profile: Profile) -> StateCompiler:

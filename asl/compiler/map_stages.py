@@ -54,7 +54,7 @@ def _items(
     elif "ItemsPointer" in state["ItemReader"].get("ReaderConfig", {}):
         yield "afterItemsPointer", [item for item, _ in items]
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    run = frame.run(_processor(compiler), compiler.name, express=False, pure=False)
+    run = frame.run(_processor(compiler), compiler.name, express=False, pure=False, tells=False)
     inputs = [
         input_of(selector, effective, run, index, item, source)
         for index, (item, source) in enumerate(items)

@@ -155,6 +155,9 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Price] = MappingProxyType({})
+    of_children: Callable[[Record], object] | None = None
+    """Takes the records of child executions, where more is done with them than to keep what they
+    tell."""
     default_tools: Any = None
     """What the `DefaultTools` of the document came to, once anybody has asked."""
 

@@ -153,11 +153,14 @@ class Frame:
         """Take one history record; observation only."""
         return self.execution.emit
 
-    def run(self, machine: Machine, label: str, express: bool, pure: bool) -> Run:
-        """Begin a run of a distributed Map whose children run *machine*."""
+    def run(self, machine: Machine, label: str, express: bool, pure: bool, tells: bool) -> Run:
+        """Begin a run of a distributed Map whose children run *machine*.
+
+        *pure* says that they reach no world, *tells* that what they tell follows from what they do.
+        """
         from asl.engine.map_run import MapRun
 
-        return MapRun(self, machine, label, express, pure)
+        return MapRun(self, machine, label, express, pure, tells)
 
     def listening(self) -> Any:
         """Return who listens to an execution that the present state starts, None for nobody."""

@@ -113,6 +113,9 @@ class Expander:
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
+        if record[0] == kinds.TOLD:
+            yield self._of_child(record)
+            return
         if self.progress is None and not self.execution.program.hooked:
             yield from self._fed(record)
             return
@@ -133,6 +136,14 @@ class Expander:
             else:
                 path = (*frame.place, step.name, index)
                 yield self._event(frame, record[1], type, path, details)
+
+    def _of_child(self, record: Record) -> Event:
+        """Return the event that a child execution has told; its path is the whole one."""
+        path, type, details = record[5:]
+        event = self._event(None, record[1], type, tuple(path), details)
+        if self.progress is not None:
+            self.progress.hear(event.path, type, details)
+        return event
 
     def _emitted(self, record: Record, event: Event) -> Iterator[Event]:
         """Yield what a state emits where it is entered or left."""

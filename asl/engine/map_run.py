@@ -2,23 +2,29 @@
 
 A child sees no variables and no history of its parent, has its own `$$.Execution`, and leaves no
 records behind: what becomes of it, its parent is told, and whoever listens to the executions that
-states start.
+states start. What the blocks of its states tell stands in the history of the whole.
 """
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.events import PAUSED, error_details
+from asl.engine.events import PAUSED, Event, error_details
 from asl.engine.execution import Execution, Identity, Spent, Used
 from asl.engine.frame import NO_VARIABLES, Frame, digest
-from asl.engine.records import WHOLE
+from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.program import Machine
+from asl.states.blocks.audit import without
 from asl.states.host import Entry, Fan, Record, Source
 
 __all__ = ["MapRun"]
 
+OF_BLOCKS: Final = (
+    *("Audit", "Budget", "Cache", "Context", "Event", "Fallback", "Feedback", "Guardrail"),
+    *("Memory", "Milestone", "Progress", "Reasoning", "Stream", "Tool", "Usage"),
+)
+"""What the names of the events begin with that blocks tell, and no others."""
 _NOTHING_DRAWN = (-1, 0)
 
 
@@ -26,41 +32,44 @@ class ChildExecution(Execution):
     """The execution of one iteration. What it uses counts for its parent, too."""
 
     recorded = False
+    expander: Any = None
+    """Makes events of what it does, once it has done anything."""
+    latest = 0.0
+    """When it last did."""
 
     parent: Execution
-    run: str
-    """The id of the run."""
-    latest: float
-    """When the latest record was made."""
+    run: "MapRun"
 
     def of(self, parent: Execution, run: "MapRun") -> Self:
         """Belong to a run, and return it."""
         self.init(parent.program, None, 0.0, [], run.identity)
-        self.emit = _unrecorded
-        self.parent, self.run = parent, run.id
+        self.emit = run.emit
+        self.parent, self.run = parent, run
         self.prices, self.ledger = parent.prices, parent.ledger
         return self
 
-    def listen(self, listener: Any) -> None:
-        """Have its events told; they are kept until it ends."""
-        self.listener, self.emit = listener.of(self), self._tell
+    def events(self, record: Record) -> Iterator[Event]:
+        """Yield what a record tells, and first that the execution has begun."""
+        if self.expander is None:
+            from asl.engine.history import Expander
 
-    def _tell(self, record: Record) -> None:
+            self.expander = Expander(self)
+            self.expander.progress = self.run.progress
+            yield self.expander.start()
         self.latest = record[1]
-        self.history.extend(record)
-        for event in self.follower.news():
-            self.listener(event)
+        yield from self.expander.feed(record)
 
     def end(self, status: str, details: dict[str, Json]) -> None:
-        """Tell of its end, if it was told that it has begun."""
-        if self.history:
-            self.listener(self.follower.expander.end(status, self.latest, details))
-            self.history, self.emit = [], _unrecorded
+        """Tell whoever listens of its end, if it was told that it has begun."""
+        expander, self.expander = self.expander, None  # each refers to the other
+        if self.listener is not None and expander is not None:
+            self.listener(expander.end(status, self.latest, details))
+        self.emit = _unrecorded
 
     @property
     def name(self) -> str:
         """The name, made of that of the run and the number of the iteration."""
-        return f"{self.run}-{self.index}"
+        return f"{self.run.id}-{self.index}"
 
     def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports, here and in the whole."""
@@ -76,16 +85,30 @@ class ChildExecution(Execution):
 class MapRun:
     """One run: its names, and its children (protocol `asl.states.host.Run`)."""
 
-    def __init__(self, at: Frame, machine: Machine, label: str, express: bool, pure: bool) -> None:
+    begun = 0
+
+    def __init__(
+        self, at: Frame, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+    ) -> None:
         self.at = at
         self.machine = machine
+        around = at.execution
+        self.outer = around.run if isinstance(around, ChildExecution) else None
+        """The run of which the Map itself is part, None for none."""
+        self.whole: Execution = around if self.outer is None else self.outer.whole
+        """The execution whose history tells of the children."""
         self.listener = at.listening()
         """Who listens to the children, None for nobody."""
-        self.pure = pure and self.listener is None
+        tracks = at.execution.program.tracked and (tells or at.step.progress is not None)
+        self.progress: Any = self._tracked(at) if tracks else None
+        """Says what progress follows from what the children do, None where nobody asks."""
+        self.follows = tells or self.listener is not None or self.progress is not None
+        """Whether all that they do is looked at."""
+        self.pure = pure and not self.follows
         self.open: dict[int, Frame] = {}
-        """Those that somebody listens to and that have not ended."""
+        """Those that are looked at and have not ended."""
         workflow_id = f"{at.execution.workflow_id}/{label}"
-        self.identity = Identity(workflow_id=workflow_id, express=express)
+        self.identity: Identity = Identity(workflow_id=workflow_id, express=express)
         """Who its children are."""
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"
@@ -102,14 +125,16 @@ class MapRun:
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
         """Return the frame of a child execution, standing at its start."""
         at = self.at
+        self.begun = index + 1
         execution = ChildExecution().of(at.execution, self)
         frame = Frame().init(execution, at.host, self.machine.start, data, at.now)
         frame.parent, frame.origin = at, at.forking
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now
         frame.item, frame.source = item, source
-        if self.listener is not None:
-            execution.listen(self.listener)
+        if self.follows:
+            if self.listener is not None:
+                execution.listener = self.listener.of(execution)
             self.open[index] = frame
         return frame
 
@@ -125,6 +150,7 @@ class MapRun:
             frame = self.child(0, None, None, "")
             execution = frame.execution
             for index, item in enumerate(source):
+                self.begun = index + 1
                 if frame.visit:  # the last child took so long that it was interpreted
                     frame.visit, frame.step, frame.log = 0, start, None
                 frame.index = execution.index = index
@@ -139,37 +165,116 @@ class MapRun:
                 yield self.child(index, data, item, source.name)
         source.length = index + 1
 
-    def told(self, fan: Fan) -> Fan:
-        """Return a fan that tells how each child has ended, where anybody listens."""
-        if self.listener is None:
+    # What is told
+
+    def emit(self, record: Record) -> None:
+        """Take a record of a child: what its blocks tell goes into the history of the whole."""
+        take = self.whole.of_children
+        if take is not None:
+            take(record)
+        elif self.follows or record[0] is NOTED:
+            for told in self.tells(record):
+                self.whole.emit(told)
+
+    def tells(self, record: Record) -> Iterator[Record]:
+        """Yield what the history of the whole keeps of a record of a child."""
+        kind, time, frame, visit, step, *rest = record
+        if not self.follows:
+            if kind is NOTED and rest[0].startswith(OF_BLOCKS):
+                yield self._tell(time, frame, visit, (*frame.place, step.name), *rest)
+            return
+        child: Any = frame.execution
+        for event in child.events(record):
+            if child.listener is not None:
+                child.listener(event)
+            if event.type.startswith(OF_BLOCKS):
+                yield self._tell(
+                    event.timestamp, frame, visit, event.path, event.type, event.details
+                )
+
+    def _tell(
+        self,
+        time: float,
+        frame: Frame,
+        visit: int,
+        path: tuple[str | int, ...],
+        event: str,
+        details: dict[str, Json],
+    ) -> Record:
+        """Return the record of what a child tells, once the runs around this one have heard it."""
+        outer = self.outer
+        while outer is not None:
+            if outer.progress is not None:
+                outer.progress.hear(path, event, details)
+            outer = outer.outer
+        return TOLD, time, frame, visit, None, list(path), event, details
+
+    def told(self, fan: Fan, source: Source) -> Fan:
+        """Return a fan of which is told how each child has ended, where anybody wants to know."""
+        if not self.follows:
             return fan
-        kept, failed, aborted = fan.ended, fan.failed, fan.aborted
+        tracking = self.at.step.progress
+        if self.progress is not None and tracking is not None:
+            self.progress.begin(self.at, None if tracking.open else source.length)
+        child, kept, failed, aborted = fan.child, fan.ended, fan.failed, fan.aborted
         assert kept is not None
+
+        def next_child(index: int) -> Any:
+            made = child(index)
+            if made is None:
+                self._counted(index)
+            return made
 
         def on_end(child: Any, value: Json) -> None:
             self._end(child, "SUCCEEDED", {"output": value})
             kept(child, value)
 
         def on_failure(child: Any, error: StateError) -> StateError | None:
+            failure = failed(child, error)
             self._end(child, "FAILED", error_details(error))
-            return failed(child, error)
+            return failure
 
         def on_abort(child: Any) -> None:
             self._end(child, "ABORTED", {})
             aborted(child)
 
         return Fan(
-            fan.length, fan.child, fan.limit, failed=on_failure, ended=on_end, aborted=on_abort
+            fan.length, next_child, fan.limit, failed=on_failure, ended=on_end, aborted=on_abort
         )
 
     def _end(self, child: Any, status: str, details: dict[str, Json]) -> None:
         del self.open[child.index]
+        if self.progress is not None and self.at.step.progress is not None:
+            if child.execution.expander is None:
+                self.progress.recall(child, failed=status == "FAILED")
+            self.at.progress = self.progress.so_far(self.at)
         child.execution.end(status, details)
+
+    def _counted(self, children: int) -> None:
+        """Tell what follows from how many children there are, now that it is known."""
+        at = self.at
+        if self.progress is None or at.step.progress is None:
+            return
+        beside = at.child(-1, self.machine, None)  # told by none of them
+        for _, step, _, event, details in self.progress.counted(at, children):
+            path = (*at.place, step.name)
+            self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
+
+    def shown(self, child: Any, error: StateError) -> str:
+        """Return what may be said of the failure of a child outside of it."""
+        expander = child.execution.expander
+        return str(error) if expander is None else without(str(error), expander.failed)
 
     def pause(self) -> None:
         """Tell that the children which have not ended wait for people."""
-        for child in self.open.values():
+        for child in self.open.values() if self.listener is not None else ():
             child.emit((WHOLE, child.now, child, 0, None, PAUSED, {}))
+
+    @staticmethod
+    def _tracked(at: Frame) -> Any:
+        from asl.engine.progress import Aggregates
+
+        return Aggregates(at.execution.program, whole=False)
 
 
 def _uuid(digits: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from asl.core.values import Json
 from asl.engine import records as kinds
 from asl.program import Program, Step
-from asl.states.blocks.progress import EMITTED, UPDATED, Milestone, Tracking
+from asl.states.blocks.progress import EMITTED, REACHED, UPDATED, Milestone, Tracking, told_of
+from asl.states.blocks.progress import Told as SoFar
 from asl.states.host import ABSENT, Record
 
 if TYPE_CHECKING:
@@ -49,23 +50,56 @@ class _Machine:
 class _Fork:
     """How far one visit of a tracked Map or Parallel is."""
 
-    def __init__(self, frame: "Frame", step: Step, tracking: Tracking, total: int) -> None:
+    def __init__(self, frame: "Frame", step: Step, tracking: Tracking, total: int | None) -> None:
         self.frame = frame
         self.step = step
         self.tracking = tracking
         self.total = total
+        """How many parts there are, None while nobody knows."""
         self.parts: dict[int, _Machine] = {}
+        """Those that have begun; of executions of their own those that have not ended."""
+        self.running: set[int] = set()
+        """Those that have begun and not ended."""
+        self.begun = 0
         self.completed = 0
         self.failed = 0
         self.shown: dict[int | None, int] = {}
         """The whole percentages that were told, by part; None for all together."""
         self.reached: set[float] = set()
 
-    def percentage(self, weights: Mapping[str, float]) -> float:
-        """Return how far all parts together are."""
+    @property
+    def ended(self) -> int:
+        return self.completed + self.failed
+
+    def part(self, index: int, states: int) -> _Machine:
+        """Return a part; one that is not known yet begins now."""
+        if index not in self.parts:
+            self.parts[index] = _Machine(states)
+            self.running.add(index)
+            self.begun += 1
+        return self.parts[index]
+
+    def end(self, index: int, kind: str) -> None:
+        """Count the end of a part, by the kind of the record that tells of it."""
+        self.parts[index].ended = True
+        self.running.discard(index)
+        if kind == kinds.BROKEN:
+            self.failed += 1
+        elif kind != kinds.ABORTED:
+            self.completed += 1
+
+    def percentage(self, weights: Mapping[str, float]) -> float | None:
+        """Return how far all parts together are; None while nobody knows how many there are."""
         by = self.tracking.by
+        if self.total is None:
+            return None
         if by == "completed":
-            return 100 * (self.completed + self.failed) / self.total if self.total else 100
+            return 100 * self.ended / self.total if self.total else 100
+        if by == "progress":
+            done: float = 100 * (self.begun - len(self.running))
+            parts = self.parts
+            done += sum(parts[index].percentage for index in self.running)
+            return done / self.total if self.total else 100
         each = [
             self.parts[index].percentage if index in self.parts else 0
             for index in range(self.total)
@@ -80,25 +114,35 @@ class _Fork:
         whole = sum(shares)
         return sum(map(float.__mul__, map(float, each), shares)) / whole if whole else 100
 
-    def details(self, percentage: float) -> dict[str, Json]:
+    def mark(self, percentage: float | None) -> int:
+        """Return what changes whenever there is something to tell.
+
+        It is the whole percentage, or how often the number of ended parts has doubled.
+        """
+        return -1 - self.ended.bit_length() if percentage is None else int(percentage)
+
+    def details(self, percentage: float | None) -> dict[str, Json]:
         """Return the progress object."""
-        started = len(self.parts)
         return {
             "total": self.total,
             "completed": self.completed,
-            "inProgress": started - self.completed - self.failed,
-            "pending": self.total - started,
+            "inProgress": self.begun - self.ended,
+            "pending": None if self.total is None else self.total - self.begun,
             "failed": self.failed,
-            "percentage": round(percentage, 3),
+            "percentage": None if percentage is None else round(percentage, 3),
         }
 
 
 class Aggregates:
-    """Follows the records of a history and says what progress they stand for."""
+    """Follows the records of a history and says what progress they stand for.
 
-    def __init__(self, program: Program) -> None:
+    Those of a run of a distributed Map are no part of the *whole*: they tell of the Map and of the
+    states within it alone.
+    """
+
+    def __init__(self, program: Program, whole: bool = True) -> None:
         block: Mapping[str, Json] | None = program.document.get("Progress")
-        if block is not None and block.get("Enabled") is False:
+        if not whole or (block is not None and block.get("Enabled") is False):
             block = None
         given: Mapping[str, Json] = {} if block is None else block
         self.weights: Mapping[str, float] = given.get("WeightedProgress", {})
@@ -114,6 +158,43 @@ class Aggregates:
         self.shown = -1
         self.forks: dict[tuple[str, int], _Fork] = {}
         """By the path of the machine and the visit."""
+
+    # Runs of distributed Maps
+
+    def begin(self, frame: "Frame", total: int | None) -> None:
+        """Follow a run; that it has begun is told by the history of the whole."""
+        step = frame.step
+        fork = _Fork(frame, step, step.progress, total)
+        fork.reached |= {0, *told_of(frame).reached}
+        fork.shown[None] = fork.mark(fork.percentage(self.weights))
+        self.forks[frame.path, frame.visit] = fork
+
+    def counted(self, frame: "Frame", total: int) -> Iterator[Told]:
+        """Yield what follows from how many children the run of a Map has."""
+        fork = self.forks[frame.path, frame.visit]
+        fork.total = total
+        yield from self._tell(fork, None)
+
+    def recall(self, frame: "Frame", failed: bool) -> None:
+        """Count a child that has ended before: what that stands for was told then."""
+        parent = frame.parent
+        assert parent is not None
+        fork = self.forks.get((parent.path, frame.origin[1]))
+        if fork is not None:
+            fork.part(frame.index, 1)
+            fork.end(frame.index, kinds.BROKEN if failed else kinds.EXITED)
+            for _ in self._tell(fork, None):
+                pass
+
+    def so_far(self, frame: "Frame") -> Any:
+        """Return what has been told of the Map, for its next run if it fails."""
+        return SoFar(frame.visit, None, tuple(self.forks[frame.path, frame.visit].reached))
+
+    def hear(self, path: tuple[str | int, ...], event: str, details: Mapping[str, Json]) -> None:
+        """Know of a milestone that the run of a Map has told of."""
+        for fork in self.forks.values() if event == REACHED else ():
+            if (*fork.frame.place, fork.step.name) == path:
+                fork.reached.add(details["at"])
 
     def after(self, record: Record, events: Sequence["Event"]) -> Iterator[Told]:
         """Yield what is to be told after a record, of which these are the events."""
@@ -165,10 +246,10 @@ class Aggregates:
     ) -> Iterator[Told]:
         key = frame.path, visit
         if kind in (kinds.STRETCH, kinds.AGAIN):
-            total = len(tracking.states)
+            total: int | None = len(tracking.states)
             for event in events:
                 if event.type == "MapStateStarted":
-                    total = event.details["length"]
+                    total = None if tracking.open else event.details["length"]
             before = self.forks.get(key)
             fork = self.forks[key] = _Fork(frame, step, tracking, total)
             if before is not None:  # a milestone is told once, also where the state runs again
@@ -194,12 +275,8 @@ class Aggregates:
             if fork is None:  # it is not tracked itself, but part of a machine that may be
                 frame, kind = frame.parent, ""
                 continue
-            machine = fork.parts.get(frame.index)
-            if machine is None:
-                first = rest[0] if kind == kinds.STRETCH else step
-                machine = fork.parts[frame.index] = _Machine(
-                    1 if first is None else len(first.beside)
-                )
+            first = rest[0] if kind == kinds.STRETCH else step
+            machine = fork.part(frame.index, 1 if first is None else len(first.beside))
             ended = kind == kinds.BROKEN or kind == kinds.ABORTED or _is_last(kind, step, rest)
             if current is not None:
                 machine.current = current
@@ -211,11 +288,7 @@ class Aggregates:
                     machine.done += passed
                     machine.current = 0
             if ended and not machine.ended:
-                machine.ended = True
-                if kind == kinds.BROKEN:
-                    fork.failed += 1
-                elif kind != kinds.ABORTED:
-                    fork.completed += 1
+                fork.end(frame.index, kind)
             yield from self._tell(fork, frame.index)
             current = fork.percentage(self.weights)
             frame, kind = fork.frame, ""
@@ -228,10 +301,12 @@ class Aggregates:
                 fork.shown[index] = whole
                 yield from self._updated(fork, index, {"percentage": whole})
         percentage = fork.percentage(self.weights)
-        if fork.shown.get(None) != int(percentage) or entered:
-            fork.shown[None] = int(percentage)
+        mark = fork.mark(percentage)
+        if fork.shown.get(None) != mark or entered:
+            fork.shown[None] = mark
             yield from self._updated(fork, None, fork.details(percentage))
-        yield from self._reach(fork, percentage)
+        if percentage is not None:
+            yield from self._reach(fork, percentage)
 
     def _updated(self, fork: _Fork, index: int | None, details: dict[str, Json]) -> Iterator[Told]:
         tracking = fork.tracking

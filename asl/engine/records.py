@@ -35,6 +35,9 @@ ABORTED = "aborted"
 """The machine was cancelled because a sibling failed; without a step, with the execution."""
 NOTED = "noted"
 """`event, details`: what a state itself has to tell; an event of AWS's by its name."""
+TOLD = "told"
+"""`path, event, details`: what a state of a child execution has to tell; the rest of what such a
+child does is recorded nowhere."""
 WHOLE = "whole"
 """`event, details`: what became of the execution as a whole, before it went on."""
 
@@ -49,6 +52,7 @@ _LENGTHS = {
     BROKEN: 6,
     ABORTED: 5,
     NOTED: 7,
+    TOLD: 8,
     WHOLE: 7,
 }
 

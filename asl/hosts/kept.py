@@ -33,7 +33,7 @@ from asl.engine.journal import (
     written_whole,
 )
 from asl.engine.ledger import Ledger
-from asl.engine.records import ADVANCED, NOTED, STRETCH, WHOLE, each_record
+from asl.engine.records import ADVANCED, NOTED, STRETCH, TOLD, WHOLE, each_record
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.progress import Told
@@ -86,7 +86,7 @@ class KeptHost(LocalHost):
         self.top = frame
         self.paused = journal.paused
         self.names = Names(journal.saved)
-        execution.emit = self._emit
+        execution.emit, execution.of_children = self._emit, self._emit_of_child
         if journal.spending is not None:
             read_spending(journal.spending, execution)
         if journal.recorded:
@@ -200,19 +200,35 @@ class KeptHost(LocalHost):
             self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
             return
         log = self._log(record[2])
+        if record[0] is ADVANCED and log.aside is not None:
+            log.aside["advanced"] = log.aside.get("advanced", 0) + 1
+        self._remember(log, record)
+        self._write(log, record)
+
+    def _emit_of_child(self, record: Record) -> None:
+        """Take a record of a child execution: it is not written, but what it tells is."""
+        log = self._log(record[2])
+        self._remember(log, record)
+        for told in record[2].execution.run.tells(record):
+            self._write(log, told)
+
+    @staticmethod
+    def _remember(log: MachineLog, record: Record) -> None:
+        """Know from a record where its machine stands, and what an effect has noted."""
         if record[0] is STRETCH:
             log.stretch = log.records
         elif record[0] is NOTED and log.aside is not None:
             log.aside.setdefault("notes", []).append([record[1], *record[5:]])
-        elif record[0] is ADVANCED and log.aside is not None:
-            log.aside["advanced"] = log.aside.get("advanced", 0) + 1
+
+    def _write(self, log: MachineLog, record: Record) -> None:
+        """Write a record unless it is there, and hand it on to the history."""
         number, log.records = log.records, log.records + 1
         if number >= self.journal.recorded.get(log.path, 0):
             if self.paused:
                 self.paused = False
                 self.tell(self.top, RESUMED)
             self.history(record)
-            if record[0] is NOTED and log.aside is not None:
+            if record[0] in (NOTED, TOLD) and log.aside is not None:
                 log.noted.append(record)
             else:
                 if log.noted:

@@ -60,6 +60,18 @@ def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ..
             yield ("Branches", index), branch
 
 
+def mentions(value: Json, *keys: str) -> bool:
+    """Whether an object at any depth has one of these keys.
+
+    What an Include runs is compiled late, so nothing else can say beforehand what there will be.
+    """
+    if type(value) is dict:
+        return not value.keys().isdisjoint(keys) or any(
+            mentions(each, *keys) for each in value.values()
+        )
+    return type(value) is list and any(mentions(each, *keys) for each in value)
+
+
 class Compiler(Protocol):
     """What compiling one state may ask for, in either query language (Specification 3.1, 3.6).
 

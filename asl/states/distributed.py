@@ -12,8 +12,9 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate
 from asl.program import Machine, Work
-from asl.states.base import Compiler
-from asl.states.host import ABSENT, Fan, Frame, Run, Source, Suspended, Target
+from asl.states.base import Compiler, mentions
+from asl.states.blocks.progress import counted
+from asl.states.host import ABSENT, Fan, Frame, Joined, Run, Source, Suspended, Target
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_tolerance, too_many_failed
 from asl.states.numbers import number
@@ -22,6 +23,8 @@ from asl.states.sources import Batched, compile_batcher, compile_source, input_o
 
 __all__ = ["compile_distributed"]
 
+TELLING = ("Audit", "Events", "Feedback", "Progress")
+"""The blocks whose effect follows from all that a child does, not from what it notes alone."""
 MOST_CHILDREN = 10_000
 """How many children run at once, where `MaxConcurrency` says nothing or more (as with AWS)."""
 
@@ -29,10 +32,12 @@ MOST_CHILDREN = 10_000
 def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     """Compile what a distributed Map does: effective input to its raw result."""
     state = compiler.state
-    config = (state.get("ItemProcessor") or state["Iterator"]).get("ProcessorConfig", {})
+    processor = state.get("ItemProcessor") or state["Iterator"]
+    config = processor.get("ProcessorConfig", {})
     express = config.get("ExecutionType") == "EXPRESS"
     label = state.get("Label", compiler.name)
     pure = all(step.work is None for step in machine.steps.values())
+    tells, counts = mentions(processor, *TELLING), "Progress" in state
     effective_input = compiler.input()
     source_of = compile_source(compiler)
     handler = Target("resource", state.get("ItemReader", {}).get("Resource", ""), compiler.name)
@@ -49,13 +54,13 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         most = int(limit(effective, frame)) if limit else 0
         allowed = tolerance(effective, frame) if tolerance else _none
         opened = opened_by(effective, frame)
-        run = frame.run(machine, label, express, pure)
+        run = frame.run(machine, label, express, pure, tells)
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
         try:
             results = opened(run)
             if isinstance(source, Dataset) and not source.is_mapped:
                 await _ask(frame, handler, source)
-            failures = _Failures(source, allowed, results, tells=not compiler.profile.aws)
+            failures = _Failures(source, allowed, results, run, tells=not compiler.profile.aws)
             children = _children(run, source, selector, effective, batched, failures.weights)
             fan = Fan(
                 None,
@@ -66,7 +71,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 aborted=results.aborted,
                 series=children if run.pure else None,
             )
-            await _run_all(frame, run.told(fan), failures, results)
+            joined = await _run_all(frame, run.told(fan, source), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
             frame.note("MapRunFailed", {key: text for key, text in told.items() if text})
@@ -80,15 +85,17 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         finally:
             source.close()
         frame.note("MapRunSucceeded", {})
+        if counts:
+            counted(frame, run.begun - joined.failed, joined.failed)
         return results.value()
 
     return work
 
 
-async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Results) -> None:
+async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Results) -> Joined:
     """Run the children to their end, and complete the results whatever becomes of them."""
     try:
-        await frame.host.fork(frame, fan)
+        joined = await frame.host.fork(frame, fan)
         failures.check()
     except Suspended:  # all of them come again
         raise
@@ -97,6 +104,7 @@ async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Resul
             results.close()
         raise
     results.close()
+    return joined
 
 
 def _none(items: float) -> float:
@@ -158,11 +166,12 @@ class _Failures:
     """Counts what failed, and says when it is too much."""
 
     def __init__(
-        self, source: Source, allowed: Tolerance, results: Results, *, tells: bool
+        self, source: Source, allowed: Tolerance, results: Results, run: Run, *, tells: bool
     ) -> None:
         self.source = source
         self.allowed = allowed
         self.results = results
+        self.run = run
         self.tells = tells
         """Whether the cause of the whole says what failed last; with AWS it does not."""
         self.count = 0
@@ -174,7 +183,7 @@ class _Failures:
         """Count a failed child; all items of a batch have failed with it."""
         self.count += self.weights.get(child.index, 1)
         if self.tells:
-            self.last = f": iteration {child.index} failed with {error}"
+            self.last = f": iteration {child.index} failed with {self.run.shown(child, error)}"
         self.results.failed(child, error)
         length = self.source.length
         allowed = self.allowed(inf if length is None else length)

@@ -316,6 +316,8 @@ class Run(Protocol):
     id: str
     pure: bool
     """Whether its children reach no world and tell nobody anything."""
+    begun: int
+    """How many children have begun."""
 
     def selected(self, index: int, item: Json, source: str) -> "Frame":
         """Return the state's own machine as `ItemSelector` sees it with an item."""
@@ -332,8 +334,12 @@ class Run(Protocol):
         """
         ...
 
-    def told(self, fan: Fan) -> Fan:
-        """Return a fan that tells whoever listens to the children how each of them has ended."""
+    def told(self, fan: Fan, source: Source) -> Fan:
+        """Return a fan of which is told how each child has ended, where anybody wants to know."""
+        ...
+
+    def shown(self, child: "Frame", error: StateError) -> str:
+        """Return what may be said of the failure of a child outside of it."""
         ...
 
     def pause(self) -> None:
@@ -434,8 +440,11 @@ class Frame(ExpressionFrame, Protocol):
         """Return the frame of a machine that this one forks."""
         ...
 
-    def run(self, machine: Machine, label: str, express: bool, pure: bool) -> Run:
-        """Begin a run of a distributed Map whose children run *machine*."""
+    def run(self, machine: Machine, label: str, express: bool, pure: bool, tells: bool) -> Run:
+        """Begin a run of a distributed Map whose children run *machine*.
+
+        *pure* says that they reach no world, *tells* that what they tell follows from all they do.
+        """
         ...
 
     def note(self, event: str, details: dict[str, Json]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, compact, encoded
 from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, written_whole
+from asl.engine.records import TOLD
 from asl.stores import requests
 from asl.stores.alive import Alive
 from asl.stores.log import Log
@@ -140,7 +141,7 @@ class SqliteJournal(Log):
         self.recorded[path] = known + 1
         if path == "":
             self.visits = record[2] + 1
-        elif known == 0 and path != WHOLE_PATH:
+        elif known == 0 and path != WHOLE_PATH and record[0] != TOLD:
             self.began[path] = read_beginning(record)
 
     def program(self, document: str) -> Program:

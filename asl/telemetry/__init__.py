@@ -149,7 +149,7 @@ class _Trace:
             self._enter(event)
         elif kind.endswith("StateExited"):
             self._exit(event)
-        elif kind == "ToolCalled":
+        elif kind == "ToolCalled" and ("state", path) in self.open:  # else it is told by a child's
             self._tool(event)
         elif kind.endswith("Scheduled") and kind != "RetryScheduled":
             self._call(event)

@@ -222,16 +222,22 @@ def test_what_a_field_cannot_do_is_refused(fields: Json, pointer: str) -> None:
     }
 
 
-def test_below_a_distributed_map_nothing_could_be_told() -> None:
-    """Its children leave no history, so what would be told there is refused."""
+def test_the_events_of_a_distributed_map_are_delivered() -> None:
+    """What the children of the Map emit goes to the channels of the document."""
     inner = {
         "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-        "StartAt": "A",
-        "States": {"A": {"Type": "Task", "Agent": "A", "Audit": {}, "End": True}},
+        "StartAt": "P",
+        "States": {"P": {"Type": "Pass", "Events": {"OnEnter": {"Type": "in"}}, "End": True}},
     }
-    made = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
-    with pytest.raises(asl.InvalidDocument, match="leave no history"):
-        asl.compile(made)
+    made = {
+        "Events": {"Channels": {"c": {"Type": "webhook"}}},
+        "StartAt": "M",
+        "States": {"M": {"Type": "Map", "ItemProcessor": inner, "End": True}},
+    }
+    sent: list[Json] = []
+    sinks = {"webhook": lambda event, channel: sent.append(event["path"])}
+    asl.run(made, [1, 2], sinks=sinks)
+    assert sent == [["M", 0, "P"], ["M", 1, "P"]]
 
 
 def test_a_run_on_the_command_line_sends_events(tmp_path: Path) -> None:

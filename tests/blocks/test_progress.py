@@ -208,18 +208,6 @@ def test_a_parallel_in_a_map_counts_for_it() -> None:
             {"Type": "Map", "Progress": {"PerItem.$": "$.p"}, "ItemProcessor": EACH},
             "/Progress/PerItem.$",
         ),
-        (
-            {
-                "Type": "Map",
-                "Progress": {},
-                "ItemProcessor": {
-                    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-                    "StartAt": "P",
-                    "States": {"P": {"Type": "Pass", "End": True}},
-                },
-            },
-            "/Progress",
-        ),
     ],
 )
 def test_what_is_not_executed_is_refused(state: Json, pointer: str) -> None:

@@ -1,5 +1,7 @@
 """A distributed Map goes on after its process has died, and writes the same results."""
 
+import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 
 from asl.executions import Store
 
-DOCUMENT = {
+DOCUMENT: Any = {
     "StartAt": "Each",
     "States": {
         "Each": {
@@ -51,7 +53,9 @@ def work(item: Any) -> Any:
     return {"n": item["n"], "done": item.get("done", 0) + 1, "_tokens": 1}
 
 
-def run(path: Path, bucket: dict[str, str | bytes], die_at: int | None) -> Any:
+def run(
+    path: Path, bucket: dict[str, str | bytes], die_at: int | None, document: Any = DOCUMENT
+) -> Any:
     """Run until the end or the *die_at*-th instant; returns the result, None for a death."""
     store = Store(
         path, clock="virtual", synchronous="OFF", agents={"Work": work}, buckets={"b": bucket}
@@ -66,7 +70,7 @@ def run(path: Path, bucket: dict[str, str | bytes], die_at: int | None) -> Any:
 
     store.file.reached = reached
     try:
-        return store.start(DOCUMENT, {}, name="it")
+        return store.start(document, {}, name="it")
     except Died:
         return None
     finally:
@@ -94,3 +98,46 @@ def test_a_map_run_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     assert (result.status, result.output) == ("SUCCEEDED", whole.output)
     assert result.usage["tokens"] == whole.usage["tokens"] == 10
     assert sorted_lines(bucket) == sorted_lines(whole_bucket)
+
+
+def telling() -> Any:
+    """Return the document with blocks that tell something."""
+    each = deepcopy(DOCUMENT["States"]["Each"])
+    each["Progress"] = {"Milestones": [{"At": 50, "Name": "half"}]}
+    states = each["ItemProcessor"]["States"]
+    states["Work"] |= {"Audit": {"LogLevel": "full"}, "Events": {"OnError": {"Type": "sour"}}}
+    states["Nap"]["Events"] = {"OnEnter": {"Type": "tired"}}
+    states["Again"] |= {"Audit": {}, "Events": {"OnExit": {"Type": "done", "Include": ["$.n"]}}}
+    return {"StartAt": "Each", "States": {"Each": each}}
+
+
+def told(result: Any) -> list[Any]:
+    """Return what the children have told, in the order of the children; when depends on the run."""
+    found = [
+        (event.path, event.type, {**event.details, "duration": 0})
+        for event in result.events
+        if event.type in ("AuditRecorded", "EventEmitted")
+    ]
+    return sorted(found, key=lambda each: (each[0][1], json.dumps(each)))
+
+
+@pytest.mark.parametrize("die_at", range(1, 90, 4))
+def test_what_children_tell_is_told_once(die_at: int, tmp_path: Path) -> None:
+    """Whatever was told before the process died is in the history, and is not told again."""
+    rows = "".join(f'{{"n": {n}}}\n' for n in range(6))
+    document = telling()
+    whole = run(tmp_path / "whole.db", {"rows": rows}, None, document)
+    if run(tmp_path / "it.db", {"rows": rows}, die_at, document) is None:
+        run(tmp_path / "it.db", {"rows": rows}, None, document)
+    with Store(tmp_path / "it.db", clock="virtual") as store:
+        result = store.result("it")
+        assert len(told(whole)) == 6 + 5 + 5 + 1 + 5
+        assert told(result) == told(whole)
+        counts = [
+            event.details["completed"] + event.details["failed"]
+            for event in result.events
+            if event.type == "ProgressUpdated"
+        ]
+        assert counts == sorted(set(counts))
+        assert counts[-1] == 6
+        assert [event.type for event in result.events].count("MilestoneReached") == 1

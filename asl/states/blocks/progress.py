@@ -25,6 +25,7 @@ from asl.states.settings import Settings
 __all__ = [
     "EMITTED",
     "PROGRESS",
+    "REACHED",
     "Milestone",
     "Plan",
     "Told",
@@ -272,6 +273,10 @@ class Tracking(NamedTuple):
     """`completed`, `progress`, `average`, `minimum` or `weighted`."""
     states: tuple[tuple[str, ...], ...] = ()
     """The names of the states in each branch, at any depth."""
+    distributed: bool = False
+    """Whether the parts are executions of their own."""
+    open: bool = False
+    """Whether it shows only at the end how many there are: they are read, or put into batches."""
 
 
 def compile_tracking(compiler: Compiler) -> Tracking | None:
@@ -290,6 +295,8 @@ def compile_tracking(compiler: Compiler) -> Tracking | None:
         if branches is None
         else block.get("Aggregation", "average"),
         tuple(tuple(_states(branch)) for branch in branches or ()),
+        branches is None and _distributed(compiler.state),
+        not compiler.state.keys().isdisjoint(("ItemReader", "ItemBatcher")),
     )
 
 
@@ -395,8 +402,6 @@ def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str
         for field in ("Path.$", "Milestones.$"):
             if field in block:
                 yield f"/{field}", f"{field!r} of 'Progress' is not computed"
-    if node is not None and node.value.get("Type") == "Map" and _distributed(node.value):
-        yield "", "the children of a distributed Map tell nothing of their progress"
 
 
 def _distributed(state: Mapping[str, Json]) -> bool:
