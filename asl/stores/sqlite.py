@@ -131,7 +131,11 @@ class SqliteStore:
                 check_same_thread=False,
                 uri=self.read_only,
             )
-            self._prepare(synchronous)
+            try:
+                self._prepare(synchronous)
+            except BaseException:
+                self._file.close()
+                raise
         self.locks = Locks(self.path.with_name(self.path.name + ".lock"), self.read_only)
 
     def _prepare(self, synchronous: str) -> None:

@@ -185,6 +185,21 @@ def test_a_newer_store_is_refused(path: Path) -> None:
         opened(path)
 
 
+def test_what_cannot_be_opened_is_let_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is closed at once, not when somebody forgets the error."""
+    path.write_text("this is no database at all, but long enough to have a header of one" * 10)
+    opening, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3,
+        "connect",
+        lambda *given, **more: opening.append(connect(*given, **more)) or opening[-1],
+    )
+    with pytest.raises(asl.StoreDamaged):
+        SqliteStore(path)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opening[0].execute("SELECT 1")
+
+
 def test_an_older_store_is_upgraded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newer version keeps all that is there; the older one does not touch the file again."""
     with opened(path) as store:
