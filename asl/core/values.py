@@ -180,7 +180,7 @@ def _is_moderate(value: Json) -> bool:
         inner: list[Json] = []
         for item in level:
             if type(item) is dict:
-                total += 1 + sum(map(len, item))
+                total += 1 + len("".join(item))
                 members = item.values()
             else:
                 total += 1 + len(item)

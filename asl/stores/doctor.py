@@ -24,6 +24,12 @@ VALUES = {
     "checkpoint": ("body",),
 }
 """The columns that hold values."""
+ADDED = (
+    "SELECT name, count(*) - step FROM execution JOIN head ON head.execution = execution.number "
+    "JOIN step ON step.execution = execution.number GROUP BY execution.number "
+    "HAVING count(*) > head.step"
+)
+"""The executions that have more steps than stand in their history, and how many more."""
 
 
 def faults(store: SqliteStore) -> Iterator[str]:
@@ -88,6 +94,8 @@ def _chains(store: SqliteStore) -> Iterator[str]:
                 pass
         except StoreDamaged as fault:
             yield f"{name}: {fault.what}"
+    for name, count in store.rows(ADDED):
+        yield f"{name}: steps of the history were added: {count}"
 
 
 def _values(store: SqliteStore) -> Iterator[str]:

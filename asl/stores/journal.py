@@ -111,7 +111,7 @@ class SqliteJournal(Log):
     def load(self) -> None:
         """Read what an earlier process has written."""
         store, number = self.store, self.number
-        self.chain, _ = self.ends()
+        self.chain, *_ = self.ends()
         found = "SELECT usage, status FROM execution WHERE number = ?"
         for body, status in store.rows(found, number):
             self.spending = None if body is None else store.unpacked(body)

@@ -8,8 +8,9 @@ A step is a JSON array of entries, and a hash of them and of all steps before.
     ["void", key]                               the answer does not count any more
 
 A content from 64 KiB on is `{"large": hash}`. A record may say `{"entry": n}` for the value of the
-answer that is the entry *n* of the same step. The number of the last step stands in a row of its
-own, so that a log is known that has lost its end.
+answer that is the entry *n* of the same step. Steps of all executions stand in the order they came;
+each says where the one before it stands, and a row of its own (`head`) where the last one does, and
+its number, so that a log is known that has lost its end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, compact, encoded
 from asl.engine.journal import WHOLE_PATH
 from asl.stores.schema import LARGE, MOST
 from asl.stores.sqlite import StoreDamaged
@@ -30,13 +31,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Log"]
 
-BEGINNING = "SELECT chain, step FROM execution JOIN head ON execution = number WHERE number = ?"
-"""The hash before the first step, and the number of the last one."""
-STEP = "INSERT INTO step (execution, number, hash, body) VALUES (?, ?, ?, ?)"
-STEPS = (
-    "SELECT number, hash, body FROM step WHERE execution = ? AND number > ? AND number <= ? "
-    "ORDER BY number LIMIT 100"
+BEGINNING = (
+    "SELECT chain, step, place FROM execution JOIN head ON execution = number WHERE number = ?"
 )
+"""The hash before the first step, the number of the last one and its place."""
+STEP = (
+    "INSERT INTO step (execution, number, before, hash, body) "
+    "VALUES (?1, ?2, (SELECT place FROM head WHERE execution = ?1), ?3, ?4)"
+)
+BACK = (
+    "WITH RECURSIVE back (place, number, before) AS ("
+    "SELECT place, number, before FROM step WHERE place = ? AND number = ? UNION ALL "
+    "SELECT step.place, step.number, step.before FROM back JOIN step "
+    "ON step.place = back.before AND step.number = back.number - 1 WHERE back.number > ?)"
+)
+"""The steps from the last one back to a number."""
+STEPS = (
+    "SELECT hash, body FROM step WHERE place IN (SELECT value FROM json_each(?)) ORDER BY number"
+)
+TOGETHER = 100
+"""Steps that are read at once."""
 
 
 class Log:
@@ -64,27 +78,43 @@ class Log:
 
         Raises StoreDamaged for a step that was changed.
         """
-        store, number = self.store, self.number
-        hash, end = self.ends()
+        store = self.store
+        hash, end, place = self.ends()
+        places = self._places(max(after, 1), end, place)
         if after:
-            before = "SELECT hash FROM step WHERE execution = ? AND number = ?"
-            ((hash,),) = store.rows(before, number, after)
-        while found := store.rows(STEPS, number, after, last):
-            for at, kept, body in found:
+            ((hash,),) = store.rows("SELECT hash FROM step WHERE place = ?", places.pop(0))
+        end = min(end, last)
+        places = places[: max(end - after, 0)]
+        for begin in range(0, len(places), TOGETHER):
+            for kept, body in store.rows(STEPS, compact(places[begin : begin + TOGETHER])):
                 after, hash = after + 1, sha256(hash + body).digest()
-                if at != after:
-                    raise StoreDamaged(store.path, f"step {after} of the history is missing")
                 store.check(kept == hash, f"step {after} of the history")
                 entries = store.read(body)
                 whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
                 yield after, hash, whole
-        if after < min(end, last):
-            lost = f"{after + 1} to {end}" if after + 1 < end else f"{end}"
-            raise StoreDamaged(store.path, f"the end of the history is missing: step {lost}")
+        store.check(after >= end, f"step {after + 1} of the history")
 
-    def ends(self) -> tuple[bytes, int]:
-        """Return the hash before the first step, and the number of the last one."""
-        found: list[tuple[bytes, int]] = self.store.rows(BEGINNING, self.number)
+    def _places(self, first: int, last: int, place: int) -> list[int]:
+        """Return where the steps stand from the *first* to the *last* one, which is at *place*.
+
+        Raises StoreDamaged where one is missing.
+        """
+        store = self.store
+        back = store.rows(f"{BACK} SELECT number, place FROM back", place, last, first)
+        if len(back) == last - first + 1:
+            return [place for _, place in reversed(back)]
+        if back:
+            missing = f"step {back[-1][0] - 1} of the history is missing"
+        else:
+            there = "SELECT coalesce(max(number), 0) FROM step WHERE execution = ? AND number < ?"
+            ((before,),) = store.rows(there, self.number, last)
+            lost = f"{before + 1} to {last}" if before + 1 < last else f"{last}"
+            missing = f"the end of the history is missing: step {lost}"
+        raise StoreDamaged(store.path, missing)
+
+    def ends(self) -> tuple[bytes, int, int]:
+        """Return the hash before the first step, the number of the last one and its place."""
+        found: list[tuple[bytes, int, int]] = self.store.rows(BEGINNING, self.number)
         if not found:
             raise StoreDamaged(self.store.path, "how long a history is does not stand there")
         return found[0]
@@ -107,8 +137,9 @@ class Log:
 
     def begin(self, reader: RecordReader) -> None:
         """Let *reader* read by the document with which the execution began."""
-        query = "SELECT body FROM step WHERE execution = ? AND instr(body, ?) ORDER BY number"
-        for (body,) in self.store.rows(query, self.number, b'"replaced":'):
+        _, end, place = self.ends()
+        query = f"{BACK} SELECT body FROM step JOIN back USING (place) WHERE instr(body, ?)"
+        for (body,) in self.store.rows(f"{query} ORDER BY place", place, end, 1, b'"replaced":'):
             for what, where, *content in self.store.read(body):
                 if what == "record" and where == WHOLE_PATH:
                     details = content[0][-1]["json"]

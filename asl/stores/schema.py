@@ -165,6 +165,40 @@ UPGRADES = (
         UPDATE head SET step = NEW.number WHERE execution = NEW.execution;
     END;
     """,
+    """
+    DROP TRIGGER step_made;
+    DROP TRIGGER execution_begun;
+    ALTER TABLE step RENAME TO indexed;
+    ALTER TABLE head RENAME TO counted;
+    CREATE TABLE step (
+        place INTEGER PRIMARY KEY,
+        execution INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        before INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE TABLE head (
+        execution INTEGER PRIMARY KEY,
+        step INTEGER NOT NULL,
+        place INTEGER NOT NULL
+    );
+    INSERT INTO step SELECT
+        rowid, execution, number,
+        coalesce(lag(rowid) OVER (PARTITION BY execution ORDER BY number), 0), hash, body
+        FROM indexed ORDER BY rowid;
+    INSERT INTO head SELECT execution, step, coalesce((
+        SELECT rowid FROM indexed WHERE execution = counted.execution AND number = step
+    ), 0) FROM counted;
+    DROP TABLE indexed;
+    DROP TABLE counted;
+    CREATE TRIGGER execution_begun AFTER INSERT ON execution BEGIN
+        INSERT INTO head VALUES (NEW.number, 0, 0);
+    END;
+    CREATE TRIGGER step_made AFTER INSERT ON step BEGIN
+        UPDATE head SET step = NEW.number, place = NEW.place WHERE execution = NEW.execution;
+    END;
+    """,
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

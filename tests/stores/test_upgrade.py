@@ -1,7 +1,9 @@
-"""A store of the fifth version of the tables, when records, answers and positions were rows.
+"""Stores of earlier versions of the tables.
 
-`files/version-5.db.gz` holds five executions: one that succeeded, one whose second item failed, one
-that asks, one whose request was answered while nobody ran, one whose process died after one item.
+Of the fifth, when records, answers and positions were rows, and of the seventh, when the steps of an
+execution were found by an index. Both hold five executions: one that succeeded, one whose second
+item failed, one that asks, one whose request was answered while nobody ran, one whose process died
+after one item.
 """
 
 import gzip
@@ -14,14 +16,17 @@ import pytest
 import asl
 from asl.executions import Store
 
-OLD = Path(__file__).parent / "files" / "version-5.db.gz"
+FILES = Path(__file__).parent / "files"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "runs.db"
-    path.write_bytes(gzip.decompress(OLD.read_bytes()))
+def unpacked(version: int, path: Path) -> Path:
+    path.write_bytes(gzip.decompress((FILES / f"version-{version}.db.gz").read_bytes()))
     return path
+
+
+@pytest.fixture(params=[5, 7])
+def path(request: Any, tmp_path: Path) -> Path:
+    return unpacked(request.param, tmp_path / "runs.db")
 
 
 def opened(path: Path, called: list[Any]) -> Store:
@@ -84,21 +89,30 @@ def test_what_was_decided_counts(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("version", "change", "fault"),
     [
-        "UPDATE record SET path = 'x' WHERE number = 1",
-        "UPDATE position SET path = path || 'x'",
-        "UPDATE answer SET body = CAST('~00000000[]' AS BLOB)",
+        (5, "UPDATE record SET path = 'x' WHERE number = 1", "step 1 of the history"),
+        (5, "UPDATE position SET path = path || 'x'", "step 1 of the history"),
+        (5, "UPDATE answer SET body = CAST('~00000000[]' AS BLOB)", "step 1 of the history"),
+        (7, "UPDATE step SET body = CAST('[]' AS BLOB) WHERE number = 2", "step 2 of the history"),
+        (7, "DELETE FROM step WHERE number = 2", "step 2 of the history is missing"),
+        (
+            7,
+            "DELETE FROM step WHERE (execution, number) IN (SELECT execution, step FROM head)",
+            "the end of the history is missing",
+        ),
     ],
 )
-def test_what_was_changed_before_stays_found_out(change: str, path: Path) -> None:
+def test_what_was_changed_before_stays_found_out(
+    version: int, change: str, fault: str, tmp_path: Path
+) -> None:
     """The upgrade does not vouch for what was not written so."""
+    path = unpacked(version, tmp_path / "runs.db")
     raw = sqlite3.connect(path)
     raw.execute(change)
     raw.commit()
     raw.close()
     with opened(path, []) as store:
-        faults = list(store.faults())
-        assert any("bad: " in fault and "step 1 of the history" in fault for fault in faults)
+        assert any("bad: " in said and fault in said for said in store.faults())
         with pytest.raises(asl.StoreDamaged):
             store.redrive("bad")
