@@ -21,6 +21,7 @@ from asl.engine.execution import NO_USAGE, Execution, Spent, Usage, Used
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
+from asl.expr.references import member_of
 from asl.program import Program, Step
 from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
@@ -282,7 +283,8 @@ def written_record(
     """Return `[kind, time, visit, state or null, ...]`, and the places of the containers in it.
 
     A container that stood in this record already, or at a place of the *last* one of its machine,
-    is written as a reference to there: a state's input is the output of the state before. The value
+    is written as a reference to there: a state's input is the output of the state before. Of an
+    output that is the input with the answer as a member only that member is written. The value
     *given*, a container or a text, is written as the *reference* to where it stands. What stood
     where is known by identity, so the last record must be alive. A stretch of no states ends as it
     begins, and its end is left out.
@@ -292,6 +294,7 @@ def written_record(
     if kind is STRETCH and rest[4] == 0:
         del rest[4:], rest[0]
     places: dict[int, int] = {}
+    grown = _grown(record, last) if kind is EXITED else None
     index = 0
     for value in rest:
         of = type(value)
@@ -305,6 +308,8 @@ def written_record(
                 written.append(_BEFORE[last[place]])
             elif of is Variables:
                 written.append({"variables": [value, value.assigned]})
+            elif grown is not None and value is rest[1]:
+                written.append(grown)
             else:
                 written.append({"json": value})
             places[place] = index
@@ -316,6 +321,15 @@ def written_record(
         else:
             written.append(_NOTHING_SPENT if value is _UNUSED else _marked(value))
     return written, places
+
+
+def _grown(record: Record, last: Mapping[int, int]) -> Json:
+    """Return what stands for an output that is the input with the answer as a member, else None."""
+    member = member_of(record[4].finish)
+    index = last.get(id(record[2].data))
+    if member is None or index is None or record[5] is ABSENT:
+        return None
+    return {"+": [index, member]}
 
 
 _UNUSED = NO_USAGE
@@ -386,7 +400,9 @@ class RecordReader:
         kind, time, visit, pointer, *rest = written
         seen: list[Json] = []
         last = self._last.get(path, [])
-        values = [self._value(value, seen, last) for value in rest]
+        values: list[Any] = []
+        for value in rest:
+            values.append(self._value(value, values, seen, last))
         self._last[path] = seen
         if kind in _FAILING:
             values[0] = self._failure(path, values[0], kind == BROKEN)
@@ -434,14 +450,21 @@ class RecordReader:
         frame.parent, frame.origin, frame.index = parent, parent.forking, int(index)
         return frame
 
-    def _value(self, written: Json, seen: list[Json], last: list[Json]) -> Any:
+    def _value(self, written: Json, values: list[Any], seen: list[Json], last: list[Json]) -> Any:
+        """Return what is written in a record behind *values*; *seen* are the containers of these.
+
+        Those of the record before are the *last*.
+        """
         if type(written) is not dict:
             return written
         ((mark, content),) = written.items()
-        if mark not in ("json", "variables", "=", "<"):
+        if mark not in ("json", "variables", "=", "<", "+"):
             return self._read(mark, content)
         if mark == "variables":
             value: Json = assigned(*content)
+        elif mark == "+":
+            index, member = content
+            value = {**last[index], member: values[0]}
         else:
             value = content if mark == "json" else (seen if mark == "=" else last)[content]
         seen.append(value)

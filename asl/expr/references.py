@@ -12,7 +12,7 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate
 from asl.expr.paths import Path, Segment
 
-__all__ = ["Place", "compile_constant_at", "compile_result_path", "place"]
+__all__ = ["Place", "compile_constant_at", "compile_result_path", "member_of", "place"]
 
 Place: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
@@ -40,6 +40,7 @@ def compile_result_path(path: Path | None) -> Place | None:
             made[key] = result
             return made
 
+        place_member.member = key  # type: ignore[attr-defined]  # for `member_of`
         return place_member
     if len(steps) == 2 and all(type(step) is str for step in steps):
         outer, inner = steps
@@ -53,6 +54,11 @@ def compile_result_path(path: Path | None) -> Place | None:
 
         return place_nested
     return lambda raw, result, frame: place(raw, steps, result)
+
+
+def member_of(finish: Callable[..., Json] | None) -> str | None:
+    """Return the member at which a result is put, where that is all that *finish* does."""
+    return getattr(finish, "member", None)
 
 
 def compile_constant_at(path: Path, value: Json) -> Evaluate | None:

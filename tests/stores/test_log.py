@@ -11,7 +11,7 @@ import asl
 from asl.core.values import encoded
 from asl.stores.alive import Alive
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "StartAt": "A",
     "States": {
         "A": {"Type": "Task", "Agent": "W", "Next": "B"},
@@ -66,6 +66,20 @@ def test_an_answer_stands_in_the_log_once(answer: Any, tmp_path: Path) -> None:
         assert ran.output == answer
         (_, last) = bodies(store)
         assert last.count(encoded(answer)) == 1
+        kept = [event.to_json() for event in store.result("it").events]
+        assert kept == [event.to_json() for event in ran.events]
+
+
+def test_what_an_answer_is_added_to_stands_in_the_log_once(tmp_path: Path) -> None:
+    """The data of a state are not written again with what its answer adds to them."""
+    text = "a text that goes through all states"
+    agents = {"W": lambda data: len(data)}
+    with asl.open_store(tmp_path / "runs.db", clock="virtual", agents=agents) as store:
+        document = {"StartAt": "B", "States": {key: DOCUMENT["States"][key] for key in "BC"}}
+        ran = store.start(document, {"text": text}, name="it")
+        assert ran.output == {"text": text, "b": 1, "c": 2}
+        assert [body.count(text.encode()) for body in bodies(store)] == [1, 0, 0]
+        assert store.result("it").output == ran.output
         kept = [event.to_json() for event in store.result("it").events]
         assert kept == [event.to_json() for event in ran.events]
 

@@ -269,7 +269,10 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ("DELETE FROM step", "one: the end of the history is missing: step 1 to 4"),
         ("DELETE FROM head", "one: how long a history is does not stand there"),
         ("UPDATE step SET number = number + 99", "one: the end of the history is missing: step 1"),
-        ("UPDATE step SET before = before - 1 WHERE number = 3", "step 2 of the history is missing"),
+        (
+            "UPDATE step SET before = before - 1 WHERE number = 3",
+            "step 2 of the history is missing",
+        ),
         (
             "INSERT INTO step SELECT 99, execution, 5, place, hash, body FROM step "
             "WHERE number = 4",

@@ -1,7 +1,7 @@
 """Stores of earlier versions of the tables.
 
-Of the fifth, when records, answers and positions were rows, and of the seventh, when the steps of an
-execution were found by an index. Both hold five executions: one that succeeded, one whose second
+Of the fifth, when records, answers and positions were rows, and of the seventh, when the steps of
+an execution were found by an index. Both hold five executions: one that succeeded, one whose second
 item failed, one that asks, one whose request was answered while nobody ran, one whose process died
 after one item.
 """
