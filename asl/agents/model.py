@@ -2,7 +2,8 @@
 
 The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON. The
 result is `{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands
-what the call has used: `_tokens`, `_usage` and `model`.
+what the call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the text
+is as long as it may be, and not at its end.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ ANSWER = "answer"
 """The name of the tool by which a model gives a structured answer."""
 FINAL = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that end the call; a model may try to get around all others."""
+CUT = "length"
+"""Why an answer ends that is as long as the document, or the model, lets it be."""
+KEPT = {
+    "content_filter": "the provider has filtered the answer",
+    "error": "the provider says that its answer ends by an error",
+}
+"""Why an answer is none, by the reasons for its end."""
 LEAST_KEY = 16
 """Characters of a key that is one; a server of one's own wants `none`, `EMPTY` or the like."""
 ROUNDS = 20
@@ -135,7 +143,7 @@ class _Model(Outsider):
                 raise _spent(forbidden or failure, name, messages) from error
             finally:
                 _refuse(call, _uses(messages, answers), tools)
-        answer = {"response": output} if type(output) is str else output
+        answer = _response(output, messages) if type(output) is str else output
         own = {key: value for key, value in answer.items() if key not in REPORTED}
         return {**own, **_usage(name, messages)}
 
@@ -374,11 +382,19 @@ def _spent(error: StateError, name: str, messages: list[ModelMessage]) -> StateE
 
 
 def _complete(output: Any, messages: list[ModelMessage]) -> Any:
-    """Return an answer, unless the provider has not said that this is its end."""
+    """Return an answer, unless the provider has kept the rest of it, or said no end."""
     *_, last = _responses(messages)
     if last.provider_name is not None and "finish_reason" not in (last.provider_details or {}):
         raise Raised("Agent.ModelError", "the answer breaks off")
+    if last.finish_reason in KEPT:
+        raise Raised("Agent.ModelError", KEPT[last.finish_reason])
     return output
+
+
+def _response(text: str, messages: list[ModelMessage]) -> dict[str, Json]:
+    """Return a text as the result, which says so where the text was cut."""
+    *_, last = _responses(messages)
+    return {"response": text} | ({"finish_reason": CUT} if last.finish_reason == CUT else {})
 
 
 def _named(error: Exception) -> Raised:

@@ -341,6 +341,42 @@ def test_a_provider_is_asked_over_http(file: Callable[..., Any]) -> None:
     assert [each["content"] for each in request.json["messages"]] == ["Be brief.", "hi"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [("stop", None), ("length", None), ("content_filter", "Agent.ModelError")],
+)
+@pytest.mark.parametrize("streams", [False, True])
+def test_why_an_answer_ends_is_told(
+    reason: str, error: str | None, streams: bool, file: Callable[..., Any]
+) -> None:
+    """What was filtered is no answer; what is as long as it may be says so, whole or in pieces."""
+    body = completion("Once upon")
+    body["choices"][0]["finish_reason"] = reason
+    whole = lambda exchange: said(exchange, 200, body)  # noqa: E731
+    pieces = streaming([*streamed("Once", " upon", end=reason)], True)
+    fields: Any = {"Streaming": {"Enabled": True}} if streams else {}
+    with serving(pieces if streams else whole) as server:
+        result = asl.run(task(**fields), {"prompt": "a tale"}, agents=file(server))
+    assert result.error == error
+    assert result.usage["tokens"] == 15
+    if error is None:
+        assert result.output["response"] == "Once upon"
+        assert result.output.get("finish_reason") == (None if reason == "stop" else reason)
+    else:
+        assert result.cause == "the provider has filtered the answer"
+
+
+def test_an_answer_by_schema_that_is_cut_is_invalid(file: Callable[..., Any]) -> None:
+    """It is no object."""
+    body = completion(None, answer={"score": 1})
+    body["choices"][0]["finish_reason"] = "length"
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"sco'
+    with serving(lambda exchange: said(exchange, 200, body)) as server:
+        agents = file(server, "    output: {type: object}\n")
+        result = asl.run(task(), {"prompt": "a tale"}, agents=agents)
+    assert result.error == "Agent.InvalidOutput"
+
+
 @pytest.mark.parametrize("status", [200, 401])
 def test_a_key_that_was_given_in_python_is_not_shown(status: int) -> None:
     """Whatever the provider does with it; a word in its place is no secret."""
