@@ -2,8 +2,8 @@
 
 The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON. The
 result is `{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands
-what the call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the text
-is as long as it may be, and not at its end.
+what the call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the
+text is as long as it may be, and not at its end.
 """
 
 from __future__ import annotations

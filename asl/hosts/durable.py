@@ -62,12 +62,29 @@ class DurableHost(KeptHost):
         return self._once(at, "call", super().invoke, target, payload, options, agent, account)
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
-        """Call with the limits of the state; what an execution was started for began then."""
+        """Call with the limits of the state; what an execution was started for began then.
+
+        So did what is left of an attempt that has called before, maybe in an earlier process.
+        """
         started = self.journal.answers.get(call.at.key + STARTED)
         if started is not None and options.timeout is not None:
             options.began = started[1]
             call.deadline = started[1] + options.timeout
+        if options.again:
+            self._keep_beginning(call.at, call, options)
         return await super()._in_time(agent, payload, call, options)
+
+    def _keep_beginning(self, at: Any, call: Call, options: Options) -> None:
+        """Keep when an attempt began, or find it."""
+        log = self._log(at)
+        if options.began is None:
+            options.began = self.now()
+            if log.attempt is not None and log.attempt[:2] == (at.visit, at.retries):
+                options.began = log.attempt[2]
+                if options.timeout is not None:
+                    call.deadline = options.began + options.timeout
+        assert log.aside is not None
+        log.aside["began"] = options.began
 
     async def tick(self, at: Frame) -> None:
         """Keep where a machine stands that computes for long: from here on it is later."""

@@ -338,6 +338,8 @@ class KeptHost(LocalHost):
             at.now = time
             at.note(event, details)
         at.said = aside.get("said")
+        if "began" in aside:
+            self._log(at).attempt = at.visit, at.retries, aside["began"]
         if "progress" in aside:
             update, reached = aside["progress"]
             at.progress = Told(at.visit, update, tuple(reached))

@@ -24,8 +24,8 @@ class MachineLog:
     """One machine, as far as it is kept."""
 
     __slots__ = (
-        "aside", "began", "given", "last", "latest", "least", "noted", "path", "records",
-        "stretch", "weight",
+        "aside", "attempt", "began", "given", "last", "latest", "least", "noted", "path",
+        "records", "stretch", "weight",
     )  # fmt: skip
 
     def __init__(self, path: str) -> None:
@@ -48,7 +48,9 @@ class MachineLog:
         """The value of that answer, if it is worth to refer to it."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
-        and `progress`, and how many records say that it was `advanced`."""
+        and `progress`, how many records say that it was `advanced`, and when it `began`."""
+        self.attempt: tuple[int, int, float] | None = None
+        """The visit and the retries of the last call that may be made again, and when it began."""
         self.noted: list[Record] = []
         """The notes of an effect under way. They are written with its answer: should there be
         none, the effect is performed again, and tells something else perhaps."""

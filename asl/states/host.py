@@ -141,7 +141,7 @@ class Options:
     agent blocks of the state hand over, by the names that `Call` has for it.
     """
 
-    __slots__ = ("began", "blocks", "credentials", "heartbeat", "part", "state", "timeout")
+    __slots__ = ("again", "began", "blocks", "credentials", "heartbeat", "part", "state", "timeout")
 
     def __init__(
         self,
@@ -158,12 +158,14 @@ class Options:
         self.part = part
         self.began = None if part is None else part.began
         """When the call began, None for now."""
+        self.again = False
+        """Whether the attempt may make the call again, in what is left of its time."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "Options":
         """Return options that say the same."""
         made = Options(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
-        made.began, made.blocks = self.began, dict(self.blocks)
+        made.began, made.again, made.blocks = self.began, self.again, dict(self.blocks)
         return made
 
     @property

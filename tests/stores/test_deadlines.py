@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl import VirtualClock
 from asl.executions import Store
 
@@ -84,3 +85,50 @@ def test_what_a_child_computes_comes_to_the_same(tmp_path: Path) -> None:
     """It may have read the time, and others have seen what came of it."""
     output, _ = lived_twice(tmp_path / "it.db", IN_A_CHILD_THAT_COMPUTES, 3)
     assert output == "2024-01-01T00:00:00.000Z"
+
+
+async def fails(data: Any, call: asl.Call) -> Any:
+    await call.sleep(4)
+    raise asl.StateError("States.RateLimitExceeded", "too many")
+
+
+async def babbles(data: Any, call: asl.Call) -> Any:
+    await call.sleep(4)
+    return "a secret"
+
+
+FALLS_BACK: Any = {"Model": {"Preferred": "m", "Fallback": ["n", "o", "p"]}}
+ASKS_AGAIN: Any = {
+    "Guardrails": {
+        "Output": {
+            "Rules": [{"Type": "pattern", "Block": ["secret"], "Action": "retry"}],
+            "MaxRetries": 3,
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(("agent", "block"), [(fails, FALLS_BACK), (babbles, ASKS_AGAIN)])
+@pytest.mark.parametrize("effect", [1, 2, 3])
+def test_further_calls_of_an_attempt_have_what_is_left(
+    effect: int, agent: Any, block: Any, tmp_path: Path
+) -> None:
+    """Whichever process makes them: the timeout of a state is that of all its calls together."""
+    task = {"Type": "Task", "Agent": "Work", "TimeoutSeconds": 10, **block, "End": True}
+    path, clock, left = tmp_path / "it.db", VirtualClock(), effect
+    store = Store(path, clock=clock, agents={"Work": agent})
+
+    def reached(point: str) -> None:
+        nonlocal left
+        left -= point == "effect.ready"
+        if not left:
+            raise KeyboardInterrupt
+
+    store.file.reached = reached
+    with pytest.raises(KeyboardInterrupt):
+        store.start({"StartAt": "T", "States": {"T": task}}, {}, name="it")
+    store.file.crash()
+    with Store(path, clock=VirtualClock(clock.now()), agents={"Work": agent}) as store:
+        result = store.resume("it")
+    assert result.error == "States.Timeout"
+    assert result.ended - clock.start == pytest.approx(10)

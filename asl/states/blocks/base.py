@@ -61,6 +61,11 @@ class Attempt:
         """Return what is handed to the agent by this name, None for nothing."""
         return None if self.options is None else self.options.blocks.get(name)
 
+    def may_repeat(self) -> None:
+        """Say that the agent may be called again in this attempt."""
+        if self.options is not None:
+            self.options.again = True
+
     async def ask(self, agent: str, payload: Json) -> Json:
         """Call another agent beside that of the state: a validator, a summariser."""
         target = Target("agent", agent, self.target.state, aside=True)

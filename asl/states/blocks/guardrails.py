@@ -97,12 +97,16 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
         return inner
     guard = _Guard(compiler.within("Guardrails", "Output"), compiler.name, "output")
 
+    repeats = any(rule.action == "retry" for rule in guard.rules)
+
     async def judge(attempt: Attempt, content: Json) -> Json:
         return await guard.passed(attempt, content, False)
 
     async def perform(attempt: Attempt) -> Json:
         attempt.judge = judge
         left = guard.retries(attempt)
+        if repeats:
+            attempt.may_repeat()
         while True:
             result = attempt.answer = await inner(attempt)
             if not guard.doubts(result):

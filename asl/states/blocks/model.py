@@ -32,6 +32,8 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
         preferred, others = found.name("Preferred"), [*found.one_or_more("Fallback")]
         if preferred is not None:
             attempt.tell("model", preferred)
+        if others:
+            attempt.may_repeat()
         while True:
             try:
                 return await inner(attempt)
