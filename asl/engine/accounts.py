@@ -10,11 +10,13 @@ from asl.states.blocks.budget import Amounts, Limits
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
 
-__all__ = ["HARD", "NOTHING", "Account", "Lent", "amounts"]
+__all__ = ["HARD", "NOTHING", "Account", "Lent", "amounts", "spending"]
 
 DOWN: Final = Context(rounding=ROUND_FLOOR)
 HARD: Final = ("Fail", "PauseAndNotify")
 """What a level does that must not be exceeded by calls at the same time."""
+SHARES: Final = 16
+"""Into how many parts a limit is divided as long as nobody knows what a call uses."""
 
 
 def amounts(used: Used) -> dict[str, Decimal | int]:
@@ -27,6 +29,21 @@ def amounts(used: Used) -> dict[str, Decimal | int]:
     }
 
 
+def spending(used: Used) -> Amounts:
+    """Return the same without what is nothing."""
+    found: dict[str, Decimal | int] = {}
+    cost, tokens, given, made, *_ = used
+    if cost:
+        found["MaxCost"] = cost
+    if tokens:
+        found["MaxTokens"] = tokens
+    if given:
+        found["MaxInputTokens"] = given
+    if made:
+        found["MaxOutputTokens"] = made
+    return found
+
+
 NOTHING: Final = amounts(Used(ZERO, 0, 0, 0, None))
 
 
@@ -37,8 +54,18 @@ class Account:
     """What executions that were started here, and have not ended, have spent so far."""
     quiet = True
     """Whether no limit and no threshold is reached, so that nothing comes of what was spent."""
+    untouched = True
+    """Whether nothing was ever spent."""
     open = 0
     """How many calls hold something."""
+    held: Amounts = NOTHING
+    """What they hold together; replaced, never changed."""
+    peak: Amounts = NOTHING
+    """The most that was held at one time."""
+    _marked: Amounts = NOTHING
+    """What was held when that was looked at last."""
+    _shared: tuple[Amounts, Amounts, Amounts] = NOTHING, NOTHING, NOTHING
+    """What was known of the last call, the limits then, and what it had to hold."""
     period = 0
     """How often the counts have started again."""
     told = False
@@ -61,9 +88,6 @@ class Account:
         self.most: Amounts = limits.most
         """The limits; people may lift them."""
         self.spent = NOTHING.copy()
-        self.held = NOTHING.copy()
-        self.peak = NOTHING.copy()
-        """The most that was held at one time."""
         self.least: Amounts = limits.most
         """From which amounts on it is not quiet any more."""
         if limits.fallbacks or limits.alerts:
@@ -127,40 +151,61 @@ class Account:
 
     # A call
 
+    def share(self, known: Amounts) -> Amounts:
+        """Return what a call has to hold, of which so much is *known*."""
+        before, most, share = self._shared
+        if before is known and most is self.most:
+            return share
+        most = self.most
+        share = {
+            name: known[name] if name in known else Decimal(each) / SHARES
+            for name, each in most.items()
+        }
+        self._shared = known, most, share
+        return share
+
     def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
         """Hold for a call what it may use; False where that is not there beside other calls."""
-        held = self.held
-        new = {name: held[name] + size for name, size in sizes.items()}
-        if self.open and self.action in HARD:
-            for name, each in new.items():
-                if self.used(name) + each > self.most[name]:
-                    return False
+        if self.open:
+            held = self.held
+            sizes = {name: held.get(name, 0) + size for name, size in sizes.items()}
+            if self.action in HARD:
+                for name, each in sizes.items():
+                    if self.used(name) + each > self.most[name]:
+                        return False
+            sizes = {**held, **sizes}
         self.open += 1
-        held |= new
+        self.held = sizes
         return True
 
     def mark(self) -> None:
         """Remember the most that was held at one time."""
         held, peak = self.held, self.peak
+        if held is self._marked:
+            return
+        self._marked = held
         for name in self.most:
-            if held[name] > peak[name]:
-                peak[name] = held[name]
+            if held.get(name, 0) > peak[name]:
+                self.peak = peak = {**peak, name: held[name]}
 
     def release(self, sizes: Amounts, entry: str, now: float) -> None:
         """Give back what was held for a call."""
         self.open -= 1
-        held = self.held
-        for name, size in sizes.items():
-            held[name] -= size
+        if self.open:
+            held = self.held
+            self.held = {**held, **{name: held[name] - size for name, size in sizes.items()}}
+        else:
+            self.held = NOTHING
 
     def add(self, used: Amounts, entry: str, now: float) -> None:
         """Count what a call has used."""
         spent, least = self.spent, self.least
+        self.untouched = False
         for name, each in used.items():
-            if each:
-                spent[name] = total = spent[name] + each
-                if name in least and total >= least[name]:
-                    self.quiet = False
+            before = spent[name]
+            spent[name] = total = before + each if before else each
+            if name in least and total >= least[name]:
+                self.quiet = False
 
     def settle(self, used: Amounts, sizes: Amounts | None, entry: str, now: float) -> None:
         """Count what a call has used in place of what was held for it, if anything was."""
@@ -172,7 +217,7 @@ class Account:
 
     def start_again(self, period: int) -> Amounts:
         """Count from 0 in a new period; return what was spent in those before."""
-        before, self.spent = self.spent, dict(NOTHING)
+        before, self.spent = self.spent, NOTHING.copy()
         self.period, self.told, self.alerted = period, False, 0
         self.watch()
         return before
@@ -192,6 +237,7 @@ class Account:
         """Stand as it was written."""
         spent, most, self.told, self.rejected, self.alerted, *period = written
         self.spent = {name: Decimal(each) for name, each in spent.items()}
+        self.untouched = False
         self.most = {name: Decimal(each) for name, each in most.items()}
         if period:
             (self.period,) = period

@@ -381,8 +381,8 @@ def _is_usage(value: Json) -> bool:
 
 def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
     """Add to the totals of one key."""
-    spent, used = totals.get(key, NOTHING)
-    totals[key] = (spent + cost, used + tokens)
+    known = totals.get(key)
+    totals[key] = (cost, tokens) if known is None else (known[0] + cost, known[1] + tokens)
 
 
 def totals(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.engine.accounts import HARD, NOTHING, Account, Lent, amounts
+from asl.engine.accounts import HARD, NOTHING, Account, Lent, amounts, spending
 from asl.engine.execution import ZERO, Execution, Usage, Used, add_to, totals
 from asl.engine.frame import Frame
 from asl.engine.tabs import Tab, Tabs, Taken
@@ -28,8 +28,8 @@ from asl.states.host import Exhausted
 
 __all__ = ["Later", "Ledger", "Pause", "Terms"]
 
-SHARES: Final = 16
-"""Into how many parts a limit is divided as long as nobody knows what a call uses."""
+UNKNOWN: Final[Amounts] = {}
+"""What is known of an agent that was never called."""
 UNCATEGORIZED: Final = "uncategorized"
 
 
@@ -87,8 +87,11 @@ class Ledger:
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
         """Such accounts as they were found at recovery."""
-        self.largest: dict[str, dict[str, Decimal | int]] = {}
-        """The most that one call of an agent has used, by its name."""
+        self.largest: dict[str, Amounts] = {}
+        """The most that one call of an agent has used, by its name; replaced, never changed."""
+        self.foreseen: dict[str, tuple[Amounts, Amounts, Amounts]] = {}
+        """By the name of an agent: that, the limits of the state that has called it last, and what
+        is known of a call beforehand by both."""
         self.calling: set[int] = set()
         """The machines that have a call under way."""
         self.questions = 0
@@ -284,18 +287,17 @@ class Ledger:
         The state itself makes one call at a time, so nothing is held of what is its own.
         """
         accounts = terms.accounts
-        known: Amounts = self.largest.get(terms.agent, {})
-        outer = accounts
-        if accounts[-1].frame is at:
-            known, outer = {**known, **_rest(accounts[-1])}, accounts[:-1]
+        own, outer = accounts[-1], accounts
+        if own.frame is at:
+            known, outer = self._foreseen(terms.agent, own), accounts[:-1]
+        else:
+            known = self.largest.get(terms.agent, UNKNOWN)
         if sizes:
             known = {**known, **sizes}
         if self.around:
             terms.entry = f"{self.execution.id}:{at.key}"
         for account in outer:
-            held = {}
-            for name, most in account.most.items():
-                held[name] = known[name] if name in known else Decimal(most) / SHARES
+            held = account.share(known)
             if not account.hold(held, terms.entry, at.now):
                 self.release(terms)
                 return Later if isinstance(account, Tab) else None
@@ -304,6 +306,18 @@ class Ledger:
             account.mark()
         self.calling.add(id(at))
         return terms
+
+    def _foreseen(self, agent: str, own: Account) -> Amounts:
+        """Return what is known of a call: no more than before, and than its state may spend."""
+        largest = self.largest.get(agent, UNKNOWN)
+        if not own.untouched:
+            return {**largest, **_rest(own)}
+        before, most, known = self.foreseen.get(agent, (NOTHING, NOTHING, NOTHING))
+        if before is largest and most is own.most:
+            return known
+        known = {**largest, **own.most}
+        self.foreseen[agent] = largest, own.most, known
+        return known
 
     # After a call
 
@@ -321,36 +335,37 @@ class Ledger:
         What cannot be known (the report is none, or the price) counts as it was held, and is a
         failure by itself unless the call has *failed* already.
         """
-        counted = amounts(used)
+        counted = spending(used)
         if used.fault is None and not used.unpriced:
-            largest = self.largest.setdefault(terms.agent, counted)
-            for name, each in counted.items():
-                if each > largest[name]:
-                    largest[name] = each
+            largest = self.largest.get(terms.agent)
+            if largest is None:
+                self.largest[terms.agent] = amounts(used)
+            else:
+                for name, each in counted.items():
+                    if each > largest[name]:
+                        self.largest[terms.agent] = largest = {**largest, name: each}
         if used.cost or used.tokens:
             self._report(terms.accounts[-1].limits, used)
-        unknown: StateError | None = None
-        if used.fault is not None:
-            unknown = _unreported(state, used.fault)
-        elif used.unpriced:
-            unknown = _unpriced(state, used.model)
+        unknown = _unknown(state, used)
         failures: list[StateError | Exhausted] = []
+        at, accounts, sizes = terms.frame, terms.accounts, terms.held
+        if sizes:
+            self.calling.discard(id(at))
         done = 0
-        if terms.held:
-            self.calling.discard(id(terms.frame))
         try:
-            for account, held in zip_longest(terms.accounts, terms.held):
-                account.settle(counted, held, terms.entry, terms.frame.now)
+            for account, held in zip_longest(accounts, sizes):
+                account.settle(counted, held, terms.entry, at.now)
                 done += 1
                 if unknown is not None and _limits(account, used) and account.action in HARD:
                     if not failed:
                         failures.append(unknown)
-                    rest = _unknown(account, terms.frame, held or {}, counted)
-                    account.add(rest, terms.entry, terms.frame.now)
+                    account.add(_beyond(account, at, held or {}, counted), terms.entry, at.now)
                 if not account.quiet:
-                    failures += self._heeded(terms.frame, account)
-        finally:
-            del terms.accounts[:done], terms.held[:done]
+                    failures += self._heeded(at, account)
+        except BaseException:  # the rest is given back, not settled
+            terms.accounts, terms.held = accounts[done:], sizes[done:]
+            raise
+        terms.held = []
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
@@ -384,7 +399,9 @@ class Ledger:
         add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)
         for tag in limits.tags:
             add_to(self.by_tag, tag, cost, tokens)
-        for key, value in (limits.attribution or {}).items():
+        if limits.attribution is None:
+            return
+        for key, value in limits.attribution.items():
             track_by = self.workflow.limits.track_by
             if track_by is None or key in track_by:
                 text = value if type(value) is str else compact(value)
@@ -520,8 +537,8 @@ class Ledger:
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
-        for name, each in written.get("reserved", {}).items():
-            self.workflow.peak[name] = Decimal(each)
+        reserved = {name: Decimal(each) for name, each in written.get("reserved", {}).items()}
+        self.workflow.peak = {**NOTHING, **reserved}
         self.by_attribution = {key: {} for key in written["attributions"]}
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
         for table, found in zip(tables, written["tables"], strict=True):
@@ -542,11 +559,11 @@ def _limits(account: Account, used: Used) -> bool:
     return bool(account.most) if used.fault is not None else "MaxCost" in account.most
 
 
-def _unknown(account: Account, at: Frame, held: Amounts, counted: Amounts) -> Amounts:
+def _beyond(account: Account, at: Frame, held: Amounts, counted: Amounts) -> Amounts:
     """Return how much more a call could have used than it has reported, which is counted."""
     if account.frame is at:
         return _rest(account)
-    rest = {name: max(0, size - counted[name]) for name, size in held.items()}
+    rest = {name: max(0, size - counted.get(name, 0)) for name, size in held.items()}
     return {"MaxCost": ZERO, **rest}
 
 
@@ -567,6 +584,13 @@ def _excess(account: Account, name: str) -> str:
 
 def _plain(amount: Decimal | int) -> str:
     return f"{Decimal(amount):f}"
+
+
+def _unknown(state: str, used: Used) -> StateError | None:
+    """Return the failure of a call of which it is not known what it has used."""
+    if used.fault is not None:
+        return _unreported(state, used.fault)
+    return _unpriced(state, used.model) if used.unpriced else None
 
 
 def _unpriced(state: str, model: str | None) -> StateError:

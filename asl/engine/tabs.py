@@ -108,7 +108,7 @@ class Tab(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(entry, None)
-            if used["MaxCost"]:
+            if used.get("MaxCost"):
                 part = self._part(now)
                 spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
 
@@ -185,7 +185,7 @@ class Taken(Account):
         super().__init__(only, label="MaxFromPool")
         self.base = base
         """What the execution had spent before."""
-        self.spent["MaxCost"] = spent - base
+        self.spent["MaxCost"], self.untouched = spent - base, False
         self.watch()
 
     def close(self, release: bool, now: float) -> None:

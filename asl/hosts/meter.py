@@ -26,6 +26,8 @@ __all__ = ["BudgetAsking", "Meter"]
 
 
 NOTHING = Used(ZERO, 0, 0, 0, None)
+UNSIZED: Amounts = {}
+"""What is known of the size of a call whose state says nothing of it."""
 LATER = 1.0
 """Seconds after which it is looked again whether a call of another execution has ended."""
 
@@ -46,7 +48,9 @@ class Meter:
     async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         host, ledger = self.host, self.ledger
-        sizes = {} if options is None else _sizes(payload, options, at.execution.prices)
+        sizes: Amounts = UNSIZED
+        if options is not None and "generation" in options.blocks:
+            sizes = _sizes(payload, options, at.execution.prices)
         terms = None
         if not self.waiting or id(at) in ledger.calling:
             terms = ledger.admit(at, target.name, sizes)
@@ -187,9 +191,9 @@ def _revised(options: Options | None, terms: Terms) -> Options | None:
 
 def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> Amounts:
     """Return what a call will use at most, where its state says how long the answer may be."""
-    most = options.blocks.get("generation", {}).get("max_tokens")
+    most = options.blocks["generation"].get("max_tokens")
     if most is None:
-        return {}
+        return UNSIZED
     given, made = -(-measure(payload, 2**62) // BYTES_PER_TOKEN), int(most)
     given += options.blocks.get("context", {}).get("tokens", 0)
     sizes: dict[str, Decimal | int] = {

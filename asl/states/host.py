@@ -141,7 +141,9 @@ class Options:
     agent blocks of the state hand over, by the names that `Call` has for it.
     """
 
-    __slots__ = ("again", "began", "blocks", "credentials", "heartbeat", "part", "state", "timeout")
+    __slots__ = (
+        "again", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state", "timeout"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -160,6 +162,8 @@ class Options:
         """When the call began, None for now."""
         self.again = False
         """Whether the attempt may make the call again, in what is left of its time."""
+        self.shared = False
+        """Whether other calls have the same, so that nothing of it may be changed."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "Options":

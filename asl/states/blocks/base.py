@@ -55,6 +55,8 @@ class Attempt:
         """Hand something to the agent, by the name that the call has for it."""
         if self.options is None:
             self.options = Options(None, None)
+        elif self.options.shared:
+            self.options = self.options.copy()
         self.options.blocks[name] = value
 
     def told(self, name: str) -> Any:
@@ -63,7 +65,7 @@ class Attempt:
 
     def may_repeat(self) -> None:
         """Say that the agent may be called again in this attempt."""
-        if self.options is not None:
+        if self.options is not None and self.options.limited:
             self.options.again = True
 
     async def ask(self, agent: str, payload: Json) -> Json:

@@ -131,6 +131,7 @@ class _Guard:
             for index, written in enumerate(self.written)
             if (rule := _rule(written, index, self)) is not None
         ]
+        self.reasons = [rule.doubt for rule in self.rules]
         self.validator = compiler.scalar("Validator")
         self.on_fail = compiler.scalar("OnFail")
         self.max_retries = compiler.scalar("MaxRetries")
@@ -143,8 +144,8 @@ class _Guard:
         text = GAP.join(texts)
         if not text.isascii():
             return True
-        for rule in self.rules:  # noqa: SIM110
-            if rule.doubt(content, texts, text):
+        for doubt in self.reasons:  # noqa: SIM110
+            if doubt(content, texts, text):
                 return True
         return False
 
@@ -308,15 +309,19 @@ def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
 
 def _texts(content: Json) -> list[str]:
     """Return every text in the content, in order."""
-    if type(content) is str:
+    kind = type(content)
+    if kind is str:
         return [content]
-    if type(content) is not dict and type(content) is not list:
+    if kind is dict:
+        content = content.values()
+    elif kind is not list:
         return []
     found: list[str] = []
-    for each in content.values() if type(content) is dict else content:
-        if type(each) is str:
+    for each in content:
+        kind = type(each)
+        if kind is str:
             found.append(each)
-        elif type(each) is dict or type(each) is list:
+        elif kind is dict or kind is list:
             found += _texts(each)
     return found
 

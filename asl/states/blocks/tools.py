@@ -13,6 +13,7 @@ from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.policy import Hook, Rules
+from asl.states.host import Options
 
 __all__ = [
     "DEFAULT_TOOLS",
@@ -48,10 +49,22 @@ CompileRules: TypeAlias = Callable[[Json, Frame], Rules]
 
 def use_tools(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what the call is told about its tools."""
-    rules = compile_rules(compiler, "Tools")
+    rules, always = compile_rules(compiler, "Tools"), _always(compiler.within("Tools"))
+    if always is None:
+
+        def told(attempt: Attempt) -> Awaitable[Json]:
+            attempt.tell("tools", rules(attempt.data, attempt.frame))
+            return inner(attempt)
+
+        return told
+    shared = Options(None, None)
+    shared.blocks["tools"], shared.shared = always, True
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
-        attempt.tell("tools", rules(attempt.data, attempt.frame))
+        if attempt.options is None:
+            attempt.options = shared
+        else:
+            attempt.tell("tools", always)
         return inner(attempt)
 
     return perform
@@ -60,22 +73,33 @@ def use_tools(compiler: Compiler, inner: Perform) -> Perform:
 def compile_rules(compiler: Compiler, name: str) -> CompileRules:
     """Compile a block: `Tools` of a state, or `DefaultTools` of a workflow."""
     block = compiler.within(name)
+    always = _always(block)
+    if always is not None:
+        return lambda data, frame: always
     hooks = {each: _hook(compiler.within(name, "Hooks", each)) for each in HOOKS
              if each in block.state.get("Hooks", {})}  # fmt: skip
+    if _is_constant(block):
+        constant = _written(block)
+        return lambda data, frame: Rules(constant, hooks, data, True)
     fields = [
         (field, value)
         for field in FIELDS
         if (value := block.template(field) or block.scalar(field)) is not None
     ]
-    if _is_constant(block):
-        constant = {field: block.state[field] for field, _ in fields}
-        if not hooks:  # nobody sees the data
-            always = Rules(constant, hooks, None, True)
-            return lambda data, frame: always
-        return lambda data, frame: Rules(constant, hooks, data, True)
     return lambda data, frame: Rules(
         {field: value(data, frame) for field, value in fields}, hooks, data, False
     )
+
+
+def _always(block: Compiler) -> Rules | None:
+    """Return the rules of a block that are the same for all calls: no hook sees the data."""
+    if not _is_constant(block) or not block.state.get("Hooks", {}).keys().isdisjoint(HOOKS):
+        return None
+    return Rules(_written(block), {}, None, True)
+
+
+def _written(block: Compiler) -> dict[str, Json]:
+    return {field: block.state[field] for field in FIELDS if field in block.state}
 
 
 def _hook(compiler: Compiler) -> Hook:
