@@ -1,14 +1,14 @@
 """This project's own interpreter as an implementation under test."""
 
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from asl.conformance.case import CHECK_FACTS, Case
 from asl.core.diagnostics import Diagnostic, Report
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
-from asl.engine.memory import Memory, ProcessMemory
+from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.program import Program
 
@@ -67,20 +67,27 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     except InvalidDocument as refusal:
         return _refused(refusal.report)
     buckets = {name: dict(objects) for name, objects in request.get("buckets", {}).items()}
-    facts = _facts(*_run(program, request, buckets), wanted)
+    sent: dict[str, Json] = {}
+    facts = _facts(*_run(program, request, buckets, sent), wanted)
+    if "sent" in wanted:
+        facts["sent"] = sent
     if "objects" in wanted:
         facts["objects"] = list(_written(buckets, request.get("buckets", {})))
     return seen | facts
 
 
 def _run(
-    program: Program, request: Mapping[str, Json], buckets: Buckets
+    program: Program, request: Mapping[str, Json], buckets: Buckets, sent: dict[str, Json]
 ) -> tuple[Result, str | None]:
-    """Run a case and resume it as it says; returns the result and why going on was refused."""
+    """Run a case and resume it as it says; returns the result and why going on was refused.
+
+    What the document sends is put into *sent*.
+    """
     import asl
     from asl.expr.times import epoch, parse_duration
 
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
+    given = {"sinks": {"*": _taking(sent)}, "memory": memory}
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
     result = asl.run(
         program,
@@ -88,7 +95,8 @@ def _run(
         requestor=request.get("requestor"),
         clock=clock,
         name=request.get("name", "case"),
-        **_bindings(request, buckets, memory),
+        **_bindings(request, buckets),
+        **given,
     )
     for again in request.get("resume", ()):
         clock.elapsed += parse_duration(again.get("after", 0))
@@ -99,16 +107,15 @@ def _run(
                 document=again.get("document"),
                 force=again.get("force", False),
                 clock=clock,
-                **_bindings({**request, **again}, buckets, memory),
+                **_bindings({**request, **again}, buckets),
+                **given,
             )
         except asl.CheckpointRefused as refusal:
             return result, refusal.error
     return result, None
 
 
-def _bindings(
-    request: Mapping[str, Json], buckets: Buckets, memory: Mapping[str, Memory]
-) -> dict[str, Any]:
+def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
     from asl.conformance.outside import Outside
 
     answers = request.get("answers")
@@ -123,15 +130,19 @@ def _bindings(
         "workflows": request.get("workflows"),
         "buckets": buckets,
         "prices": request.get("prices"),
-        "sinks": {"*": _taken},
         "pools": request.get("pools"),
-        "memory": memory,
         "checkpoints": {"file": {}, "elsewhere": {}, "broken": _Broken()},
     }
 
 
-def _taken(event: dict[str, Json], channel: dict[str, Json]) -> None:
-    """Take an event that a document sends."""
+def _taking(sent: dict[str, Json]) -> Callable[[dict[str, Json], dict[str, Json]], None]:
+    """Return what takes the events of all channels, and keeps them by the name of the channel."""
+
+    def take(event: dict[str, Json], channel: dict[str, Json]) -> None:
+        known = sent.setdefault(channel["name"], {"settings": channel, "events": []})
+        known["events"].append(event)
+
+    return take
 
 
 class _Broken:

@@ -290,6 +290,19 @@ def _objects(expected: Json, seen: Observation) -> Iterator[str]:
             yield f"objects: no {_short(pattern)} among {_short(found)}"
 
 
+def _sent(expected: Json, seen: Observation) -> Iterator[str]:
+    """These events were sent to these channels, in this order, and no others."""
+    found = seen.get("sent") or {}
+    for name in sorted({*expected, *found}):
+        channel, pattern = found.get(name, {"settings": {}, "events": []}), expected.get(name, {})
+        settings = {"$partial": pattern.get("settings", {})}
+        yield from sorted(mismatches(settings, channel["settings"], f"sent to {name}: settings"))
+        wanted, events = pattern.get("events", []), channel["events"]
+        if len(wanted) != len(events) or not all(map(_is_event, wanted, events)):
+            types = [event["type"] for event in events]
+            yield f"sent to {name}: expected {_short(wanted)}, got {_short(types)}"
+
+
 def _brief(diagnostic: Json) -> Json:
     keys = ("code", "severity", "file", "pointer", "line", "hint", "aws")
     return {key: diagnostic[key] for key in keys if diagnostic.get(key) is not None}
@@ -340,4 +353,5 @@ _JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
     "usage": _plain("usage"),
     "cost": _cost,
     "objects": _objects,
+    "sent": _sent,
 }
