@@ -87,7 +87,7 @@ def _run(
     from asl.expr.times import epoch, parse_duration
 
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
-    given = {"sinks": {"*": _taking(sent)}, "memory": memory}
+    given: dict[str, Any] = {"sinks": {"*": _taking(sent)}, "memory": memory}
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
     result = asl.run(
         program,
