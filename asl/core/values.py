@@ -221,16 +221,11 @@ def detached(value: Json) -> Json:
     tuples, sets, bytes, dates, subclasses of the plain types, keys that are not strings, NaN,
     infinities, lone surrogates, huge integers, cycles and containers nested beyond `MAX_DEPTH`.
     """
-    if type(value) is dict and _is_plain(value):
-        return value.copy()
     try:
         return _copied(value, 0, {})
     except _Foreign as foreign:
         place = "$" + "".join(reversed(foreign.steps))
         raise NotJson(place, foreign.found, foreign.reason) from None
-
-
-_BARE = frozenset({int, float, bool, type(None)})
 
 
 def handed_over(value: Json, limit: int, state: str) -> Json:
@@ -239,15 +234,17 @@ def handed_over(value: Json, limit: int, state: str) -> Json:
     Raises StateError where it is too large or too deep; a flat and small object, the usual payload,
     is known to be fine.
     """
-    if type(value) is not dict or len(value) > PLAIN_MEMBERS:
-        return _handed_over(value, limit, state)
-    for item in value.values():
-        if type(item) is str:
-            if len(item) > PLAIN_LENGTH:
-                return _handed_over(value, limit, state)
-        elif type(item) not in _BARE:
-            return _handed_over(value, limit, state)
-    return value.copy()
+    if type(value) is dict and len(value) <= PLAIN_MEMBERS:
+        for item in value.values():
+            kind = type(item)
+            if kind is str:
+                if len(item) > PLAIN_LENGTH:
+                    break
+            elif kind is dict or kind is list:
+                break
+        else:
+            return value.copy()
+    return _handed_over(value, limit, state)
 
 
 def _handed_over(value: Json, limit: int, state: str) -> Json:
@@ -280,40 +277,41 @@ def received(value: Json, limit: int, state: str) -> Json:
 
     Raises `NotJson` as `detached` does, StateError("States.DataLimitExceeded") beyond the limit.
     """
-    if type(value) is dict and _is_plain(value):
-        return value.copy()
+    plain = plain_copy(value)
+    if plain is not None:
+        return plain
     copy = detached(value)
     if not fits(copy, limit):
         raise too_large(state)
     return copy
 
 
-def _is_plain(value: dict[Any, Any]) -> bool:
-    """Whether an object is of the usual kind: flat, small, and so surely JSON."""
-    if len(value) > PLAIN_MEMBERS:
-        return False
+def plain_copy(value: Json) -> dict[str, Json] | None:
+    """A copy of an object of the usual kind: flat, small, and so surely JSON. None for all else."""
+    if type(value) is not dict or len(value) > PLAIN_MEMBERS:
+        return None
     for key, item in value.items():
         if type(key) is not str or not key.isascii():
-            return False
+            return None
         kind = type(item)
         if kind is str:
             if not item.isascii() or len(item) > PLAIN_LENGTH:
-                return False
+                return None
         elif kind is bool or item is None:
             continue
         elif kind is int:
             if not _LEAST <= item <= _MOST:
-                return False
+                return None
         elif kind is not float or not isfinite(item):
-            return False
-    return True
+            return None
+    return value.copy()
 
 
 def _copied(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:
     """Copy a value `depth` containers down; `seen` holds the containers copied so far."""
     kind = type(value)
     if kind is dict:
-        return value.copy() if _is_plain(value) else _container(value, depth, seen)
+        return plain_copy(value) or _container(value, depth, seen)
     return _container(value, depth, seen) if kind is list else _scalar(value)
 
 

@@ -78,11 +78,12 @@ async def interpret(frame: Frame) -> Json:
                     if transform is not None:
                         data = transform(data, frame)
                         step = step.next
-                    elif step.choose is not None:
-                        step, data = step.choose(data, frame)
                     else:
-                        visited -= 1
-                        break
+                        choose = step.choose
+                        if choose is None:
+                            visited -= 1
+                            break
+                        step, data = choose(data, frame)
                     if step is None:
                         break
             finally:
@@ -98,7 +99,7 @@ async def interpret(frame: Frame) -> Json:
                 _check_size(frame, data)
             if visit >= limit:
                 raise _too_long(frame)
-            work = step.work
+            work, call, finish = step.work, step.call, step.finish
             if work is None or (between and visited):
                 if between is None or visit % TICK == 0:
                     await frame.host.tick(frame)
@@ -107,21 +108,21 @@ async def interpret(frame: Frame) -> Json:
             while True:
                 answer = ABSENT
                 try:
-                    asked = None if step.call is None else frame.host.begin(frame, step, data)
+                    asked = None if call is None else frame.host.begin(frame, step, data)
                     if asked is None:
                         output = await work(data, frame)
                     else:
                         try:
                             output = await asked
                         except BaseException as error:  # foreign code; what is not its own flies on
-                            raise frame.host.blamed(frame, step.call, error) from error
-                        output = frame.host.answered(frame, step.call, output)
+                            raise frame.host.blamed(frame, call, error) from error
+                        output = frame.host.answered(frame, call, output)
                     if checks_size:
                         _check_size(frame, output)
                     answer = output
                     goto = step.next if step.route is None else step.route(data, answer, frame)
-                    if step.finish is not None:
-                        output = step.finish(data, answer, frame)
+                    if finish is not None:
+                        output = finish(data, answer, frame)
                 except StateError as error:
                     failure = error
                 else:

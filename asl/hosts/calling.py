@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, handed_over, received
+from asl.core.values import Json, handed_over, plain_copy, received
 from asl.engine.agent import Agent, Call, Find
 from asl.hosts.blame import described, is_fault, named
 from asl.hosts.life import LivingHost
@@ -96,22 +96,26 @@ class CallingHost(LivingHost):
         """Call an agent that needs nothing but its parameters, where nothing limits the call."""
         if self.meter is not None or not self.in_event_loop:
             return None
-        target = step.call
-        direct = self.find(target).direct
+        # What is called out of a slot is loaded first: as a method it would be looked up at length.
+        target, find, payload = step.call, self.find, step.payload
+        direct = find(target).direct
         if direct is None:
             return None
-        payload = step.payload(data, at)  # type: ignore[misc]  # where there is a call, it is there
-        return direct(handed_over(payload, self.limit, target.label))
+        assert payload is not None  # where there is a call
+        return direct(handed_over(payload(data, at), self.limit, target.label))
 
     def answered(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of what an agent answered, and count the usage that it reports."""
-        at.now = self.now()
-        try:
-            result = received(answer, self.limit, target.label)
-        except (StateError, NotJson) as error:
-            raise named(error, target) from error
+        now = self.now
+        at.now = now()
+        result = plain_copy(answer)  # nearly always enough
+        if result is None:
+            try:
+                result = received(answer, self.limit, target.label)
+            except (StateError, NotJson) as error:
+                raise named(error, target) from error
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
         return result

@@ -118,33 +118,36 @@ class Fork:
     async def _work(self, further: bool = False) -> None:
         """Run children until there is none left."""
         self.begun += further
-        at, fan, now, running = self.at, self.fan, self.now, self.running
+        at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
+        limit, child, ended = self.fan.limit, self.fan.child, self.fan.ended
         try:
-            while self.failure is None and self.next < self.length:
+            while True:  # one that ends by its condition is not adapted while it runs
                 index = self.next
+                if self.failure is not None or index >= self.length:
+                    return
                 at.now = now()  # where the child's own time begins
-                frame = fan.child(index)
+                frame = child(index)
                 if frame is None:
                     self.length = index
                     return
                 self.next = index + 1
                 running[index] = frame
                 try:
-                    value = await self.run(frame)
+                    value = await run(frame)
                 except StateError as error:
                     if self._fails(frame, error):
                         return
                 except Suspended:
                     del running[index]
                     self.suspended += 1
-                    if fan.limit and self.suspended + len(running) >= fan.limit:
+                    if limit and self.suspended + len(running) >= limit:
                         return
                 else:
                     del running[index]
-                    if fan.ended is None:
-                        self.values[index] = value
+                    if ended is None:
+                        values[index] = value
                     else:
-                        fan.ended(frame, value)
+                        ended(frame, value)
         except BaseException as error:
             # Of a task of its own it is handed to the forking coroutine, whatever it is: nobody
             # else awaits that task. A cancellation has come from there.

@@ -69,12 +69,12 @@ async def execute(
     if foreign:
         data = detached(data)
     history: list[Any] = []
-    began = identity.started
-    if began is None:
-        began = clock.now()
-    execution = Execution().init(program, data, began, history, identity, drawn_name)
     host = LocalHost() if journal is None else _durable()
     host.init(find, clock, program.profile.max_payload, buckets, in_event_loop)
+    now, began = host.now, identity.started
+    if began is None:
+        began = now()
+    execution = Execution().init(program, data, began, history, identity, drawn_name)
     if program.timeout is not None or identity.limit is not None:
         host.deadline = execution.deadline
         if in_event_loop:
@@ -116,10 +116,10 @@ async def execute(
     finally:
         ends = status != "PAUSED" and not (cut and journal is not None)
         if ends and execution.ledger is not None:
-            execution.ledger.close(clock.now())
+            execution.ledger.close(now())
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
-        ended = clock.now()
+        ended = now()
         try:
             if services is not None and parent is None:
                 await services.settle(cut)
