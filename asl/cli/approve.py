@@ -99,11 +99,14 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
         return asked[0]
     if not open_ones:
         raise click.UsageError(f"{name} asks nothing that is open: see {command_for('inbox')}")
-    listed = "\n".join(f"  {each['requestId']}  {prompt_of(each)}" for each in open_ones)
     raise click.UsageError(
-        f"{name} has several open requests; name one by --request (the end of it is enough):\n"
-        f"{listed}"
+        f"{name} has several open requests; name one by --request (the end of it is enough):"
+        + _listed(open_ones)
     )
+
+
+def _listed(requests: list[dict[str, Json]]) -> str:
+    return "".join(f"\n  {each['requestId']}  {prompt_of(each)}" for each in requests)
 
 
 def _named(
@@ -121,8 +124,9 @@ def _named(
         known = False
     if not known:
         hint = did_you_mean(request_id, [each["requestId"] for each in known_ones])
+        listed = f"; it has:{_listed(known_ones)}" if known_ones else ""
         raise click.UsageError(
-            f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else "")
+            f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else listed)
         )
     return store.request(request_id)
 

@@ -22,11 +22,13 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
     with opened(store_file) as store:
         name = None if execution is None else found(store, execution).name
         checkpoints, now = store.checkpoints(name), store.clock.now()
+        if as_json:
+            for of in dict.fromkeys(each.execution for each in checkpoints):
+                for saved in store.result(of).saved:
+                    streams.result(streams.as_text(saved))
+            return Exit.OK
     width = max((len(each.name) for each in checkpoints), default=0)
     for each in checkpoints:
-        if as_json:
-            streams.result(streams.as_text(each.to_json()))
-            continue
         of = each.execution.rpartition(":")[2]
         until = "for ever" if each.expires is None else f"until {format_timestamp(each.expires)}"
         if each.expires is not None and each.expires <= now:

@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, opened, prompt_of
+from asl.cli.stores import STORE, command_for, found, opened, prompt_of
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -16,14 +16,19 @@ SHOWN = 400
 
 
 @click.command("inbox")
+@click.argument("execution", metavar="[EXECUTION]", required=False)
 @STORE
 @click.option("--json", "as_json", is_flag=True, help="Print each request as a line of JSON.")
-def command(store_file: str | None, as_json: bool) -> Exit:
-    """List the requests that wait for people, then those that wait for a task token."""
+def command(execution: str | None, store_file: str | None, as_json: bool) -> Exit:
+    """List the requests that wait for people, then those that wait for a task token.
+
+    Those of all executions, or those of one and of what it has started.
+    """
     with opened(store_file) as store:
-        requests, due = store.pending(), set(store.due())
+        of = None if execution is None else found(store, execution).name
+        requests, due = store.pending(of), set(store.due())
         tops = [store.asking(request["requestId"]) for request in requests]
-        tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited()]
+        tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited(of)]
     for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))

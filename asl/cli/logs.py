@@ -58,7 +58,12 @@ def _pause(store: "Store", name: str) -> None:
 
 
 def _line(event: Event) -> str:
-    details = {key: value for key, value in event.details.items() if key != "name"}
+    # The place says of which state it is; a checkpoint has a name of its own.
+    details = {
+        key: value
+        for key, value in event.details.items()
+        if key != "name" or value not in event.path
+    }
     shown = clipped(details, SHOWN) if details else ""
     place = f"  {name_of(event.path)}" if event.path else ""
     return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()

@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, opened
+from asl.cli.stores import STORE, command_for, opened
 from asl.expr.times import format_timestamp
 
 __all__ = ["command"]
@@ -24,6 +24,9 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
     """List the executions of a store, the newest first."""
     with opened(store_file) as store:
         rows = store.executions(status=status and status.upper(), limit=limit)
+        left = {
+            each.name for each in rows if each.status == "RUNNING" and store.left_behind(each.name)
+        }
     if not rows:
         streams.say("asl: there are no executions" + (f" that are {status}" if status else ""))
     coloured = streams.colour(sys.stdout)
@@ -38,5 +41,7 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
         if coloured:
             label = click.style(label, fg=COLOURS.get(each.status))
         why = f"  {each.error}" if each.error else ""
+        if each.name in left:
+            why = f"  nobody is at work on it: {command_for('resume', each.name)}"
         streams.result(f"{each.name:<{width}}  {label}  {started}  {each.workflow}{why}")
     return Exit.OK

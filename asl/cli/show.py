@@ -42,11 +42,15 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
             streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
         else:
             decided = store.decided(stored.name) if stored.status == "PAUSED" else []
-            streams.result(_summary(result, store.started_by(stored.name), decided))
+            nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
+            streams.result(_summary(result, store.started_by(stored.name), decided, nobody))
     return Exit.OK
 
 
-def _summary(result: Result, below: "list[Stored]", decided: list[dict[str, Json]]) -> str:
+def _summary(
+    result: Result, below: "list[Stored]", decided: list[dict[str, Json]], nobody: bool
+) -> str:
+    """Say what is known of an execution; *nobody* is at work on it."""
     started = format_timestamp(result.execution.started)
     lines = [
         f"{result.name}  {result.status}",
@@ -74,6 +78,8 @@ def _summary(result: Result, below: "list[Stored]", decided: list[dict[str, Json
     if len(waits) > LISTED:
         lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")
     go_on = command_for("resume", result.name)
+    if nobody:
+        lines.append(f"nobody    is at work on it any more: {go_on} goes on with it")
     lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided[:LISTED]]
     for saved in result.checkpoints[-LISTED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")

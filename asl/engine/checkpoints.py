@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.expr.times import format_timestamp
+
+if TYPE_CHECKING:
+    from asl.engine.execution import Execution
 
 __all__ = [
     "NO_STORAGES",
@@ -33,6 +36,8 @@ __all__ = [
     "refuse_unfit",
 ]
 
+LEDGER = 3
+"""Where in what was spent the ledger stands."""
 AUTOMATIC = re.compile(r"auto-([0-9]{1,15})")
 
 
@@ -128,6 +133,14 @@ class Checkpoint:
             "redriveCount": self.redrives,
             "path": list(self.path),
         }
+
+    def budget(self, execution: Execution) -> dict[str, Json]:
+        """Return what the budgets of its execution had come to, as `budget`; {} without any."""
+        if len(self.spent) <= LEDGER:
+            return {}
+        from asl.engine.ledger import Ledger
+
+        return {"budget": Ledger.read(execution, self.spent[LEDGER]).report()}
 
     def kept(self) -> Json:
         """Return it as a JSON object from which `read` makes it again."""

@@ -12,7 +12,7 @@ from asl.engine.execution import Execution, totals
 from asl.engine.history import Expander
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, each_record
-from asl.engine.visits import visited
+from asl.engine.visits import visited, visited_before
 from asl.states.host import Record
 
 if TYPE_CHECKING:
@@ -132,6 +132,23 @@ class Result:
     def visited(self) -> list[str]:
         """The names of the top machine's states in the order they were entered."""
         return visited(self.execution, self.records)
+
+    @property
+    def saved(self) -> list[dict[str, Json]]:
+        """The checkpoints as JSON objects, by the names of the specification.
+
+        Beside what each of them keeps, what had been `visited` by then and, with a budget, what it
+        had come to. What was saved by an item of a distributed Map does not tell what was visited.
+        """
+        before = visited_before(self.execution, self.records)
+        return [
+            {
+                **each.to_json(),
+                **each.budget(self.execution),
+                **({"visited": before[each.id]} if each.id in before else {}),
+            }
+            for each in self.checkpoints
+        ]
 
     @cached_property
     def events(self) -> list[Event]:

@@ -1,6 +1,7 @@
 """The states that a machine has entered, one at a time, out of flat records."""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -11,7 +12,7 @@ from asl.engine.frame import Frame
 from asl.program import Step
 from asl.states.host import Record
 
-__all__ = ["advance", "life_after", "visited"]
+__all__ = ["advance", "life_after", "visited", "visited_before"]
 
 
 def life_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
@@ -20,27 +21,50 @@ def life_after(execution: Execution, life: Execution, time: float, details: Json
     return life if count is None else execution.as_of(count, time)
 
 
+Trail: TypeAlias = "tuple[Trail, str] | None"
+"""The states on the way to somewhere, the last one outermost: those before it are shared."""
+
+
 def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
     """Return the names of the top machine's states in the order they were entered.
 
     What was entered after a checkpoint and before the execution was resumed there is left out.
     """
-    names: list[str] = []
-    saved: dict[str, int] = {}
+    return _names(_walked(execution, records)[0])
+
+
+def visited_before(execution: Execution, records: Iterable[Record]) -> dict[str, list[str]]:
+    """Return what had been `visited` when each checkpoint was saved, by its id."""
+    return {id: _names(trail) for id, trail in _walked(execution, records)[1].items()}
+
+
+def _names(trail: Trail) -> list[str]:
+    names = []
+    while trail is not None:
+        trail, name = trail
+        names.append(name)
+    names.reverse()
+    return names
+
+
+def _walked(execution: Execution, records: Iterable[Record]) -> tuple[Trail, dict[str, Trail]]:
+    """Return the way to the end, and to each checkpoint by its id."""
+    trail: Trail = None
+    saved: dict[str, Trail] = {}
     latest, life = -1, execution.as_of(0, None)
     for kind, time, frame, visit, after, *rest in records:
-        if kind == kinds.NOTED and rest[0] == CREATED and frame.parent is None:
-            saved[rest[1]["id"]] = len(names)
+        if kind == kinds.NOTED and rest[0] == CREATED:
+            saved[rest[1]["id"]] = trail
         elif kind == kinds.WHOLE:
             life = life_after(execution, life, time, rest[1])
             if "checkpoint" in rest[1]:
-                del names[saved[rest[1]["checkpoint"]["id"]] :]
+                trail = saved[rest[1]["checkpoint"]["id"]]
         elif kind == kinds.STRETCH and frame.parent is None:
             for entered, name in _entered(life, time, frame, visit, after, *rest):
                 if entered > latest:
-                    names.append(name)
+                    trail = trail, name
                     latest = entered
-    return names
+    return trail, saved
 
 
 def _entered(

@@ -90,7 +90,9 @@ class Running:
         self.file.refuse_read_only()
         place = _place(name)
         if place in self._at_work or not self.file.locks.take(place):
-            raise ExecutionBusy(f"somebody else is at work on the execution {name!r}")
+            raise ExecutionBusy(
+                f"somebody else is at work on the execution {name!r}: wait, or end that process"
+            )
         self._at_work.add(place)
         try:
             yield

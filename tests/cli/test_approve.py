@@ -81,6 +81,25 @@ def test_several_requests_need_a_name(asl: Any) -> None:
     assert [each["approval"] for each in json.loads(asl("resume", "it").stdout)] == ["reject"] * 2
 
 
+def test_the_inbox_of_one_execution(asl: Any) -> None:
+    """By its name; a name that there is not is said."""
+    paused(asl, TWO, {"l": ["a", "b"]})
+    words = (
+        "run",
+        str(asl.document),
+        "--store",
+        asl.store,
+        "--name",
+        "other",
+        "-i",
+        '{"l": ["c"]}',
+    )
+    asl(*words, code=4)
+    assert asl("inbox", "other").stdout.startswith("other  c?")
+    assert "c?" not in asl("inbox", "it").stdout
+    assert "there is no execution 'nobody'" in asl("inbox", "nobody", code=2).output
+
+
 def test_many_requests_are_told_of_in_few_lines(asl: Any) -> None:
     """Where others come after them; the inbox lists all."""
     said = paused(asl, TWO, {"l": list(range(30))}).stderr
@@ -165,7 +184,9 @@ def test_what_is_decided_is_shown(asl: Any) -> None:
 def test_the_end_of_an_id_is_enough(asl: Any) -> None:
     """Where it is that of one request alone."""
     paused(asl, TWO, {"l": [1, 2]})
-    assert "has no request '/A@0.0'" in refused(asl, "--request", "/A@0.0")
+    refusal = refused(asl, "--request", "/A@0.0")
+    assert "has no request '/A@0.0'" in refusal
+    assert "[0]/A@0.0  1?" in refusal, "those that there are are listed"
     asl("approve", "it", "--request", "[1]/A@0.0")
     assert "2?" not in asl("inbox").stdout
 

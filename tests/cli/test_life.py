@@ -44,6 +44,7 @@ def test_an_execution_is_resumed_from_a_checkpoint(asl: Asl, folder: Path) -> No
     assert "it  after-a  " in asl("checkpoints", "it").stdout
     (line,) = asl("checkpoints", "--json").stdout.splitlines()
     assert json.loads(line)["resumeAt"] == "B"
+    assert json.loads(line)["visited"] == ["A", "Save"]
     done = asl("resume", "it", "--from", "after-a", "--agents", "good.yaml")
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"a": 1, "b": 3})
 
@@ -103,6 +104,9 @@ def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
     failed(asl)
     lines = asl("logs", "it").stdout.splitlines()
     assert [line.split()[1] for line in lines][-2:] == ["TaskFailed", "ExecutionFailed"]
+    (saved,) = (line for line in lines if "CheckpointCreated  Save" in line)
+    assert '"name":"after-a"' in saved
+    assert '"name":"A"' not in "".join(lines), "a place ends with the name of the state"
     last = json.loads(asl("logs", "it", "--json").stdout.splitlines()[-1])
     assert (last["type"], last["details"]) == ("ExecutionFailed", {"error": "Boom"})
 

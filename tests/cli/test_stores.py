@@ -141,8 +141,13 @@ def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> Non
     done = asl(*words, "--agent", "Greeter=stops:now")
     assert done.exit_code == 5
     assert "'asl resume --due --store runs.db' goes on with what is left behind" in done.stderr
+    for look in (("ls",), ("show", "it")):
+        shown = asl(*look, "--store", "runs.db").stdout
+        assert "nobody" in shown
+        assert "'asl resume it --store runs.db'" in shown
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
+    assert "nobody" not in asl("ls", "--store", "runs.db").stdout
 
 
 def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
