@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, did_you_mean, escape
-from asl.core.values import Json, type_name
+from asl.core.values import Json, compact, type_name
 
 __all__ = [
     "BOOLEAN",
@@ -62,9 +62,10 @@ class Items:
 def is_a(*names: str) -> Callable[[Json], str | None]:
     """A value of one of these types."""
     wanted = " or ".join(names)
+    article = "an" if wanted[0] in "aeiou" else "a"
 
     def check(value: Json) -> str | None:
-        return None if type_name(value) in names else f"must be a {wanted}"
+        return None if type_name(value) in names else f"must be {article} {wanted}"
 
     return check
 
@@ -140,7 +141,9 @@ def _check(value: Json, kind: Kind, pointer: str, codes: Codes, found: list[Find
 
 def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     name = pointer.rpartition("/")[2] or "the document"
-    shown = type_name(value) if not isinstance(value, int | float | str) else repr(value)[:60]
+    shown = type_name(value)
+    if isinstance(value, int | float | str):
+        shown = compact(value) if type(value) is bool else repr(value)[:60]
     hint = None
     if "string" in complaint and type(value) in (int, float, bool):
         hint = "put the text in quotes"

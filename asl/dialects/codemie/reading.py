@@ -44,6 +44,8 @@ def read(
 
 
 def _insist_on_object(foreign: Document) -> None:
+    if foreign.value is None:
+        insist(foreign, [Finding("CM-NO-STATES", "the document is empty", "")])
     if type(foreign.value) is not dict:
         shown = type_name(foreign.value)
         insist(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])

@@ -6,6 +6,7 @@ through. They are evaluated here, node by node, over JSON values; Python execute
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -42,7 +43,7 @@ def parse(text: str, *, members: bool = False) -> ast.expr:
     CM-EXPR-UNSUPPORTED for what is one beyond the grammar: that is false when it is evaluated.
     """
     tree, lead = parsed(text, SYNTAX)
-    _Grammar(lead, members).check(tree, 0)
+    _Grammar(text[lead:], lead, members).check(tree, 0)
     return tree
 
 
@@ -67,7 +68,8 @@ _CONSTANTS = (str, int, float, bool, type(None))
 class _Grammar:
     """Lets through what the grammar has, and says of anything else what it is."""
 
-    def __init__(self, lead: int, members: bool) -> None:
+    def __init__(self, text: str, lead: int, members: bool) -> None:
+        self.text = text
         self.lead = lead
         self.members = members
 
@@ -78,6 +80,8 @@ class _Grammar:
             case ast.Constant(value=value):
                 if type(value) not in _CONSTANTS:
                     raise self.beyond(node, f"{type(value).__name__} constants are not supported")
+                if type(value) is str and not _is_one(self.text, node):
+                    raise self.beyond(node, "texts are single and have no prefix")
             case ast.Name(id=name):
                 if name.startswith("__"):
                     raise self.beyond(node, f"{name!r} names nothing")
@@ -139,6 +143,14 @@ class _Grammar:
     def beyond(self, node: ast.AST, message: str, hint: str | None = None) -> ExpressionFault:
         offset = self.lead + (getattr(node, "col_offset", 0) or 0)
         return ExpressionFault(message, offset, UNSUPPORTED, hint or INSTEAD)
+
+
+def _is_one(text: str, node: ast.Constant) -> bool:
+    """Whether a text is written as one, without a prefix."""
+    written = ast.get_source_segment(text, node) or ""
+    quote = written[:3] if written[:3] in ("'''", '"""') else written[:1]
+    inner = written[len(quote) : -len(quote)] if quote in ("'", '"', "'''", '"""') else quote
+    return quote not in re.sub(r"\\.", "", inner, flags=re.DOTALL)
 
 
 _OPERATORS: Mapping[type[ast.AST], str] = {

@@ -82,12 +82,11 @@ def coerced(output: dict[str, Json]) -> dict[str, Json]:
 def _coerced(text: str) -> Json:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if text == "None":
+    if text.strip() == "None":
         return None
-    if text != text.strip():
-        return text
     found = _whole(text)
-    return text if found is NOTHING else found
+    # With blanks around it the word is a text, as on the platform.
+    return text if found is NOTHING or type(found) is bool else found
 
 
 def _whole(text: str) -> Json:
