@@ -208,10 +208,16 @@ def test_a_workflow_without_any_end_is_refused_without_a_place() -> None:
     assert answer(mapping(ItemProcessor=loop)) == []
 
 
-def test_both_a_missing_target_and_a_missing_end_are_reported() -> None:
-    """A transition that leads nowhere is no end."""
-    codes = [code for code, _, _ in answer(machine(A={"Type": "Pass", "Next": "No"}))]
-    assert sorted(codes) == ["MISSING_END_STATE", TARGET]
+def test_a_missing_end_comes_last_and_hides_what_is_not_reached() -> None:
+    """One diagnostic for a loop beside an unreachable state; targets before the end."""
+    loop = {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}
+    for states, codes in (
+        ({**loop, "C": {"Type": "Pass", "Next": "A"}}, ["MISSING_END_STATE"]),
+        ({**loop, "C": PASS}, [TARGET]),
+        ({"A": {"Type": "Pass", "Next": "Gone"}}, [TARGET, "MISSING_END_STATE"]),
+    ):
+        answer = json.loads(render_aws(check(read(machine(**states)), AWS)))
+        assert [each["code"] for each in answer["diagnostics"]] == codes
 
 
 def test_only_the_aws_profile_speaks_of_aws() -> None:
