@@ -12,7 +12,7 @@ from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
 from asl.expr.jsonata.direct import Direct
-from asl.expr.jsonata.faults import OF_AWS
+from asl.expr.jsonata.faults import INTERNAL, OF_AWS
 from asl.expr.jsonata.scopes import AWS_LIMITS, LIMITS
 from asl.expr.paths.closures import whole_context
 
@@ -100,14 +100,17 @@ def _evaluated(query: Query, site: Site, states: Json, frame: Frame) -> Json:
     try:
         value = query(bindings, frame)
     except QueryFault as fault:
-        words = OF_AWS.get(fault.code) if site.aws else None
-        why = f". {fault}" if words is None else f": {words}"
-        raise EvaluationFailed(
-            f"{_what(query, site)} threw an error during evaluation{why}", site.field
-        ) from fault
+        raise EvaluationFailed(f"{_what(query, site)} {_threw(fault, site)}", site.field) from fault
     if value is UNDEFINED:
         raise EvaluationFailed(f"{_what(query, site)} returned nothing (undefined).", site.field)
     return value
+
+
+def _threw(fault: QueryFault, site: Site) -> str:
+    if site.aws and fault.code == INTERNAL:
+        return "threw an internal error during evaluation."
+    words = OF_AWS.get(fault.code) if site.aws else None
+    return "threw an error during evaluation" + (f". {fault}" if words is None else f": {words}")
 
 
 def _what(query: Query, site: Site) -> str:

@@ -37,6 +37,7 @@ OWN = {
     "D1012": "Expression evaluation exceeded {{{limit}}} steps. Check for infinite loop",
     "D1013": "The expression computed a {{{what}}} that exceeds the limit of {{{limit}}}",
     "D1014": "The result of the expression has no JSON form: {{{what}}}",
+    "D1015": "The text is no Base64",
     "D3150": "{{{message}}}",
 }
 """What only this implementation says: its limits, and failures of AWS's functions."""
@@ -51,6 +52,9 @@ OF_AWS = {
     "D1013": "Expression evaluation memory limit exceeded: Check for excessive memory usage",
 }
 """How AWS words that a limit was reached, without a code."""
+
+INTERNAL = "D1015"
+"""What AWS calls an internal error."""
 
 
 @cache

@@ -31,10 +31,19 @@ class Limits:
     """Levels of nodes evaluated within each other (`nesting`), None for as many as may be."""
     finite: bool = True
     """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
+    foreign: bool = True
+    """Whether `$base64decode` passes over characters that are none of Base64."""
 
 
 LIMITS = Limits()
-AWS_LIMITS = Limits(items=873_782, ranged=360_145, characters=6_990_256, nesting=100, finite=False)
+AWS_LIMITS = Limits(
+    items=873_782,
+    ranged=360_145,
+    characters=6_990_256,
+    nesting=100,
+    finite=False,
+    foreign=False,
+)
 """Those that AWS was observed to have."""
 
 

@@ -234,8 +234,13 @@ def base64encode(text: str) -> Value:
     return b64encode(bytes(ord(character) & 0xFF for character in text)).decode()
 
 
-def base64decode(text: str) -> Value:
-    """`$base64decode(text)`: every byte becomes a character."""
+def base64decode(scope: Scope, text: str) -> Value:
+    """`$base64decode(text)`: every byte becomes a character.
+
+    Foreign characters are passed over, where they are none of AWS's internal errors (measured).
+    """
+    if not scope.run.limits.foreign and re.search("[^A-Za-z0-9+/=]", text):
+        raise fault("D1015")
     cleaned = re.sub("[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
     if len(cleaned) % 4 == 1:
         cleaned = cleaned[:-1]
