@@ -39,8 +39,8 @@ class Form:
     """A JSON Pointer to the items."""
     longest: int = 64 * 1024 * 1024
     """Bytes that one line may have."""
-    objects: bool = True
-    """Whether a JSON file may be an object, too; AWS was recorded refusing one."""
+    aws: bool = False
+    """Whether to refuse what AWS was seen refusing: objects as JSON files, CSV without rows."""
 
 
 Read: TypeAlias = Callable[[BinaryIO, Form], Iterator[Json]]

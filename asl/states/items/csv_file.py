@@ -5,6 +5,7 @@ special meaning from the next character, and all values are texts.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO
 
 from asl.core.values import Json
@@ -32,7 +33,10 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
         if len(set(headers)) < len(headers):
             raise Fault("CSV headers cannot contain duplicates.")
         done, width = rows.line_num, len(headers)
-        for row in rows:
+        first = next(rows, None)
+        if first is None and form.aws and form.headers is None and headers:
+            raise Fault("The file contains only CSV headers.")
+        for row in chain(() if first is None else (first,), rows):
             done = rows.line_num
             if len(row) == width:
                 yield dict(zip(headers, row, strict=True))

@@ -52,7 +52,7 @@ class Dataset:
             tuple(headers) if given else None,
             config.get("ItemsPointer", ""),
             longest,
-            objects=not aws,
+            aws,
         )
         self.resource = reader["Resource"]
         self.config = config

@@ -30,7 +30,7 @@ def read_json(file: BinaryIO, form: Form) -> Iterator[Json]:
         value = _found(value, form.pointer)
     if type(value) is list:
         return iter(value)
-    if type(value) is dict and (form.pointer or form.objects):
+    if type(value) is dict and (form.pointer or not form.aws):
         return members(value)
     raise Fault("Attempting to map over non-iterable node.")
 
