@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 from asl.checks import tools
 from asl.checks.workflow import Workflow, below
@@ -102,6 +103,8 @@ def _has_effect(block: str, node: Node) -> bool:
 def _of_map(node: Node) -> Iterator[Finding]:
     reader = node.value.get("ItemReader")
     config = reader.get("ReaderConfig") if type(reader) is dict else None
-    if type(config) is dict and config.get("InputType") == "PARQUET":
+    parquet = type(config) is dict and config.get("InputType") == "PARQUET"
+    if parquet and find_spec("pyarrow") is None:
         place = node.at("ItemReader", "ReaderConfig", "InputType")
-        yield Finding("EXEC-04", "files in PARQUET are not read yet", place)
+        message = "files in PARQUET are read by 'pyarrow', which is not installed"
+        yield Finding("EXEC-04", message, place, "pip install 'agent-state-language[parquet]'")

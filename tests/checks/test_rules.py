@@ -698,8 +698,6 @@ OTHERS: list[Case] = [
      {**passing(), "Progress": {}}),
     ("EXEC-02", task(Reasoning={"Store.$": "$.x"}), f"{S}/Reasoning/Store.$",
      task(Reasoning={"Store": "$.x"})),
-    ("EXEC-04", reading(InputType="PARQUET"), f"{S}/ItemReader/ReaderConfig/InputType",
-     reading(InputType="JSONL")),
     ("EXEC-05", {**without(passing(), "StartAt"), "Module": True}, "/Module", passing()),
 ]  # fmt: skip
 
@@ -713,6 +711,7 @@ ELSEWHERE = {
     "V-ST-04": "reported as V-SUC-01 or V-FAIL-02",
     "V-MAP-14": "reported as V-ST-03",
     "V-TASK-03": "test_settings.py",
+    "EXEC-04": "tests/items/test_parquet.py",
 }
 """Rules of sections 1 to 6.8 that need another kind of test."""
 

@@ -114,27 +114,15 @@ def test_serve_answers_line_by_line() -> None:
                     "StartAt": "A",
                     "States": {
                         "A": {
-                            "Type": "Map",
-                            "ItemReader": {
-                                "Resource": "arn:aws:states:::s3:getObject",
-                                "ReaderConfig": {"InputType": "PARQUET"},
-                                "Arguments": {"Bucket": "b", "Key": "k"},
-                            },
-                            "ItemProcessor": {
-                                "ProcessorConfig": {
-                                    "Mode": "DISTRIBUTED",
-                                    "ExecutionType": "STANDARD",
-                                },
-                                "StartAt": "B",
-                                "States": {"B": {"Type": "Pass", "End": True}},
-                            },
-                            "QueryLanguage": "JSONata",
+                            "Type": "Task",
+                            "Agent": "A",
+                            "Streaming": {"Buffer.$": "$.x"},
                             "End": True,
                         }
                     },
                 },
             ),
-            "PARQUET",
+            "'Streaming' is not executed",
         ),
     ],
 )

@@ -72,17 +72,7 @@ def test_what_cannot_be_run_yet_is_skipped(pytester: pytest.Pytester) -> None:
     document:
       StartAt: A
       States:
-        A:
-          Type: Map
-          ItemReader:
-            Resource: arn:aws:states:::s3:getObject
-            ReaderConfig: { InputType: PARQUET }
-            Parameters: { Bucket: b, Key: k }
-          ItemProcessor:
-            ProcessorConfig: { Mode: DISTRIBUTED, ExecutionType: STANDARD }
-            StartAt: B
-            States: { B: { Type: Pass, End: true } }
-          End: true
+        A: { Type: Task, Agent: A, Streaming: { Buffer.$: $.x }, End: true }
     expect: { status: SUCCEEDED }
     """
     pytester.makefile(".asl-test.yaml", later=text)

@@ -1,0 +1,111 @@
+"""Apache Parquet: one object for each row, read by the library pyarrow where it is installed."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from asl.core.values import MAX_DEPTH, Json
+from asl.states.items.base import Fault, Form
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read_parquet"]
+
+MAX_FOOTER = 5 * 1024 * 1024
+MAX_GROUP = 256 * 1024 * 1024
+"""Bytes of the footer, and of a row group when it is unpacked, as with AWS."""
+ROWS = 256
+"""Rows that become JSON at once."""
+
+
+def read_parquet(file: BinaryIO, form: Form) -> Iterator[Json]:
+    """Yield the rows, a row group at a time.
+
+    Numbers, texts, lists and structs are what they are, timestamps epoch milliseconds (AWS,
+    recorded by others). Decimals, dates and times are texts, bytes are Base64, and what JSON has no
+    number for is null: of these nothing is recorded.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        message = "Parquet needs 'pyarrow': pip install 'agent-state-language[parquet]'"
+        raise Fault(message, "ItemReader") from None
+    number = 0
+    try:
+        rows = ParquetFile(file)
+        about = rows.metadata
+        _check(about)
+        for group in range(about.num_row_groups):
+            if about.row_group(group).total_byte_size > MAX_GROUP:
+                raise Fault(f"more than {MAX_GROUP} bytes", f"row group {group}")
+            for batch in rows.iter_batches(ROWS, row_groups=[group]):
+                for row in _whole_milliseconds(batch).to_pylist(maps_as_pydicts="lossy"):
+                    number += 1
+                    yield _json(row)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # two for far years
+        raise Fault(
+            f"no Parquet that can be read: {str(error).strip()}", f"after row {number}"
+        ) from None
+
+
+def _check(about: Any) -> None:
+    """Raise Fault for a file whose description is too large or too deep."""
+    if about.serialized_size > MAX_FOOTER:
+        raise Fault(f"longer than {MAX_FOOTER} bytes", "the footer")
+    columns = (about.schema.column(index).path for index in range(about.num_columns))
+    if any(path.count(".") >= MAX_DEPTH for path in columns):
+        raise Fault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
+
+
+def _whole_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows whose timestamps are numbers: Python's have neither nanoseconds nor all years."""
+    import pyarrow as pa
+
+    for index, field in enumerate(batch.schema):
+        rounded = _with_timestamps(field.type, pa.timestamp("ms"))
+        if _with_timestamps(field.type, pa.int64()) != field.type:
+            column = batch.column(index).cast(rounded, safe=False)
+            column = column.cast(_with_timestamps(rounded, pa.int64()))
+            batch = batch.set_column(index, field.name, column)
+    return batch
+
+
+def _with_timestamps(kind: pa.DataType, instead: pa.DataType) -> pa.DataType:
+    """Return a type with another one in place of that of its timestamps."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return instead
+    if pa.types.is_struct(kind):
+        return pa.struct([(each.name, _with_timestamps(each.type, instead)) for each in kind])
+    if pa.types.is_map(kind):
+        value = _with_timestamps(kind.item_type, instead)
+        return pa.map_(_with_timestamps(kind.key_type, instead), value)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_with_timestamps(kind.value_type, instead))
+    return kind
+
+
+def _json(value: Any) -> Json:
+    made = _MADE.get(type(value))
+    return value if made is None else made(value)
+
+
+_MADE: Mapping[type, Callable[[Any], Json]] = {
+    float: lambda value: value if isfinite(value) else None,
+    Decimal: str,
+    date: str,
+    time: str,
+    timedelta: lambda value: value // timedelta(milliseconds=1),
+    bytes: lambda value: b64encode(value).decode(),
+    dict: lambda value: {str(_json(key)): _json(each) for key, each in value.items()},
+    list: lambda value: [*map(_json, value)],
+}
+"""What becomes of values that JSON does not have."""
