@@ -47,6 +47,8 @@ class _Verdict:
     """Why it is violated, None where it is not."""
     content: tuple[Json, ...] = ()
     """What the content is to be instead, if there is anything."""
+    cuttable: bool = False
+    """Whether what violates it can be cut out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +168,13 @@ class _Guard:
                 reason = f"{rule.place}: {verdict.reason}"
                 if rule.action in WARNS:
                     self.warn(attempt, reason)
-                elif rule.action == "retry" and again:
+                    continue
+                if rule.action == "retry" and again:
                     raise _Again
-                elif rule.cut is not None:
+                if rule.cut is not None and verdict.cuttable:
                     content = rule.cut(content)
                     continue
-                else:
-                    self.fail(attempt, reason)
+                self.fail(attempt, reason)
             if verdict.content:
                 (content,) = verdict.content
         if self.validator is not None:
@@ -294,14 +296,15 @@ def _length(written: Mapping[str, Json]) -> tuple[_Doubt, _Look]:
 
 def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
     def look(content: Json, texts: list[str]) -> _Verdict | None:
+        if missing is not None and missing(texts):
+            return _Verdict("nothing of what is allowed is found")
         spans = list(chain.from_iterable(map(find, texts)))
         if spans:
             labels = [span.label for span in spans]
             kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
             what = "something is" if kinds == "masked" else f"{kinds} is"
-            return _Verdict(f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}")
-        if missing is not None and missing(texts):
-            return _Verdict("nothing of what is allowed is found")
+            reason = f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}"
+            return _Verdict(reason, cuttable=True)
         return None
 
     return look
