@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from asl.cli import streams
+from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
 from asl.core.errors import AslError
 
@@ -14,6 +15,7 @@ __all__ = ["command"]
 
 @click.command("test init")
 @click.argument("document", metavar="DOC")
+@origin_options
 @click.option("-o", "--output", metavar="FILE", help="Where to write; by default beside DOC.")
 @click.option(
     "--limit",
@@ -23,21 +25,20 @@ __all__ = ["command"]
     show_default=True,
     help="How many ways to try.",
 )
-def command(document: str, output: str | None, limit: int) -> Exit:
+def command(document: str, origin: Origin, output: str | None, limit: int) -> Exit:
     """Write a case for each way through a document, with the input and the answers that lead there.
 
     A way takes no transition twice. What each came to is expected from now on: read it before you
     keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
     there is overwritten.
     """
-    import asl
     from asl.conformance.drafts import cases_of
 
     stem = Path(document).name.split(".")[0]
     file = Path(output or Path(document).with_name(f"{stem}.asl-test.yaml"))
     if file.exists():
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
-    read = asl.load(document)
+    read = read_document(document, origin)
     cases, missed, complete = cases_of(read, limit)
     for way, why in missed:
         names = " > ".join(step.name for step in way)
@@ -47,13 +48,28 @@ def command(document: str, output: str | None, limit: int) -> Exit:
     if not cases:
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)
-    named = {} if read.dialect == "asl" else {"dialect": read.dialect}
-    whole = {"suite": f"The ways through {read.name}", "document_file": beside, **named}
-    suite = {**whole, "cases": cases}
+    suite = {
+        "suite": f"The ways through {read.name}",
+        "document_file": beside,
+        **({} if read.dialect == "asl" else {"dialect": read.dialect}),
+        **_told(origin),
+        "cases": cases,
+    }
     streams.write_file(str(file), _yaml(suite))
     noun = "case" if len(cases) == 1 else "cases"
     streams.say(f"asl: wrote {len(cases)} {noun} to {file}", style="green")
     return Exit.OK
+
+
+def _told(origin: Origin) -> dict[str, object]:
+    """Return what a suite has to say of how its document is taken from the file."""
+    told = {
+        "reading": origin["reading"],
+        "resource": origin["resource"],
+        "variables": {**origin["defaults"], **origin["variables"]},
+        "parameters": origin["parameters"],
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _yaml(value: object) -> str:

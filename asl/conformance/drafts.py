@@ -88,12 +88,29 @@ def _expected(result: Result) -> dict[str, Json]:
 
 
 def _taken(machine: Mapping[str, Json], way: Way, result: Result) -> bool:
-    """Whether an execution went a way to its end, or waits for people on it."""
-    names = [step.name for step in way]
+    """Whether an execution went a way to its end, or waits for people on it.
+
+    It may go round a loop of the way more often: how often is counted by the document.
+    """
+    names, visited = [step.name for step in way], result.visited
     if result.status == "PAUSED":
-        return names[: len(result.visited)] == result.visited
+        return names[: len(visited)] == visited
     fails = machine["States"][names[-1]]["Type"] == "Fail"
-    return result.visited == names and (result.status == "FAILED") == fails
+    if (result.status == "FAILED") != fails:
+        return False
+    rounds = len(visited) > len(names) and set(visited) == set(names)
+    return visited == names or (rounds and _straight(visited) == _straight(names))
+
+
+def _straight(names: list[str]) -> list[str]:
+    """Return the states of a way without the loops in it."""
+    straight: list[str] = []
+    for name in names:
+        if name in straight:
+            del straight[straight.index(name) + 1 :]
+        else:
+            straight.append(name)
+    return straight
 
 
 def _left(way: Way, result: Result) -> str:

@@ -117,3 +117,39 @@ def test_agents_beside_those_of_tasks_answer(asl: Asl, folder: Path) -> None:
     done = asl("test", "init", "d.asl.json")
     assert "wrote 1 case" in done.stderr, done.stderr
     assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
+
+
+def test_a_loop_that_counts_its_rounds_gets_a_case(asl: Asl, folder: Path) -> None:
+    """How often it is gone round is the document's business; ways without it are still missed."""
+    rule = {"Variable": "$.n", "NumericGreaterThan": 3}
+    states = {
+        "Begin": {"Type": "Pass", "Result": {"n": 1}, "Next": "Count"},
+        "Count": {
+            "Type": "Pass",
+            "Parameters": {"n.$": "States.MathAdd($.n, 1)"},
+            "Next": "Enough",
+        },
+        "Enough": {"Type": "Choice", "Choices": [{**rule, "Next": "Done"}], "Default": "Count"},
+        "Done": {"Type": "Succeed"},
+    }
+    (folder / "d.asl.json").write_text(json.dumps({"StartAt": "Begin", "States": states}))
+    done = asl("test", "init", "d.asl.json")
+    assert "wrote 1 case" in done.stderr, done.stderr
+    rounds = ["Count", "Enough"] * 3
+    assert ", ".join(["Begin", *rounds, "Done"]) in " ".join(
+        (folder / "d.asl-test.yaml").read_text().split()
+    )
+    assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
+
+
+def test_the_parameters_of_a_template_go_into_the_suite(asl: Asl, folder: Path) -> None:
+    """It runs as it was tried."""
+    state = {"Type": "Task", "Agent": "Writer", "Parameters": {"tone": "{{tone}}"}, "End": True}
+    document = {"Parameters": {"tone": {"Type": "string"}}, "StartAt": "A", "States": {"A": state}}
+    document["Parameters"]["tone"]["Required"] = True  # type: ignore[index,call-overload]
+    (folder / "d.asl.json").write_text(json.dumps(document))
+    assert asl("test", "init", "d.asl.json").exit_code == 3
+    done = asl("test", "init", "d.asl.json", "--param", "tone=kind")
+    assert done.exit_code == 0, done.stderr
+    assert "parameters: {tone: kind}" in (folder / "d.asl-test.yaml").read_text()
+    assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")

@@ -15,6 +15,10 @@ from typing import Any
 import pytest
 
 import asl
+from asl.conformance.case import Case
+from asl.conformance.drafts import cases_of
+from asl.conformance.local import Local
+from asl.conformance.runner import run_case
 from asl.engine.memory import ProcessMemory
 
 DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
@@ -802,6 +806,23 @@ def test_agents_use_the_tools_of_their_states(
         if event.type == "ToolCalled" and event.path[-1] in used:
             used[str(event.path[-1])].add(event.details["tool"])
     assert used == states
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, entry in TABLE.items() if isinstance(entry, list))
+)
+def test_a_document_gets_cases_that_it_passes(name: str, tmp_path: Path) -> None:
+    """What `asl test init` writes for a document that runs holds on that very document."""
+    (run, *_) = TABLE[name] if isinstance(TABLE[name], list) else [Run({}, {}, "", None)]
+    if run.templates or run.parameters:
+        pytest.skip("it is a template, or imports some")
+    document = asl.load(path_of(name))
+    cases, _, _ = cases_of(document, 100)
+    assert cases
+    for each in cases:
+        case = Case(document=document.value, **{"expect": {}, **each})
+        verdict = run_case(case, Local())
+        assert verdict.outcome == "passed", (each["id"], verdict.reasons)
 
 
 @pytest.mark.parametrize(
