@@ -78,6 +78,8 @@ class Expander:
         """The last event of a machine that has just failed: what it cuts off follows that."""
         self.runs: dict[int, int] = {}
         """The id of the event with which the run of a distributed Map succeeded, by its frame."""
+        self.succeeded: dict[int, int] = {}
+        """The id of the event with which the latest fork succeeded, by its frame."""
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
         tracked = execution.program.tracked and execution.recorded
@@ -260,6 +262,7 @@ class Expander:
 
     def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
         self.quoted.pop(id(frame), None)
+        self.succeeded.pop(id(frame), None)
         details = {"name": step.name, "input": data}
         event = self._of_state(frame, time, step, f"{step.type}StateEntered", details)
         self.entered[id(frame), visit] = event
@@ -374,6 +377,7 @@ class Expander:
                     details["length"] = len(items)
                 event = self._of_state(frame, time, step, f"{step.type}StateStarted", details)
                 self.forks[id(frame)] = event.id
+                self.succeeded.pop(id(frame), None)
                 yield event
             elif step.payload is not None:
                 payload = step.payload(data, at)
@@ -459,6 +463,7 @@ class Expander:
         self.chains[chain] = self.runs.pop(id(frame), before)
         event = self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
         self.chains[chain] = before
+        self.succeeded[id(frame)] = event.id
         return event
 
     def _explained(
@@ -529,6 +534,9 @@ class Expander:
         if step is not None:
             self.origins.setdefault(id(error), (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
+        if self.fatal and step is not None and step.type in FORKS:  # its own failure follows that
+            chain = self._chain(frame)
+            self.chains[chain] = self.succeeded.get(id(frame), self.chains.get(chain, 0))
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
         self.cut_by = self.chains.get(id(frame))

@@ -149,6 +149,38 @@ def test_the_success_of_a_run_leads_to_that_of_its_map_alone() -> None:
     ]
 
 
+def test_what_a_fork_does_with_its_result_fails_behind_its_success() -> None:
+    """Measured on AWS; the success of a fork that goes on leads to nothing."""
+    ahead = {"Type": "Parallel", "Branches": [one({"Type": "Succeed"})], "Next": "B"}
+    state = {
+        "Type": "Parallel",
+        "Branches": [one({"Type": "Pass", "End": True})],
+        "ResultSelector": {"m.$": "$.nope"},
+        "End": True,
+    }
+    events = history(one(ahead, B=state))
+    assert previous(events)[7:] == [
+        ("ParallelStateEntered", 7),
+        ("ParallelStateStarted", 8),
+        ("PassStateEntered", 9),
+        ("PassStateExited", 10),
+        ("ParallelStateSucceeded", 11),
+        ("ExecutionFailed", 12),
+    ]
+
+
+def test_a_fork_that_has_not_succeeded_fails_behind_its_branch() -> None:
+    """The success of an earlier one means nothing to it."""
+    ahead = {"Type": "Parallel", "Branches": [one({"Type": "Succeed"})], "Next": "B"}
+    bad = one({"Type": "Pass", "Parameters": {"m.$": "$.nope"}, "End": True})
+    events = history(one(ahead, B={"Type": "Parallel", "Branches": [bad], "End": True}))
+    assert previous(events)[8:] == [
+        ("ParallelStateStarted", 8),
+        ("PassStateEntered", 9),
+        ("ExecutionFailed", 10),
+    ]
+
+
 def test_a_catcher_that_fails_goes_on_from_before_the_failure() -> None:
     """The first failure of the fork leads to nothing."""
     catcher = {
