@@ -46,6 +46,8 @@ KEPT = {
     "error": "the provider says that its answer ends by an error",
 }
 """Why an answer is none, by the reasons for its end."""
+UNCONNECTED = ("ConnectError", "ConnectTimeout")
+"""What the library of HTTP raises where nobody was asked anything."""
 LEAST_KEY = 16
 """Characters of a key that is one; a server of one's own wants `none`, `EMPTY` or the like."""
 ROUNDS = 20
@@ -134,13 +136,13 @@ class _Model(Outsider):
                 failure = _forbidden(call, messages, {*tools, *answers}) or _misbehaved(
                     error, asking.told, messages, answers
                 )
-                raise _spent(failure, name, messages) from error
+                raise _spent(failure, name, messages, error) from error
             except Exception as error:  # of a library that raises what its own libraries raise
                 last = _uses(messages, answers)[-1:]
                 wrong = [_unreadable(part) for part in last if _arguments(part) is None]
                 forbidden = _forbidden(call, messages, {*tools, *answers})
                 failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
-                raise _spent(forbidden or failure, name, messages) from error
+                raise _spent(forbidden or failure, name, messages, error) from error
             finally:
                 _refuse(call, _uses(messages, answers), tools)
         answer = _response(output, messages) if type(output) is str else output
@@ -360,14 +362,17 @@ def _responses(messages: list[ModelMessage]) -> Iterator[Any]:
     return (each for each in messages if isinstance(each, ModelResponse))
 
 
-def _usage(name: str, messages: list[ModelMessage]) -> dict[str, Json]:
-    """Return what all requests of a call have used, in the words of the specification."""
+def _usage(name: str, messages: list[ModelMessage], answered: bool = True) -> dict[str, Json]:
+    """Return what all requests of a call have used, in the words of the specification.
+
+    What the last one has used nobody knows where it was not *answered*.
+    """
     usages = [each.usage for each in _responses(messages)]
     used = {
         "input": sum(each.input_tokens for each in usages),
         "output": sum(each.output_tokens for each in usages),
     }
-    told = all(each.input_tokens or each.output_tokens for each in usages)
+    told = answered and all(each.input_tokens or each.output_tokens for each in usages)
     return {
         "_tokens": used["input"] + used["output"],
         "_usage": used if told else None,  # which is no usage: nothing is free
@@ -375,10 +380,36 @@ def _usage(name: str, messages: list[ModelMessage]) -> dict[str, Json]:
     }
 
 
-def _spent(error: StateError, name: str, messages: list[ModelMessage]) -> StateError:
-    """Return an error that says what was used before it."""
-    error.usage = _usage(name, messages)
-    return error
+def _spent(
+    failure: StateError, name: str, messages: list[ModelMessage], error: Exception | None = None
+) -> StateError:
+    """Return a failure that says what was used before it; *error* is what the library raised."""
+    failure.usage = _usage(name, messages, error is None or not _is_unanswered(error, messages))
+    return failure
+
+
+def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
+    """Whether a provider was asked, and nobody can read what it has answered, if it has.
+
+    An answer that is a status has used nothing, nor has a connection that was never made.
+    """
+    from pydantic_ai import exceptions
+    from pydantic_ai.messages import ModelResponse
+
+    asked = (
+        exceptions.ModelConnectionError,
+        exceptions.ModelTimeoutError,
+        exceptions.ModelRequestTimeout,
+        exceptions.UnexpectedModelBehavior,
+    )
+    if not isinstance(error, asked) or (messages and isinstance(messages[-1], ModelResponse)):
+        return False
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__name__ in UNCONNECTED:
+            return False
+        cause = cause.__cause__ or cause.__context__
+    return True
 
 
 def _complete(output: Any, messages: list[ModelMessage]) -> Any:

@@ -536,6 +536,33 @@ def test_a_failure_keeps_its_name_whatever_it_has_used() -> None:
     assert len(failed) == 17  # each counts a sixteenth of the limit; the last one is too much
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_free"),
+    [
+        (lambda e: e.answer(200, b"<html>"), False),
+        (lambda e: said(e, 200, {"hello": 1}), False),
+        (cut, False),
+        (lambda e: said(e, 500, {"error": {"message": "oops"}}), True),
+        (lambda e: said(e, 429, {"error": {"message": "slow down"}}), True),
+        (None, True),
+    ],
+)
+def test_what_nobody_can_read_is_not_free(
+    answer: Callable[[Exchange], None] | None, is_free: bool, file: Callable[..., Any]
+) -> None:
+    """It counts as it was held; a status, or a server that is not there, has used nothing."""
+    document = {**retried("States.ALL", 20), "Budget": {"MaxTokens": 160}}
+    with serving(answer or cut) as server:
+        agents = file(server)
+        if answer is not None:
+            result = asl.run(document, {"prompt": "x"}, agents=agents, clock="virtual")
+    if answer is None:
+        result = asl.run(document, {"prompt": "x"}, agents=agents, clock="virtual")
+    assert (result.error == "States.BudgetExceeded") != is_free
+    if answer is not None:
+        assert len(server.requests) == (21 if is_free else 17)
+
+
 def streamed(*pieces: str, end: str = "stop", done: bool = True) -> Iterator[bytes]:
     """Yield the lines of a streamed answer."""
     for index, piece in enumerate([*pieces, None]):
