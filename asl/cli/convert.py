@@ -1,9 +1,10 @@
-"""`asl convert`: a document in another language, and what is lost on the way."""
+"""`asl convert`: documents in another language, and what is lost on the way."""
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -11,15 +12,30 @@ from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document, read_table
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
+from asl.core.errors import AslError, InvalidDocument
 from asl.core.render import RENDERERS, render_text
+
+if TYPE_CHECKING:
+    from asl.dialects import Conversion
 
 __all__ = ["command"]
 
+ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml")
+WRITTEN: Final[Mapping[str, str]] = {
+    "asl": ".asl.json",
+    "amazon": ".asl.json",
+    "contenox": ".json",
+}
+"""How a file in a folder ends, by its language; those of others are in YAML."""
+
 
 @click.command("convert")
-@click.argument("document", metavar="DOC")
+@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
 @click.option("--to", "to", metavar="DIALECT", required=True, help="The language to write.")
-@click.option("-o", "--output", metavar="FILE", help="Write to this file.")
+@click.option(
+    "-o", "--output", metavar="FILE|FOLDER/", help="Write to this file, or into this folder."
+)
+@click.option("--force", is_flag=True, help="Replace files in a folder that say something else.")
 @click.option(
     "--report",
     "form",
@@ -50,9 +66,10 @@ __all__ = ["command"]
 )
 @origin_options
 def command(
-    document: str,
+    documents: tuple[str, ...],
     to: str,
     output: str | None,
+    force: bool,
     form: str,
     strict: bool,
     no_implicit_retry: bool,
@@ -62,16 +79,18 @@ def command(
     chain: str | None,
     origin: Origin,
 ) -> Exit:
-    """Write a document in another language, and tell what is lost.
+    """Write documents in another language, and tell what is lost.
 
     \b
         asl convert flow.yaml --to asl -o flow.asl.json
         asl convert flow.asl.json --to codemie --strict
+        asl convert flows/*.yaml --to asl -o converted/
         asl convert flow.asl.json --to amazon --as Judge=arn:aws:lambda:eu-west-1:1:function:judge
 
-    Exits with 3 if DOC has errors, or with --strict if something is lost.
+    Several documents are written into a folder, each under its own name. Exits with 3 if a DOC has
+    errors, or with --strict if something is lost; the other ones are written all the same.
     """
-    from asl.dialects import converted
+    from asl.dialects import converted, dialect
 
     if no_implicit_retry:
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
@@ -82,19 +101,114 @@ def command(
         writing["tools"] = tools
     if chain is not None:
         writing["profile"] = chain
-    conversion = converted(read_document(document, origin), to, writing)
-    losses = _stricter(conversion.losses) if strict else conversion.losses
+    dialect(to)
+    targets = _targets(documents, output, to)
+    reports: list[Report] = []
+    written: dict[str, str] = {}
+    printed = None
+    unread = refused = 0
+    for name, target in targets.items():
+        try:
+            conversion = converted(read_document(name, origin), to, writing)
+        except InvalidDocument as refusal:
+            reports.append(refusal.report)
+            refused += 1
+            continue
+        except AslError as error:
+            if len(targets) == 1:
+                raise
+            streams.say(f"asl: {name}: {error}", style="red")
+            unread += 1
+            continue
+        losses = _stricter(conversion.losses) if strict else conversion.losses
+        reports.append(losses)
+        if strict and not losses.ok:
+            refused += 1
+        elif target is None:
+            _alone(conversion)
+            printed = conversion.text
+        else:
+            _add(written, conversion, target)
+    _tell(reports, form)
+    _write(written, output, force=force)
+    if printed is not None:
+        streams.result(printed)
+    if len(targets) > 1 and form == "text":
+        done = len(targets) - refused - unread
+        streams.say(f"{done} of {len(targets)} documents are written into {output}")
+    return Exit.USAGE if unread else Exit.INVALID if refused else Exit.OK
+
+
+def _targets(documents: Iterable[str], output: str | None, to: str) -> dict[str, str | None]:
+    """Return where each document is written, None for standard output."""
+    names = [*dict.fromkeys(documents)]
+    folder = output is not None and (output.endswith("/") or os.path.isdir(output))
+    if len(names) > 1 and not folder:
+        raise click.UsageError("several documents are written into a folder: add -o FOLDER/")
+    if output is None or not folder:
+        _beside(names[0], output)
+        return {names[0]: output}
+    found: dict[str, str | None] = {}
+    for name in names:
+        if name == "-":
+            raise click.UsageError("standard input has no name for a file: add -o FILE")
+        base = os.path.basename(name)
+        stem = next((base.removesuffix(each) for each in ENDINGS if base.endswith(each)), base)
+        target = os.path.join(output, stem + WRITTEN.get(to, ".yaml"))
+        other = next((each for each in found if found[each] == target), None)
+        if other is not None:
+            raise click.UsageError(f"{other!r} and {name!r} would both be written to {target!r}")
+        _beside(name, target)
+        found[name] = target
+    return found
+
+
+def _beside(name: str, target: str | None) -> None:
+    if target is not None and os.path.realpath(name) == os.path.realpath(target):
+        raise click.UsageError(f"{name!r} would be replaced by what it is converted to")
+
+
+def _alone(conversion: "Conversion") -> None:
+    """Refuse to print a document that imports further files."""
+    if conversion.files:
+        listed = ", ".join(sorted(conversion.files))
+        raise AslError(f"the document imports further files ({listed}): write them with -o FILE")
+
+
+def _add(written: dict[str, str], conversion: "Conversion", target: str) -> None:
+    """Add the files of a conversion to those that are to be written."""
+    texts = {target: conversion.text}
+    for path, text in conversion.files.items():
+        texts[os.path.normpath(os.path.join(os.path.dirname(target), path))] = text
+    for path, text in texts.items():
+        if written.setdefault(path, text) != text:
+            raise AslError(f"two documents would be written to {path!r}, as different ones")
+
+
+def _write(written: Mapping[str, str], named: str | None, *, force: bool) -> None:
+    """Write files; one that is there and was not *named* is only replaced by force."""
+    there = [path for path in written if path != named and not force and _differs(path, written)]
+    if there:
+        more = f" and {len(there) - 1} more" if len(there) > 1 else ""
+        raise AslError(f"{there[0]!r}{more} would be replaced: nothing is written without --force")
+    for path, text in written.items():
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        streams.write_file(path, text)
+
+
+def _differs(path: str, written: Mapping[str, str]) -> bool:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read() != written[path]
+    except (OSError, UnicodeDecodeError):
+        return os.path.exists(path)
+
+
+def _tell(reports: list[Report], form: str) -> None:
     if form == "json":
-        streams.say(RENDERERS["json"]([losses]))
-    elif losses:
-        streams.say(render_text(losses, color=streams.colour(sys.stderr)))
-    if strict and not losses.ok:
-        return Exit.INVALID
-    if output is None:
-        streams.result(conversion.text)
-    else:
-        streams.write_file(output, conversion.text)
-    return Exit.OK
+        streams.say(RENDERERS["json"](reports))
+    elif any(reports):
+        streams.say(render_text(reports, color=streams.colour(sys.stderr)))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -201,4 +201,5 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         said = replace(document, value=machine, dialect=NATIVE)
     written = target.write(said, **(writing or {}))
     report = place(document, [*lost, *made.losses, *map(made.placed, written.losses)])
-    return Conversion(written.text, written.value, replace(report, document=document), to)
+    report = replace(report, document=document)
+    return Conversion(written.text, written.value, report, to, written.files)

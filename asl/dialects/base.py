@@ -1,7 +1,7 @@
 """What a dialect is: one module (or folder) and one row of the table (`asl.dialects`)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from asl.core.diagnostics import Finding, Report, Severity
@@ -16,12 +16,14 @@ __all__ = ["Conversion", "Dialect", "Written"]
 class Written:
     """A document in another dialect: its value, its text, and what was lost on the way to it.
 
-    The losses point into the document that was written.
+    The losses point into the document that was written. `files` are the texts of further files that
+    it imports, by their paths from its own folder.
     """
 
     value: Json
     text: str
     losses: tuple[Finding, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def _nothing(document: Document) -> Iterable[Finding]:
@@ -62,13 +64,15 @@ class Conversion:
 
     `document` is its value, `text` its text. `losses` are diagnostics: a code, a severity (`error`
     where behaviour is lost, `warning` where it is approximated), the place in the document that was
-    given, a sentence, and as the hint what was done instead.
+    given, a sentence, and as the hint what was done instead. `files` are the texts of further files
+    that it imports, by their paths from its own folder.
     """
 
     text: str
     document: Json
     losses: Report
     dialect: str
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

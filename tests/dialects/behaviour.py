@@ -4,13 +4,15 @@ Agents are told apart by their names alone, and answer by how often they have be
 documents that ask the same agents in the same order are given the same answers.
 """
 
+import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import asl
+from asl.core.diagnostics import escape
 from asl.core.document import Document
 from asl.core.values import compact, json_equal
 from asl.states.base import machines_of
@@ -38,6 +40,13 @@ class Seen:
     """Whether data has decided where to go, or how often."""
     bound: bool = False
     """Whether a time limit, or a block of an agent, has ended something."""
+    entered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The states that were entered: in which event first, and how often agents had been asked."""
+    decided_at: int = 0
+    """The last event in which data decided where to go."""
+    answered: Mapping[str, int] = field(default_factory=dict)
+    """The keys of objects that agents, or states by themselves, have made; how often agents had
+    been asked by then."""
 
 
 class Enough(BaseException):
@@ -95,6 +104,9 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     asked: list[str] = []
     given: list[Json] = []
     counts: dict[str, int] = {}
+    answered = dict.fromkeys(made_keys(document.whole), 0)
+    entered: dict[str, tuple[int, int]] = {}
+    decided_at = 0
 
     def agent(name: str) -> Any:
         def answering(parameters: Json) -> Json:
@@ -107,7 +119,10 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             counts[own] = counts.get(own, 0) + 1
             asked.append(own)
             given.append(payload)
-            return script(own, counts[own])
+            answer = script(own, counts[own])
+            for key in answer if isinstance(answer, dict) else ():
+                answered.setdefault(key, len(asked))
+            return answer
 
         return answering
 
@@ -117,8 +132,12 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         tokens.send_task_success(payload["token"], {**record, "timestamp": BEGIN})
 
     def listener(event: asl.Event) -> None:
+        nonlocal decided_at
         if event.id > LONGEST:
             raise Enough
+        if event.type.endswith("StateEntered"):
+            entered.setdefault(event.details["name"], (event.id, len(asked)))
+            decided_at = event.id if event.type in DECIDING else decided_at
 
     tokens = asl.TaskTokens()
     machine = document.whole
@@ -138,7 +157,8 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         )
     except Enough:
         # What has happened so far is not told, so all of it may have.
-        return Seen("ENDLESS", None, None, asked, given, 0, True, True, True, True)
+        facts = (True, True, True, True)
+        return Seen("ENDLESS", None, None, asked, given, 0, *facts, entered, decided_at, answered)
     elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
     told = [each.details.get("error") for each in result.events]
     facts = (
@@ -147,35 +167,106 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         any(each.type in DECIDING for each in result.events),
         any(type(each) is str and BOUNDS.fullmatch(each) for each in told),
     )
-    return Seen(result.status, result.error, result.output, asked, given, elapsed, *facts)
+    return Seen(
+        result.status, result.error, result.output, asked, given, elapsed, *facts,
+        entered, decided_at, answered,
+    )  # fmt: skip
 
 
-def differences(before: Seen, after: Seen, dialect: str) -> set[str]:
-    """What has changed on the way to a dialect: `asked`, `given`, `output`, `failed`, `time`."""
-    found: set[str] = set()
+class Part(NamedTuple):
+    """A part of what was seen that has changed.
+
+    `kind` is `asked`, `given`, `status`, `error`, `time` or, of the output, `output`; `text` where
+    a value has become its text, or has been one, `kept` where something is there that was not,
+    `own` where that has the name of a state, `named` where it is the input, `within` where one of
+    both is a part of the other, `keys` where a key has another value, or none, that an object has
+    had which was answered or made. `at` is the number of the question, or the key of the output.
+    """
+
+    kind: str
+    at: int | str = ""
+
+
+def differences(before: Seen, after: Seen, source: str, target: str) -> set[Part]:
+    """What has changed on the way from one language to another."""
+    found: set[Part] = set()
+    pairs = enumerate(zip(before.asked, after.asked, strict=False))
+    shorter = min(len(before.asked), len(after.asked))
+    first = next((index for index, (one, other) in pairs if one != other), shorter)
     if before.asked != after.asked:
-        found.add("asked")
-    pairs = zip(before.given, after.given, strict=False)
-    if not all(same_payload(one, other, dialect) for one, other in pairs):
-        found.add("given")
+        found.add(Part("asked", first))
+    for index in range(first):  # the same ones are asked so far
+        if not same_payload(before.given[index], after.given[index], target):
+            found.add(Part("given", index))
     if before.status != after.status:
-        found.add("status")
-    elif before.status == "SUCCEEDED" and not same_output(before.output, after.output, dialect):
-        found.add("output")
+        found.add(Part("status"))
+    elif before.status == "SUCCEEDED":
+        one, other = _aligned(before.output, after.output, source, target)
+        answered = {*before.answered, *after.answered}
+        found |= {*_changed(one, other, answered, {*map(plain, before.entered)})}
     elif before.error != after.error:
-        found.add("error")
+        found.add(Part("error"))
     if before.elapsed != after.elapsed:
-        found.add("time")
+        found.add(Part("time"))
     return found
 
 
-def same_output(one: Json, other: Json, dialect: str) -> bool:
-    if dialect == "codemie" and isinstance(other, dict):
-        other = {key: each for key, each in other.items() if key != "cm"}
-        one = {key: each for key, each in one.items() if key != "cm"} if type(one) is dict else one
-    if dialect == "flujo" and isinstance(other, dict) and other.keys() >= {"output", "context"}:
-        other = other if json_equal(one, other) else other["output"]
-    return json_equal(one, other)
+def _aligned(one: Json, other: Json, source: str, target: str) -> tuple[Json, Json]:
+    """Return two outputs without what only one of the languages has about them."""
+    if json_equal(one, other):
+        return one, other
+    one, other = (_without(each, "cm") for each in (one, other))
+    if target == "flujo":
+        other = _told(other, one)
+    if source == "flujo":
+        one = _told(one, other)
+    return one, other
+
+
+def _told(output: Json, wanted: Json) -> Json:
+    """Return the output of a blueprint: its last one or, as the data of a machine, its context."""
+    if not isinstance(output, dict) or not output.keys() >= {"output", "context"}:
+        return output
+    if json_equal(output["output"], wanted) or not isinstance(wanted, dict):
+        return output["output"]
+    return _without(output["context"], "current_state", "next_state")
+
+
+def _without(value: Json, *keys: str) -> Json:
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if key not in keys}
+
+
+def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> Iterator[Part]:
+    """Yield in what two outputs differ."""
+    if json_equal(one, other):
+        return
+    for part, whole in ((one, other), (other, one)):
+        held = [*whole.values()] if isinstance(whole, dict) else []
+        if part != {} and any(json_equal(part, each) or _is_text_of(part, each) for each in held):
+            yield Part("within")
+            return
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        yield Part("text" if _is_text_of(other, one) else "output")
+        return
+    for key in one.keys() | other.keys():
+        if key in one and key in other and json_equal(one[key], other[key]):
+            continue
+        if key in answered:
+            yield Part("keys", key)
+        elif key not in one:
+            kind = (
+                "named" if key in ("input", "text") else "own" if plain(key) in states else "kept"
+            )
+            yield Part(kind, key)
+        else:
+            yield Part("text" if _is_text_of(other.get(key), one[key]) else "output", key)
+
+
+def _is_text_of(one: Json, other: Json) -> bool:
+    texts = [json.dumps(each) for each in (one, other)]
+    return one in (other, texts[1], compact(other)) or other in (texts[0], compact(one))
 
 
 def same_payload(one: Json, other: Json, dialect: str) -> bool:
@@ -191,8 +282,10 @@ def same_payload(one: Json, other: Json, dialect: str) -> bool:
             return False
         rest = [each for key, each in one.items() if key not in args]
         return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
-    said = f"{other} {compact(other)}"
-    return json_equal(one, other) or all(text in said for text in texts(one))
+    said = " ".join((str(other), compact(other), *texts(other)))
+    return json_equal(one, other) or all(
+        text in said or json.dumps(text)[1:-1] in said for text in texts(one)
+    )
 
 
 def texts(value: Json) -> Iterator[str]:
@@ -206,6 +299,24 @@ def texts(value: Json) -> Iterator[str]:
             yield from texts(each)
     else:
         yield value if isinstance(value, str) else compact(value)
+
+
+def made_keys(value: Json) -> Iterator[str]:
+    """Yield the keys of the objects that states make without asking anybody."""
+    if isinstance(value, list):
+        for each in value:
+            yield from made_keys(each)
+    if not isinstance(value, dict):
+        return
+    if value.get("Type") == "Pass":
+        for field in ("Result", "Parameters"):
+            made = value.get(field)
+            if isinstance(made, dict):
+                yield from (key.removesuffix(".$") for key in made)
+    if "output_field" in value:
+        yield str(value["output_field"])
+    for each in value.values():
+        yield from made_keys(each)
 
 
 def scripted(seed: int, answers: list[Json], failing: float = 0.15) -> Script:
@@ -228,16 +339,27 @@ class Excuse(NamedTuple):
     """What may change where a loss is reported, and what must have happened for it."""
 
     changes: frozenset[str] = frozenset()
+    """The kinds of parts, see `Part`."""
     when: str = ""
     """A fact of one of both runs without which it excuses nothing: see `Seen`."""
 
 
-EVERYTHING = frozenset(("asked", "given", "output", "status", "error", "time"))
+RUN = frozenset(("asked", "given", "status", "error", "time"))
+OUTPUTS = frozenset(("output", "text", "kept", "own", "named", "within", "keys"))
+EVERYTHING = RUN | OUTPUTS
 NOTHING = Excuse()
 GIVEN = Excuse(frozenset(("given",)))
-OUTPUT = Excuse(frozenset(("output",)))
-DATA = Excuse(frozenset(("given", "output")))
+OUTPUT = Excuse(OUTPUTS)
+WHOLE = Excuse(frozenset(("kept", "own", "named", "within")))
+"""A run comes to more, or to a part."""
+TEXTS = Excuse(frozenset(("given", "output", "text", "keys")))
+"""A text that an agent is given, or that comes out, misses a part."""
+DATA = Excuse(GIVEN.changes | OUTPUT.changes)
 """Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
+TEXT = Excuse(frozenset(("text", "own")))
+KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), "answered")
+"""The keys of an answer that is an object stand elsewhere; it may be a text, too."""
+KEPT = Excuse(frozenset(("given", "kept", "keys", "output")))
 TIME = Excuse(frozenset(("time",)))
 WAITING = Excuse(frozenset(("time",)))
 """What does not wait does not fail for a time that it cannot wait for either."""
@@ -255,7 +377,7 @@ EXCUSES: Mapping[str, Excuse] = {
     code: excuse
     for excuse, codes in (
         (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
-        (NOTHING, "L-INPUT L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
+        (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
         (LIMITED, "L-BLOCK L-LIMIT L-TIMEOUT L-CHECKPOINT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
@@ -263,21 +385,29 @@ EXCUSES: Mapping[str, Excuse] = {
         (TIME, "L-RETRY CX-DELAY"),
         (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT FL-FAIL"),
-        (GIVEN, "L-MODEL L-TEMPLATE L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
+        (TEXTS, "L-TEMPLATE"),
+        (GIVEN, "L-MODEL L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
         (GIVEN, "CX-PARAMS FL-PAYLOAD L-SHARED"),
-        (OUTPUT, "L-OUTPUT FL-OUTPUT"),
         (
             DATA,
-            "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT L-REPLACE L-ROOTMERGE",
+            "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT",
         ),
-        (DATA, "L-HISTORY L-ANSWER L-RECORD L-SELECTOR L-INTEGRATION"),
+        (KEYS, "L-ROOTMERGE"),
+        (Excuse(frozenset(("named",))), "L-INPUT"),
+        (WHOLE, "L-OUTPUT FL-OUTPUT"),
+        (KEPT, "L-REPLACE"),
+        (GIVEN, "L-HISTORY"),
+        (DATA, "L-ANSWER L-RECORD L-SELECTOR"),
         (DATA, "CX-OUTPUT CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
         (DATA, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
         (CHOICE, "L-NEXT L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
         (CHOICE, "CX-CHOICE CX-NUMERIC CX-OPERATOR FL-OPERATOR FL-NEGATIVE FL-NULL FL-COERCE"),
         (FAILURE, "L-CATCH L-CATCH-FAIL L-RETRY-NAMES CX-CATCH CX-RETRY"),
         (FAILURE, "FL-ERROR FL-RETRY FL-ABORT FL-PARTIAL"),
-        (OTHERWISE, "L-APPROVAL L-DEBATE L-INCLUDE L-MAP L-NESTED L-NESTEDJOIN L-PERITEM"),
+        (
+            OTHERWISE,
+            "L-INTEGRATION L-APPROVAL L-DEBATE L-INCLUDE L-MAP L-NESTED L-NESTEDJOIN L-PERITEM",
+        ),
         (OTHERWISE, "CX-APPROVAL CX-DEBATE CX-MAP CX-PARALLEL"),
         (OTHERWISE, "FL-DEBATE FL-KIND FL-MAP FL-NESTED"),
     )
@@ -311,25 +441,74 @@ DATA_FLOW = re.compile(
 """Errors of data that leads nowhere: not a run that works."""
 
 
-def excused(loss: Any, before: Seen, after: Seen) -> frozenset[str]:
-    """Return what may have changed between two runs where a loss is reported."""
+def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") -> bool:
+    """Whether a part of two runs may have changed where a loss is reported.
+
+    It may not before the state was entered at which the loss stands.
+    """
+    entered = [before.entered[each] for each in places(loss) if each in before.entered]
+    if places(loss) and not entered and before.status != "ENDLESS":
+        return False
+    event, asks = min(entered, default=(0, 0))
+    if part.kind in ("asked", "given") and int(part.at) < asks:
+        return False
+    return part.kind in _excused(loss, before, after, event)
+
+
+def _excused(loss: Any, before: Seen, after: Seen, event: int) -> frozenset[str]:
     excuse = EXCUSES[loss.code]
     if excuse is WAITING and before.stumbled:
         return EVERYTHING
     if excuse is LIMITED and (loss.pointer.endswith(ACTING) or before.stumbled):
         return EVERYTHING
+    if excuse is KEYS and not (before.answered or after.answered):
+        return TEXT.changes
     if excuse is MISSING and not before.stumbled:
         return frozenset()  # to stumble there is another matter
     if excuse.when and not (getattr(before, excuse.when) or getattr(after, excuse.when)):
         return frozenset()
-    if excuse.changes >= DATA.changes and (before.decided or after.decided):
+    if excuse.changes > GIVEN.changes and before.decided_at >= event:
         return EVERYTHING  # a decision on data that has changed
     return excuse.changes
 
 
-def unreported(before: Seen, after: Seen, conversion: Any, dialect: str) -> set[str]:
-    """What has changed without a word in the report."""
-    changed = differences(before, after, dialect)
-    for loss in conversion.losses:
-        changed -= excused(loss, before, after)
-    return changed
+Places = Callable[[Any], frozenset[str]]
+"""The names of the states at which a loss stands; none where it is one of the whole document."""
+
+
+def places_of(document: Document) -> Places:
+    """Return what tells the states of a document at which a loss stands."""
+    stated: list[tuple[str | None, str, str]] = []
+
+    def state(machine: Any, pointer: str) -> None:
+        for name, each in machine["States"].items():
+            at = f"{pointer}/States/{escape(name)}"
+            home, written = document.origin(at)
+            stated.append((home.source.name, written, name))
+            for steps, inner in machines_of(each):
+                state(inner, at + "".join(f"/{step}" for step in steps))
+
+    state(document.whole, "")
+
+    def places(loss: Any) -> frozenset[str]:
+        around = [
+            (written, name)
+            for file, written, name in stated
+            if file == loss.file and f"{loss.pointer}/".startswith(f"{written}/")
+        ]
+        nearest = max((len(written) for written, _ in around), default=0)
+        return frozenset(name for written, name in around if written and len(written) == nearest)
+
+    return places
+
+
+def unreported(
+    before: Seen, after: Seen, conversion: asl.Conversion, document: Document
+) -> set[Part]:
+    """What has changed, from a document to its conversion, without a word in the report."""
+    places = places_of(document)
+    return {
+        part
+        for part in differences(before, after, document.dialect, conversion.dialect)
+        if not any(excused(loss, part, before, after, places) for loss in conversion.losses)
+    }

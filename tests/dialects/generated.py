@@ -6,11 +6,20 @@ that a run that does not end is stopped by how often agents are asked.
 
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-__all__ = ["GENERATED", "INPUT"]
+__all__ = ["GENERATED", "INPUT", "Made"]
 
 Json = Any
+
+
+class Made(NamedTuple):
+    """A document, and the files that it imports."""
+
+    document: dict[str, Json]
+    files: Mapping[str, Json] = {}
+
+
 INPUT: Final[Mapping[str, Json]] = {
     "kind": "a",
     "n": 7,
@@ -639,12 +648,95 @@ DECIDED: Final = (
 )
 
 
+OPERATIONS: Final = (
+    ("set", "context.x", "was {{ previous_step }}"),
+    ("set", "context.kind", "b"),
+    ("set", "context.said", {"deep": 1}),
+    ("append", "context.heard", "{{ previous_step }}"),
+    ("append", "context.list", "{{ context.n }}"),
+    ("merge", "context.user", '{"name": "{{ context.kind }}"}'),
+    ("merge", "context.said", {"more": True}),
+)
+"""What loops and maps do around their rounds."""
+COMING_BACK: Final[tuple[Json, ...]] = (
+    {},
+    {"updates_context": True},
+    {"updates_context": True, "config": {"outputs": [{"child": "x", "parent": "y"}]}},
+    {"updates_context": True, "config": {"outputs": {"kind": "kind", "n": "x"}}},
+    {"sink_to": "x"},
+    {"config": {"on_failure": "skip"}},
+    {"config": {"on_failure": "continue_with_default"}},
+)
+GIVEN_TO: Final[tuple[Json, ...]] = (
+    {},
+    {"inherit_context": True},
+    {"inherit_context": True},
+    {"input_to": "import_artifacts"},
+    {"input_to": "both", "inherit_context": True},
+    {"input_to": "scratchpad", "input_scratchpad_key": "q"},
+)
+
+
 class _Flujo:
     """Steps of a blueprint, each with a name of its own."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, files: dict[str, Json] | None = None) -> None:
         self.draw = draw
         self.count = 0
+        self.imports: dict[str, Json] = {}
+        self.files = {} if files is None else files
+        """All blueprints that are imported, by their paths."""
+
+    def blueprint(self, steps: list[Json]) -> dict[str, Json]:
+        return (
+            {"name": "main"}
+            | ({"imports": self.imports} if self.imports else {})
+            | {"steps": steps}
+        )
+
+    def imported(self, name: str) -> dict[str, Json]:
+        """A step that runs another blueprint."""
+        draw, path = self.draw, f"part{len(self.files)}.yaml"
+        self.files[path] = {}
+        child = _Flujo(draw, self.files)
+        whole = draw.often(0.2)
+        self.files[path] = child.blueprint([child.machine()] if whole else child.steps(2, 1))
+        self.imports[f"i{name}"] = path
+        made: dict[str, Json] = {"name": name, "uses": f"imports.i{name}"}
+        if draw.often(0.4):
+            made["input"] = draw.choice(TEMPLATES)
+        back = draw.choice(COMING_BACK)
+        config = draw.choice(GIVEN_TO) | back.get("config", {})
+        return made | back | ({"config": config} if config else {})
+
+    def operations(self) -> Json:
+        draw = self.draw
+        chosen = draw.sample(OPERATIONS, draw.randint(1, 2))
+        return [{verb: {"target": target, "value": value}} for verb, target, value in chosen]
+
+    def around(self, *, loop: bool) -> dict[str, Json]:
+        """What a loop or a map says around its rounds."""
+        draw = self.draw
+        made: dict[str, Json] = {}
+        if draw.often(0.3):
+            made["init"] = self.operations()
+        output = draw.one(
+            {"output_template": "so {{ previous_step }}"},
+            {"output": {"one": "{{ previous_step }}", "two": "{{ context.kind }}"}},
+        )
+        if not loop:
+            return made | ({"finalize": output} if draw.often(0.3) else {})
+        if draw.often(0.3):
+            made["state"] = self.operations()
+        if draw.often(0.3):
+            made["propagation"] = draw.one(
+                "context",
+                "previous_output",
+                "auto",
+                {"next_input": "{{ context.kind }} of {{ previous_step }}"},
+                '{"was": "{{ previous_step }}"}',
+            )
+        return made | (output if draw.often(0.25) else {})
 
     def name(self) -> str:
         self.count += 1
@@ -672,7 +764,9 @@ class _Flujo:
         if depth > 1 or draw.often(0.6):
             return self.agent()
         name = self.name()
-        match draw.randint(0, 6):
+        match draw.randint(0, 8):
+            case 7 | 8 if len(self.files) < 3:
+                return self.imported(name)
             case 0:
                 body = {"true": self.steps(1, depth + 1), "false": self.steps(1, depth + 1)}
                 return {
@@ -687,6 +781,7 @@ class _Flujo:
                     "max_loops": draw.randint(1, 3),
                     "exit_expression": draw.choice(DECIDED),
                 }
+                loop |= self.around(loop=True)
                 return {"kind": "loop", "name": name, "loop": loop}
             case 2:
                 branches = {"one": self.steps(1, depth + 1), "two": self.steps(1, depth + 1)}
@@ -694,7 +789,7 @@ class _Flujo:
                 return {"kind": "parallel", "name": name, "branches": branches} | reduce
             case 3:
                 body = {"iterable_input": "list", "body": self.steps(1, depth + 1)}
-                return {"kind": "map", "name": name, "map": body}
+                return {"kind": "map", "name": name, "map": body | self.around(loop=False)}
             case 4:
                 made = {
                     "kind": "hitl",
@@ -747,18 +842,17 @@ class _Flujo:
         }
 
 
-def _flujo(draw: Draw) -> Json:
+def _flujo(draw: Draw) -> Made:
     made = _Flujo(draw)
-    if draw.often():
-        return {"name": "main", "steps": [made.machine()]}
-    return {"name": "main", "steps": made.steps(3)}
+    steps = [made.machine()] if draw.often() else made.steps(3)
+    return Made(made.blueprint(steps), made.files)
 
 
-GENERATED: Final[Mapping[str, Callable[[Draw], Json]]] = {
-    "asl": _native,
-    "amazon": _amazon,
-    "codemie": _codemie,
-    "contenox": _contenox,
+GENERATED: Final[Mapping[str, Callable[[Draw], Made]]] = {
+    "asl": lambda draw: Made(_native(draw)),
+    "amazon": lambda draw: Made(_amazon(draw)),
+    "codemie": lambda draw: Made(_codemie(draw)),
+    "contenox": lambda draw: Made(_contenox(draw)),
     "flujo": _flujo,
 }
 """What makes a document of each language."""

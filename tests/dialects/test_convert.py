@@ -678,3 +678,98 @@ def _heard(what: Any, limits: Any) -> Document:
 
 
 SHOUT = Dialect("shout", "Shouting", lambda text: False, lambda value: False, _heard, _shouted)
+
+
+# --------------------------------------------------------------------------------------------
+# Several documents, and several files
+
+
+def converted_files(*words: str) -> Any:
+    return CliRunner().invoke(cli, ["convert", *words])
+
+
+def test_documents_are_converted_into_a_folder(flow: Path) -> None:
+    """One with errors, or one that is not there, keeps no other from being written."""
+    Path("other.yml").write_text(FLOW.replace("writer", "author"), encoding="utf-8")
+    Path("wrong.yaml").write_text(FLOW.replace("then: end", "then: nowhere"), encoding="utf-8")
+    run = converted_files("flow.yaml", "other.yml", "wrong.yaml", "--to", "asl", "-o", "made/")
+    assert run.exit_code == 3
+    assert "\nwrong.yaml:" in run.stderr
+    assert run.stderr.endswith("2 of 3 documents are written into made/\n")
+    assert sorted(each.name for each in Path("made").iterdir()) == [
+        "flow.asl.json",
+        "other.asl.json",
+    ]
+    run = converted_files("flow.yaml", "gone.yaml", "--to", "asl", "-o", "made/")
+    assert (run.exit_code, "gone.yaml" in run.stderr) == (2, True)
+    run = converted_files("made/flow.asl.json", "--to", "codemie", "-o", "back/")
+    assert (run.exit_code, asl.load("back/flow.yaml").value) == (0, asl.load("flow.yaml").value)
+
+
+def test_the_report_of_several_is_one_for_programs(flow: Path) -> None:
+    Path("wrong.yaml").write_text("states: 3", encoding="utf-8")
+    words = ["flow.yaml", "wrong.yaml", "--to", "asl", "-o", "made/", "--report", "json"]
+    run = CliRunner().invoke(cli, ["convert", *words, "--dialect", "codemie"])
+    report = json.loads(run.stderr)
+    assert (run.exit_code, report["ok"]) == (3, False)
+    assert {each["file"] for each in report["diagnostics"]} == {"flow.yaml", "wrong.yaml"}
+
+
+def test_nothing_is_replaced_unasked(flow: Path) -> None:
+    """A named file is; one in a folder that says something else is not, nor is the document."""
+    assert converted_files("flow.yaml", "--to", "asl", "-o", "made/").exit_code == 0
+    assert converted_files("flow.yaml", "--to", "asl", "-o", "made/").exit_code == 0
+    made = Path("made/flow.asl.json")
+    text = made.read_text(encoding="utf-8")
+    made.write_text("mine", encoding="utf-8")
+    run = converted_files("flow.yaml", "--to", "asl", "-o", "made/")
+    assert (run.exit_code, made.read_text(encoding="utf-8")) == (2, "mine")
+    assert "--force" in run.stderr
+    assert converted_files("flow.yaml", "--to", "asl", "-o", "made", "--force").exit_code == 0
+    assert made.read_text(encoding="utf-8") == text
+    assert converted_files("flow.yaml", "--to", "asl", "-o", str(made)).exit_code == 0
+    for target in ("flow.yaml", "./"):
+        run = converted_files("flow.yaml", "--to", "flujo", "-o", target)
+        assert (run.exit_code, Path("flow.yaml").read_text(encoding="utf-8")) == (2, FLOW)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["flow.yaml", "flow.yml", "--to", "asl"], "add -o FOLDER/"),
+        (["flow.yaml", "a/flow.yml", "--to", "asl", "-o", "made/"], "would both be written to"),
+        (["-", "--to", "asl", "-o", "made/"], "add -o FILE"),
+        (["flow.yaml", "other.yaml", "--to", "codeme", "-o", "made/"], "did you mean 'codemie'?"),
+    ],
+)
+def test_where_several_go_must_be_clear(flow: Path, words: list[str], told: str) -> None:
+    run = converted_files(*words)
+    assert (run.exit_code, told in run.stderr, Path("made").exists()) == (2, True, False)
+
+
+PARTS = {
+    "main.yaml": "imports: {c: sub/c.yaml}\nsteps: [{name: a, uses: imports.c}]\n",
+    "sub/c.yaml": "imports: {d: ./d.yaml}\nsteps: [{name: b, uses: imports.d}]\n",
+    "sub/d.yaml": 'steps: [{name: say, input: "deep {{ previous_step }}"}]\n',
+}
+
+
+def test_what_a_blueprint_imports_is_written_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There and back, wherever the command is called."""
+    monkeypatch.chdir(tmp_path)
+    for path, text in PARTS.items():
+        Path("in", path).parent.mkdir(parents=True, exist_ok=True)
+        Path("in", path).write_text(text, encoding="utf-8")
+    assert converted_files("in/main.yaml", "--to", "asl", "-o", "main.asl.json").exit_code == 0
+    run = converted_files("main.asl.json", "--to", "flujo")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "(sub/c.yaml, sub/d.yaml): write them with -o FILE" in run.stderr
+    assert converted_files("main.asl.json", "--to", "flujo", "-o", "out/").exit_code == 0
+    assert asl.run("out/main.yaml", "x").output == {"output": "deep x", "context": {}}
+    for path in PARTS:
+        assert asl.load(f"out/{path}").value == asl.load(f"in/{path}").value
+    Path("out/sub/d.yaml").write_text("mine", encoding="utf-8")
+    assert converted_files("main.asl.json", "--to", "flujo", "-o", "out/main.yaml").exit_code == 2
+    assert Path("out/sub/d.yaml").read_text(encoding="utf-8") == "mine"

@@ -98,7 +98,10 @@ def changes(chosen: list[tuple[Case, asl.Document]], target: str) -> Iterator[tu
             except asl.AslError:
                 break  # it needs what only its case has
             changed = unreported(
-                before, observe(there, adapted(input, conversion), script), conversion, target
+                before,
+                observe(there, adapted(input, conversion), script),
+                conversion,
+                document,
             )
             if changed:
                 yield case, changed

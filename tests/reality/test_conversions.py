@@ -51,7 +51,6 @@ def test_nothing_changes_unreported(folder: str, file: str) -> None:
             before = before or observe(document, INPUT, script)
         except asl.AslError:
             continue  # it is not executed by this version
-        changed = unreported(
-            before, observe(there, adapted(INPUT, conversion), script), conversion, target
-        )
+        after = observe(there, adapted(INPUT, conversion), script)
+        changed = unreported(before, after, conversion, document)
         assert not changed, (target, changed, before)

@@ -61,8 +61,26 @@ class Graph:
         return max(length.values())
 
     @cached_property
+    def _ending(self) -> set[str]:
+        """The states from which the end can be reached."""
+        before: dict[str, list[str]] = {}
+        for name, targets in self.edges.items():
+            for target in targets or (END,):
+                before.setdefault(target, []).append(name)
+        found: set[str] = set()
+        todo = [END]
+        while todo:
+            new = [each for each in before.get(todo.pop(), ()) if each not in found]
+            found.update(new)
+            todo += new
+        return found
+
+    @cached_property
     def _behind(self) -> dict[str, int]:
-        """The post-dominators of each state as a set of bits; those of the end are itself."""
+        """The post-dominators of each state as a set of bits; those of the end are itself.
+
+        What goes round for ever meets nobody: it counts as if it could end.
+        """
         numbers = {name: 1 << index for index, name in enumerate([END, *self.states])}
         everything = (1 << len(numbers)) - 1
         behind = dict.fromkeys(self.states, everything)
@@ -72,7 +90,7 @@ class Graph:
         while changed:
             changed = False
             for name in order:
-                common = everything
+                common = everything if name in self._ending else behind[END]
                 for target in self.edges[name] or (END,):
                     common &= behind[target]
                 common |= numbers[name]

@@ -52,8 +52,9 @@ class _Writer:
         kept = {key: self.value[key] for key in ("Comment",) if key in self.value}
         machine = self.machine(self.value, "", item=False)
         self.made.unrefused(start)
-        message = "the keys of an answer are not written to the data: they stay within it"
-        self.made.lost("L-ROOTMERGE", message, start)
+        message = "an answer stands under a key of its own, as it is and without its keys beside it"
+        hint = "read them there; a state without output_key has its id as the key"
+        self.made.lost("L-ROOTMERGE", message, start, hint=hint)
         message = "a text is no input: it would be the first message of a conversation"
         self.made.lost("L-INPUT", message, start, hint="give an object as the input")
         if any("assistant_id" in each.value for each in self.config.states.values()):
@@ -294,6 +295,8 @@ class _Writer:
             ending, value = said(self.filled(name, found.value["task"], found, item=item))
             prompt[f"Description{ending}"] = value
         record = path_to(f"{self.keys[found.id]}_gate")
+        message = f"what people answer stays in the data, at {record}"
+        self.lost("L-RECORD", message, name, hint="nothing reads it but the gate itself")
         (cancelled,) = state["Choices"]
         return {
             "Type": "Approval",

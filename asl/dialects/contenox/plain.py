@@ -20,6 +20,7 @@ from asl.dialects.formats import Path, said
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, path_to, reached
 from asl.expr.contenox.templates import Constant, Field, Macro, Show, macros_in, parse
+from asl.expr.contenox.texts import shown
 
 __all__ = ["plain"]
 
@@ -256,7 +257,7 @@ class _Writer:
             if isinstance(node, str):
                 yield node
             elif isinstance(node, Show) and isinstance(node.value, Constant):
-                yield str(node.value.value)
+                yield shown(node.value.value)
             elif isinstance(node, Show) and isinstance(node.value, Field) and node.value.names:
                 root, *way = node.value.names
                 message = "what is no text is shown in another way"

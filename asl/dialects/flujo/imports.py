@@ -1,5 +1,6 @@
 """Imports: blueprints that a blueprint names, and those that they name, read below its folder."""
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -32,15 +33,21 @@ class Linker:
         self.homes: dict[str, tuple[Document, str]] = {}
         """The documents that are imported, by where they stand."""
         self.kept: dict[str, Json] = {}
-        """Their values, by their ways from the first blueprint."""
+        """Their values, by their paths from the folder of the first blueprint."""
         self.read = 0
 
     def blueprint(
-        self, value: Mapping[str, Any], base: str = "", at: str | None = None, around: Any = None
+        self,
+        value: Mapping[str, Any],
+        base: str = "",
+        at: str | None = None,
+        path: str = "",
+        around: Any = None,
     ) -> Blueprint:
         """Return a blueprint with what it imports, as far as that can be read.
 
-        *at* is its own name among the files, *around* what identifies those that import it.
+        *at* is its own name among the files and *path* its path from the first one, *around* what
+        identifies those that import it.
         """
         found = Blueprint(value, base)
         if self.files is None:
@@ -48,13 +55,15 @@ class Linker:
         if around is None:
             around = () if self.files.document is None else (self.files.document,)
         for alias, source in found.imports.items():
-            child = self.imported(str(source), f"{base}/imports/{escape(alias)}", at, around)
+            place = f"{base}/imports/{escape(alias)}"
+            below = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(source)))
+            child = self.imported(str(source), place, at, below, around)
             if child is not None:
                 found.imported[alias] = child
         return found
 
     def imported(
-        self, source: str, place: str, at: str | None, around: tuple[str, ...]
+        self, source: str, place: str, at: str | None, path: str, around: tuple[str, ...]
     ) -> Blueprint | None:
         files = self.files
         assert files is not None
@@ -92,8 +101,8 @@ class Linker:
         self.findings += found
         if any(map(is_error, found)):
             return None
-        self.kept[name] = document.value
-        return self.blueprint(document.value, place, name, (*around, key))
+        self.kept[path] = document.value
+        return self.blueprint(document.value, place, name, path, (*around, key))
 
     def refuse(self, message: str, place: str, hint: str | None) -> None:
         self.findings.append(Finding(CODE, message, place, hint, severity=Severity.ERROR))

@@ -17,12 +17,19 @@ from asl.dialects import foreign
 from asl.dialects.flujo.options import options_of
 from asl.dialects.flujo.reading import METADATA, read
 
-__all__ = ["kept", "lost", "restored"]
+__all__ = ["imported", "kept", "lost", "restored"]
 
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the blueprint that it was, None if nothing."""
     return foreign.kept(value, METADATA, "blueprint")
+
+
+def imported(value: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the blueprints that the one imports that a document was read from, by their paths."""
+    about = kept(value)
+    found = about.get("imports") if about is not None else None
+    return found if type(found) is dict else {}
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -32,9 +39,8 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     if about is None or type(reading) is not dict:
         return None
     blueprint: dict[str, Json] = about["blueprint"]
-    imports = about.get("imports")
-    files = Kept(imports) if type(imports) is dict else None
     try:
+        files = Kept(imported(value)) if imported(value) else None
         again = read(Document(blueprint, Source()), options=options_of(**reading), files=files)
     except (InvalidDocument, AslError, TypeError):
         return None

@@ -85,7 +85,9 @@ def stored(machine: Machine, name: str, state: State) -> dict[str, Json]:
     if len(keys) > 1 or "[" in str(path):
         message = "results are written to keys of the context"
         machine.lost("L-DEEP", message, where, f"to {keys[0]!r}")
-    machine.lost("L-ROOTMERGE", "keys of a result are written to the context as well", where)
+    machine.lost(
+        "L-ROOTMERGE", "a result is kept as text, and the keys of an object beside it", where
+    )
     return {"output_key": keys[0]}
 
 

@@ -39,7 +39,7 @@ def pass_(machine: Machine, name: str, state: State) -> None:
         mappings = [
             _mapping(machine, key, each, where, "Result" in state) for key, each in given.items()
         ]
-    elif given is not None:
+    elif given is not None or "Result" in state:
         mappings = [{"output_field": "value", "type": "constant", "value": given}]
         message = "what a transformation gives is an object"
         machine.lost("L-DEEP", message, where, "under 'value'")

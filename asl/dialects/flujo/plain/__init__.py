@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from asl.core.document import Document
 from asl.core.values import Json
+from asl.dialects.flujo.plain.effects import operations
 from asl.dialects.flujo.plain.machine import Machine
 from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
@@ -42,6 +43,9 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     kept = {key: value[key] for key in ("Comment",) if key in value}
     start = value["StartAt"]
     whole.made.unrefused(start)
+    if whole.texts:
+        message = "in texts that are put together null is 'null', instead of nothing"
+        whole.made.lost("L-ANSWER", message, start, hint="let no agent answer null there")
     whole.made.lost(
         "L-INPUT",
         f"the input has a name: it is $.{INPUT}, with the context beside it",
@@ -82,6 +86,8 @@ def _sunk(calls: list[Call]) -> Iterator[str]:
     for call in calls:
         if call.name in ("set", "merge"):
             yield str(call.literal(2)).removeprefix("context.").partition(".")[0]
+        for operation in operations(call):
+            yield str(operation["path"]).partition(".")[0]
         for index in range(len(call.given)):
             flags = call.literal(index)
             if isinstance(flags, dict) and isinstance(flags.get("sink_to"), str):

@@ -1,6 +1,6 @@
 """What the functions of a document do to the data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +9,10 @@ from asl.dialects.flujo.plain.conditions import Known
 from asl.dialects.flujo.plain.places import Env, Makers
 from asl.dialects.flujo.plain.terms import Call, Term, Way, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Parts, Values
-from asl.dialects.formats import said
+from asl.dialects.formats import Path, said
 from asl.dialects.plain import path_to
 
-__all__ = ["After", "Effects"]
+__all__ = ["After", "Effects", "operations"]
 
 
 @dataclass
@@ -55,15 +55,27 @@ class Effects:
                 flags = term.literal(4 if term.name == "join" else 3) or {}
                 within = {"first": (0,), "last": (len(term.literal(3) or [0]) - 1,)}
                 way = within.get(str(flags.get("reduce")), ()) if term.name == "join" else ()
-                step = str(term.literal(1))
-                self.places.made(name, step, way, flags.get("sink_to"))
+                step, made = str(term.literal(1)), flags.get("output")
+                sink = flags.get("sink_to") if made is None else None
+                self.places.made(name, step, way, sink)
                 self.copied(after, name)
-                self.finished(after, step, Makers((name,)), flags)
+                makers = Makers((name,))
+                if made is not None:
+                    env["previous_step"] = makers
+                    makers = self.output(after, made, step, flags, name)
+                self.finished(after, step, makers, flags)
             case "looped":
                 step, flags = str(term.literal(1)), term.literal(2) or {}
                 makers = env.get("previous_step", NOBODY)
-                self.sunk(after, makers, flags, name)
+                if flags.get("output") is not None:
+                    makers = self.output(after, flags["output"], step, flags, name)
+                else:
+                    self.sunk(after, makers, flags, name)
                 self.finished(after, step, makers, flags)
+            case "prepared":
+                self.prepared(after, operations(term), name)
+            case "returned":
+                self.returned(after, term, name)
             case "set" | "merge":
                 step, path = str(term.literal(1)), str(term.literal(2))
                 path = path.removeprefix("context.")
@@ -89,7 +101,11 @@ class Effects:
                 self.places.made(name, "decision")
                 env["decision"] = Makers((name,))
             case "loop" | "again":
+                self.prepared(after, operations(term), name)
                 self.counted(after, term)
+                between = term.literal(2) if term.name == "again" else None
+                if between and "next_input" in between:
+                    self.next(after, str(between["next_input"]), name)
             case "routed":
                 message = "all branches run, whichever are named"
                 self.values.lost("L-CONDITION", message, name)
@@ -163,27 +179,111 @@ class Effects:
                 return makers
             case _:
                 found = self.values.given(term, env, name)
-                format = isinstance(found, list) and said(found)[0] and len(found) > 1
-                self.places.made(name, step, ("text",) if format else (), sink)
-                self.computed(after, found, name)
-                return Makers((name,))
+                text = isinstance(term, Call) and term.name in ("text", "stringify")
+                return self.kept(after, name, step, found, sink, text=text)
         self.copied(after, name)
         return Makers((name,))
 
+    def kept(
+        self,
+        after: After,
+        maker: str,
+        wanted: str,
+        found: Known | Parts,
+        sink: str | None = None,
+        *,
+        text: bool = False,
+    ) -> Makers:
+        """Put a value into the data, as one that *maker* has made; it may have to be a *text*."""
+        parts = [each for each in found if each] if isinstance(found, list) else []
+        put = any(isinstance(each, Path) for each in parts) and (text or len(parts) > 1)
+        self.places.made(maker, wanted, ("text",) if put else (), sink)
+        if put and isinstance(found, list):
+            ending, value = self.values.text(found)
+            place = self.places.record(maker)
+            after.passes.append({"Parameters": {f"text{ending}": value}, "ResultPath": place})
+            self.copied(after, maker)
+        else:
+            self.computed(after, found, maker)
+        return Makers((maker,))
+
     def computed(self, after: After, found: Known | Parts, name: str) -> None:
-        """Put a value into the data."""
+        """Put a value into the data that is written out, or stands elsewhere."""
         place = self.places.record(name)
         if isinstance(found, Known):
             after.passes.append({"Result": found.value, "ResultPath": place})
         else:
             ending, value = said(found)
-            if not ending:
-                after.passes.append({"Result": value, "ResultPath": place})
-            elif len(found) == 1:
-                after.passes.append({"InputPath": value, "ResultPath": place})
-            else:
-                after.passes.append({"Parameters": {f"text{ending}": value}, "ResultPath": place})
+            after.passes.append({"InputPath" if ending else "Result": value, "ResultPath": place})
         self.copied(after, name)
+
+    # Around rounds
+
+    def prepared(self, after: After, listed: Iterable[Mapping[str, Any]], name: str) -> None:
+        """Carry out operations on the context."""
+        for each in listed:
+            path, value = str(each["path"]), each["value"]
+            if each["op"] == "set":
+                text = isinstance(value, str)
+                found = self.values.filled(value, after.env, name) if text else Known(value)
+                self.kept(after, f"{name}:{path}", path, found, path, text=text)
+                continue
+            told = "nothing is added to a list" if each["op"] == "append" else "nothing is merged"
+            self.values.lost(
+                "L-TRANSFORM",
+                f"{told}, so context.{path} stays as it is",
+                name,
+                hint="let an agent give the whole value, and sink_to take it",
+            )
+
+    def next(self, after: After, wanted: str, name: str) -> None:
+        """Make the input of the next round."""
+        if wanted == "context":
+            message = "the next round is given what the last one gave, not the context"
+            hint = "let its steps read the fields of the context that they need"
+            self.values.lost("L-TRANSFORM", message, name, hint=hint)
+            return
+        if wanted.lstrip()[:1] in ("{", "["):
+            self.values.lost("L-ANSWER", "a text stays one, even if it is that of a value", name)
+        found = self.values.filled(wanted, after.env, name)
+        after.env["previous_step"] = self.kept(after, f"{name}:next", "next", found, text=True)
+
+    def output(
+        self, after: After, wanted: Json, step: str, flags: Mapping[str, Any], name: str
+    ) -> Makers:
+        """Make an output of that of the last round, or of the results."""
+        env, maker, sink = after.env, f"{name}:made", flags.get("sink_to")
+        if isinstance(wanted, str):
+            found = self.values.filled(wanted, env, name)
+            return self.kept(after, maker, step, found, sink, text=True)
+        made: Fields = {}
+        for key, each in wanted.items():
+            ending, value = self.values.text(self.values.filled(each, env, name))
+            made[f"{key}{ending}"] = value
+        self.places.made(maker, step, (), sink)
+        field = "Parameters" if any(key.endswith(".$") for key in made) else "Result"
+        after.passes.append({field: made, "ResultPath": self.places.record(maker)})
+        self.copied(after, maker)
+        return Makers((maker,))
+
+    # Imports
+
+    def returned(self, after: After, term: Call, name: str) -> None:
+        """Take over what an imported blueprint has come to: the one result of its Parallel."""
+        step, settings = str(term.literal(1)), term.literal(3) or {}
+        if settings.get("updates"):
+            self.values.lost(
+                "L-PARRESULT",
+                "what the imported blueprint writes into its context does not come back",
+                name,
+                "Output",
+                hint="let its last step give what is needed, and sink_to take it",
+            )
+        self.places.made(name, step, (), settings.get("sink_to"))
+        branch = self.places.record(f"{name}:branch")
+        after.passes.append({"InputPath": f"{branch}[0]", "ResultPath": self.places.record(name)})
+        self.copied(after, name)
+        self.finished(after, step, Makers((name,)), {})
 
     def copied(self, after: After, name: str) -> None:
         """Copy what a state has made to wherever it is looked for."""
@@ -200,3 +300,14 @@ class Effects:
             after.passes.append(
                 {"InputPath": self.values.at(makers, after.env, name), "ResultPath": place}
             )
+
+
+def operations(call: Call) -> Iterable[Mapping[str, Any]]:
+    """Return the operations on the context that a function carries out."""
+    if call.name not in ("prepared", "loop", "again"):
+        return ()
+    found = call.literal(1 if call.name == "prepared" else 2) or ()
+    listed: Iterable[Mapping[str, Any]] = (
+        found.get("state", ()) if call.name == "again" and found else found
+    )
+    return listed

@@ -5,7 +5,7 @@ have made it.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json
@@ -17,10 +17,13 @@ from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whol
 from asl.dialects.names import fresh
 from asl.dialects.plain import leads, path_to
 from asl.expr.flujo.forks import REDUCERS
+from asl.expr.flujo.imports import ARTIFACTS
 
 __all__ = ["Machine"]
 
 State = Mapping[str, Any]
+PROMPT: Final = "initial_prompt"
+"""The field of the context with the input of an imported blueprint, as text."""
 
 
 class Machine:
@@ -34,6 +37,7 @@ class Machine:
         self.values = Values(whole, way, str(value["StartAt"]))
         self.effects = Effects(self.values)
         self.value = value
+        self.start = str(value["StartAt"])
         self.way = way
         self.failing = failing
         """What becomes of a branch that fails: it has `failed`, `null` comes, or an `error`."""
@@ -47,7 +51,6 @@ class Machine:
         for name in self.value["States"]:
             if name in self.envs:
                 self.states[name] = self.state(name, self.envs[name])[0]
-        start = str(self.value["StartAt"])
         passed = {name: each for name, each in self.states.items() if _only_leads(each)}
 
         def lead(name: Any) -> Any:
@@ -59,11 +62,13 @@ class Machine:
 
         for state in self.states.values():
             _led(state, lead)
-        start = self.via(After({}, self.begun()), lead(start), start)
-        return {
-            "StartAt": start,
-            "States": {name: self.states[name] for name in self._order(start)},
-        }
+        return self.begins(self.begun(), lead(self.start))
+
+    def begins(self, passes: list[Fields], target: str) -> Fields:
+        """Return the machine that begins with Passes of these fields, and goes on to a state."""
+        first = self.via(After({}, passes), target, self.start)
+        states = {name: self.states[name] for name in self._order(first)}
+        return {"StartAt": first, "States": states}
 
     def begun(self) -> list[Fields]:
         """Return the Passes that copy the input of a run to wherever it is looked for."""
@@ -119,7 +124,8 @@ class Machine:
             case _:
                 made = self.task(name, state, env)
         after = self.effects.after(state.get("Output"), env, name)
-        made["ResultPath"] = self.places.record(name) if name in self.places.values else None
+        record = self.places.record(name) if name in self.places.values else None
+        made.setdefault("ResultPath", record)
         made |= {key: state[key] for key in ("Comment",) if key in state}
         ways: list[tuple[str, Env]] = []
         catchers: list[Json] = []
@@ -153,6 +159,8 @@ class Machine:
         makers = after.env.get("previous_step", NOBODY)
         if makers:
             out["OutputPath"] = self.values.at(makers, after.env, name)
+        elif self.way:  # what moves along is null
+            after.passes.append({"Result": None})
         if not after.passes:
             return {**made, **out}
         *first, last = after.passes
@@ -190,6 +198,8 @@ class Machine:
                 told = "a run ends with its last output, without the context"
                 self.values.lost("L-OUTPUT", told, name, "Output")
             made["OutputPath"] = self.values.at(makers, env, name)
+        elif self.way:
+            return {"Type": "Pass", "Result": None, "End": True}
         return made
 
     def failed(self, name: str, state: State, env: Env) -> Fields:
@@ -249,7 +259,9 @@ class Machine:
 
     def fork(self, name: str, state: State, env: Env) -> Fields:
         output = term_of(state["Output"])
-        call = _call(output, "join", "outer")
+        call = _call(output, "join", "outer", "returned")
+        if call is not None and call.name == "returned":
+            return self.imported(name, state, env)
         flags = (call.literal(4) or {}) if call is not None else {}
         failing = "error" if flags.get("ignore") else "failed"
         begin = dict(env)
@@ -281,6 +293,65 @@ class Machine:
             message = f"nothing makes {reduce!r} of the outputs of branches"
             self.values.lost("L-TRANSFORM", message, name, "Output", hint="the outputs in a list")
         return made
+
+    def imported(self, name: str, state: State, env: Env) -> Fields:
+        """Return the Parallel of an imported blueprint, whose branch sees the context or not."""
+        begun = term_of(state["Arguments"])
+        assert isinstance(begun, Call)
+        given, settings = begun.given[1], begun.literal(2) or {}
+        text = isinstance(given, Call) and given.name == "text"
+        found = self.values.given(given, env, name)
+        maker, inherits = f"{name}:given", settings.get("inherit")
+        before = After(dict(env))
+        if inherits:
+            self.effects.kept(before, maker, "given", found, text=text)
+        else:
+            self.places.made(maker, "given")
+        self.places.made(f"{name}:branch", "branch")
+        begin = {"previous_step": Makers((maker,))}
+        inner = self.inner(name, state["Branches"][0], begin, "", "Branches", 0)
+        if self.whole.looking:
+            inner.learn()
+            return {}
+        self.told_input(name, settings)
+        outside, self.whole.read = self.whole.read, set()
+        branch, read = inner.said(), self.whole.read
+        place = self.places.at(Makers((maker,)))
+        made: Fields = {"Type": "Parallel", "Branches": [branch]}
+        if inherits:
+            if PROMPT in read:
+                before.passes.append({"InputPath": place, "ResultPath": path_to(PROMPT)})
+            made["Branches"] = [inner.begins(before.passes, str(branch["StartAt"]))]
+            self.whole.read = outside | read
+        else:
+            copies = [there for _, there in self.places.copies(maker)]
+            parameters: Fields = {}
+            for each in (place, *copies, *([path_to(PROMPT)] if PROMPT in read else [])):
+                key = each.removeprefix("$.")
+                if isinstance(found, list) and text:
+                    ending, value = self.values.text(found)
+                    parameters[f"{key}{ending}"] = value
+                else:
+                    self.values.put(parameters, key, found)
+            if ARTIFACTS in read:
+                self.values.required(name, ("context", ARTIFACTS))
+                parameters[f"{ARTIFACTS}.$"] = path_to(ARTIFACTS)
+            self.whole.read = outside
+            made = {"Type": "Parallel", "Parameters": parameters, "Branches": [branch]}
+        return {**made, "ResultPath": self.places.record(f"{name}:branch")}
+
+    def told_input(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Report what an imported blueprint is not given."""
+        message = (
+            "an imported blueprint is given its input as it is: not as text, or by an artifact"
+        )
+        self.values.lost("L-INPUT", message, name, "Arguments")
+        to = settings.get("to", PROMPT)
+        if to != PROMPT:
+            holder = ARTIFACTS if to == "both" else to
+            message = f"the input is not put into the {holder!r} of the imported blueprint"
+            hint = "it moves along: let the first step there take it"
+            self.values.lost("L-TRANSFORM", message, name, "Arguments", hint=hint)
 
     def iteration(self, name: str, state: State, env: Env) -> Fields:
         items = term_of(state["Items"])

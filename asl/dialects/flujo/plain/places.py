@@ -12,7 +12,7 @@ from typing import Final
 from asl.dialects.names import fresh
 from asl.dialects.plain import path_to
 
-__all__ = ["START", "Env", "Makers", "Places", "joined"]
+__all__ = ["ABSENT", "START", "Env", "Makers", "Places", "joined"]
 
 Makers = frozenset[str]
 """The states that may have made a value."""
@@ -20,11 +20,19 @@ Env = dict[str, Makers]
 """What is known of the data in front of a state: who may have made what."""
 START: Final = ""
 """Who has made the input of a run."""
+ABSENT: Final = "?"
+"""Stands among the makers of a value that may not be there, as on some way nobody has made it."""
 
 
 def joined(one: Env, other: Env) -> Env:
     """Return what is known where two ways meet."""
-    return {key: one.get(key, Makers()) | other.get(key, Makers()) for key in one | other}
+    return {key: _either(key, one.get(key), other.get(key)) for key in one | other}
+
+
+def _either(key: str, one: Makers | None, other: Makers | None) -> Makers:
+    both = (one or Makers()) | (other or Makers())
+    value = key.startswith("steps.") or key in ("previous_step", "resume_input", "last_output")
+    return both | {ABSENT} if value and both and not (one and other) else both
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.plain.conditions import Beyond, Conditions, Known, Rule, named
-from asl.dialects.flujo.plain.places import Env, Makers, Places
+from asl.dialects.flujo.plain.places import ABSENT, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.dialects.formats import Path, said
 from asl.dialects.plain import Plain, path_to
@@ -35,6 +35,8 @@ class Whole:
     """Whether ways are followed, and nothing is written."""
     read: set[str] = field(default_factory=set)
     """The keys that were read."""
+    texts: bool = False
+    """Whether values are put into texts."""
 
 
 class Values:
@@ -58,8 +60,24 @@ class Values:
         self.places.made(maker, f"{loop}rounds")
         return self.places.record(maker)
 
-    def at(self, makers: Makers, env: Env, name: str) -> str:
-        """Return the path where a value stands that one of these states has made."""
+    def text(self, parts: Parts) -> tuple[str, Json]:
+        """Return how a field ends that gives the text of these parts, and it."""
+        ending, value = said(parts)
+        self.whole.texts |= bool(ending)
+        if ending and len([each for each in parts if each]) == 1:
+            return ending, f"States.Format('{{}}', {value})"
+        return ending, value
+
+    def at(self, makers: Makers, env: Env, name: str, *, tested: bool = False) -> str:
+        """Return the path where a value stands that one of these states has made.
+
+        A condition has *tested* whether anything stands there.
+        """
+        if ABSENT in makers:
+            makers -= {ABSENT}
+            if not tested:
+                message = "a step may not have run yet whose output is read, which may fail the run"
+                self.lost("L-REQUIRED", message, name, hint="let it come before, on all ways")
         if self.whole.looking:
             return "$"
         path = self.places.at(makers)
@@ -102,6 +120,8 @@ class Values:
         try:
             listed = parse(template)
         except ExpressionFault:
+            message = "a text that cannot be filled in is taken as it stands, not left out"
+            self.lost("L-TEMPLATE", message, name)
             return [template]
         parts: Parts = []
         for part in listed:
@@ -119,6 +139,7 @@ class Values:
                 continue
             found = self.found(choice, env, name, template=True)
             if isinstance(found, str):
+                self.whole.texts |= len(listed) > 1
                 parts.append(Path(found))
         return parts
 
@@ -141,7 +162,7 @@ class Values:
             return Known(None)
         if rest and template:
             self.required(name, steps)
-        return self.at(makers, env, name) + path_to(*map(_index, rest))[1:]
+        return self.at(makers, env, name, tested=not template) + path_to(*map(_index, rest))[1:]
 
     def context(self, rest: list[str], env: Env, name: str, *, template: bool) -> Known | str:
         if not rest:
@@ -155,7 +176,8 @@ class Values:
             step, updates = env.get(f"steps.{first}", NOBODY), env.get("updates", NOBODY)
             if step:
                 way = way[1:] if way[:1] == ["output"] else way
-                return self.at(step, env, name) + path_to(*map(_index, way))[1:]
+                place = self.at(step, env, name, tested=not template)
+                return place + path_to(*map(_index, way))[1:]
             if updates:
                 message = f"{first!r} is read from the answer that was last written to the context"
                 self.lost("L-UPDATES", message, name, hint="let there be no other of this name")
@@ -188,7 +210,7 @@ class Values:
                 }
                 return yes if value == "approved" else {"Not": yes}
             case Operation("=", Way(("input", "decision")), Literal(str() as value)):
-                return named(self.at(env.get("decision", NOBODY), env, name), value)
+                return named(self.at(env.get("decision", NOBODY), env, name, tested=True), value)
             case Operation("<", Call("rounds") as call, Literal(most)):
                 place = self.rounds(str(call.literal(1)))
                 return {"Variable": f"{place}.n", "NumericLessThan": most}
@@ -227,7 +249,8 @@ class Values:
                 makers = env.get("last_output", NOBODY)
                 if not makers:
                     return Known(None)
-                return self.at(makers, env, name) + path_to(*map(_index, rest))[1:]
+                place = self.at(makers, env, name, tested=True)
+                return place + path_to(*map(_index, rest))[1:]
             case ("last_step", "name") if len(env.get("step", NOBODY)) == 1:
                 return Known(min(env["step"]))
             case ("last_step", "feedback") if events == {"failure"}:

@@ -12,7 +12,7 @@ from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import yaml_writer
 from asl.dialects.base import Written
-from asl.dialects.flujo.restoring import kept, restored
+from asl.dialects.flujo.restoring import imported, kept, restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import written_machine
 from asl.dialects.flujo.writing.pipeline import is_line, written_line
@@ -30,7 +30,8 @@ def write(document: Document) -> Written:
     value = document.whole
     blueprint = restored(value)
     if blueprint is not None:
-        return Written(blueprint, yaml_writer.written(blueprint))
+        files = {path: yaml_writer.written(each) for path, each in imported(value).items()}
+        return Written(blueprint, yaml_writer.written(blueprint), files=files)
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")

@@ -55,7 +55,7 @@ class _Machine:
         }
         self.losses.add(
             "FL-OUTPUT",
-            "a run comes to its output and its context, and data lies in the context",
+            "the data of a run is its context; its output is the name of the end, or null",
             "",
             "give the input as {context: ...}",
         )

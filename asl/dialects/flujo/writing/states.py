@@ -159,6 +159,8 @@ class Steps:
         if self.language == "JSONata":
             return self._output(state, pointer)
         path = state.get("ResultPath", "$")
+        if path != "$" and self.line:
+            self._goes_on(pointer)
         if path is None:
             return {}
         field = field_of(path)
@@ -173,6 +175,11 @@ class Steps:
         message = "an object is merged into the context, instead of being all that is left"
         self.losses.add("FL-RESULTPATH", message, pointer)
         return {"updates_context": True}
+
+    def _goes_on(self, pointer: str) -> None:
+        message = "the next step is given the result alone, not the data with it"
+        place = f"{pointer}/ResultPath"
+        self.losses.add("FL-RESULTPATH", message, place, "read it from the context", at_key=True)
 
     def _output(self, state: State, pointer: str) -> Step:
         output = state.get("Output")
@@ -204,6 +211,10 @@ class Steps:
     def _pass(self, name: str, state: State, pointer: str) -> list[Step]:
         key = next((each for each in ("Result", "Parameters", "Output") if each in state), None)
         if key is None:
+            if state.get("ResultPath", "$") not in ("$", None):
+                message = "no copy of the data is put into it"
+                where = f"{pointer}/ResultPath"
+                self.losses.add("FL-RESULTPATH", message, where, at_key=True)
             return []
         value = state[key]
         where = f"{pointer}/{key}"
@@ -212,6 +223,8 @@ class Steps:
             self.losses.add("FL-INTRINSIC", message, where, "let an agent do it", at_key=True)
             return []
         path = state.get("ResultPath", "$") if self.language == "JSONPath" else "$"
+        if path != "$" and self.line:
+            self._goes_on(pointer)
         if path is None:
             return []
         field = field_of(path)
