@@ -150,7 +150,6 @@ class MapRun:
             frame = self.child(0, None, None, "")
             execution = frame.execution
             for index, item in enumerate(source):
-                self.begun = index + 1
                 if frame.visit:  # the last child took so long that it was interpreted
                     frame.visit, frame.step, frame.log = 0, start, None
                 frame.index = execution.index = index

@@ -323,7 +323,7 @@ class Run(Protocol):
     pure: bool
     """Whether its children reach no world and tell nobody anything."""
     begun: int
-    """How many children have begun."""
+    """How many children have begun, where they are not pure."""
 
     def selected(self, index: int, item: Json, source: str) -> "Frame":
         """Return the state's own machine as `ItemSelector` sees it with an item."""

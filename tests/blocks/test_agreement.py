@@ -139,6 +139,15 @@ def refused(block: str) -> set[str]:
     return {way.rpartition("/")[2].removesuffix(".$") for way in BLOCKS[block].lacks}
 
 
+@pytest.mark.parametrize("block", sorted(name for name in BLOCKS if BLOCKS[name].lacks))
+def test_what_a_block_refuses_stands_in_the_overview(block: str) -> None:
+    """Each field, in the row of the block."""
+    page = (ROOT / "docs" / "blocks" / "README.md").read_text(encoding="utf-8")
+    section = page.partition("## What is refused")[2]
+    (row,) = (line for line in section.splitlines() if f"[{block}](" in line)
+    assert [field for field in refused(block) if f"`{field}`" not in row] == []
+
+
 def test_every_block_is_known() -> None:
     """A row of the table is a field of a state or of the document, and has a schema here."""
     assert set(BLOCKS) <= {*STATE_BLOCKS, *DOCUMENT_BLOCKS}
