@@ -27,7 +27,7 @@ from asl.cli.arguments import (
 from asl.cli.exits import Exit, of_status
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
-from asl.core.errors import ExpressionFault, InvalidDocument
+from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
@@ -170,8 +170,8 @@ def command(
                 memory=memories(given.memory_places, bound) or None,
                 **options,
             )
-        except KeyboardInterrupt:
-            if store_file is not None:
+        except (KeyboardInterrupt, AslError) as stop:
+            if store_file is not None and _leaves_behind(stop):
                 due = command_for("resume", "--due")
                 streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
             raise
@@ -208,6 +208,13 @@ def _excludes(program: "Program") -> bool:
         for step in machine.steps.values()
         if step.type == "Approval"
     )
+
+
+def _leaves_behind(stop: BaseException) -> bool:
+    """Whether an execution is kept that could not go on: of one that was refused nothing is."""
+    from asl.stores.sqlite import StoreError
+
+    return isinstance(stop, KeyboardInterrupt | StoreError)
 
 
 def _say_undelivered(result: "Result") -> None:

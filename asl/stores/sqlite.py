@@ -528,6 +528,8 @@ def _advice(error: sqlite3.OperationalError) -> str:
         return READ_ONLY
     if "full" in text:
         return "the disk is full: nothing more is recorded until there is room"
+    if "disk I/O" in text:
+        return f"{text}: nothing more is recorded until the disk takes what is written"
     if "unable to open" in text:
         return "it cannot be opened: does the folder exist, and may it be written to?"
     return text

@@ -1,12 +1,15 @@
 """The commands that look at a store."""
 
 import json
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import asl as front_door
+from asl.stores.sqlite import SqliteStore, Write
 
 from .conftest import FAIL, PASS, Asl
 
@@ -148,6 +151,31 @@ def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> Non
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
     assert "nobody" not in asl("ls", "--store", "runs.db").stdout
+
+
+@pytest.mark.parametrize("fault", ["database or disk is full", "disk I/O error"])
+def test_what_cannot_be_recorded_any_more_goes_on_later(
+    fault: str, asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands say so, and nothing that was recorded is lost."""
+    commits: list[object] = []
+    commit = SqliteStore._commit
+
+    def full(self: SqliteStore, writes: Sequence[Write]) -> None:
+        commits.append(writes)
+        if len(commits) > 1:
+            raise sqlite3.OperationalError(fault)
+        commit(self, writes)
+
+    words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
+    with monkeypatch.context() as broken:
+        broken.setattr(SqliteStore, "_commit", full)
+        done = asl(*words, "--agents", "agents.yaml")
+    assert done.exit_code == 2
+    assert "nothing more is recorded until" in done.stderr
+    assert "'asl resume --due --store runs.db' goes on with what is left behind" in done.stderr
+    words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
+    assert asl(*words).stdout == "it  SUCCEEDED\n"
 
 
 def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
