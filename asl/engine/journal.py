@@ -294,7 +294,6 @@ def written_record(
     if kind is STRETCH and rest[4] == 0:
         del rest[4:], rest[0]
     places: dict[int, int] = {}
-    grown = _grown(record, last) if kind is EXITED else None
     index = 0
     for value in rest:
         of = type(value)
@@ -308,10 +307,8 @@ def written_record(
                 written.append(_BEFORE[last[place]])
             elif of is Variables:
                 written.append({"variables": [value, value.assigned]})
-            elif grown is not None and value is rest[1]:
-                written.append(grown)
             else:
-                written.append({"json": value})
+                written.append(_new(value, record, last))
             places[place] = index
             index += 1
         elif of is Step:
@@ -323,13 +320,13 @@ def written_record(
     return written, places
 
 
-def _grown(record: Record, last: Mapping[int, int]) -> Json:
-    """Return what stands for an output that is the input with the answer as a member, else None."""
-    member = member_of(record[4].finish)
-    index = last.get(id(record[2].data))
-    if member is None or index is None or record[5] is ABSENT:
-        return None
-    return {"+": [index, member]}
+def _new(value: Json, record: Record, last: Mapping[int, int]) -> Json:
+    """Return what is written of a value that stands nowhere yet."""
+    if record[0] is EXITED and value is record[6] and record[5] is not ABSENT:
+        member, index = member_of(record[4].finish), last.get(id(record[2].data))
+        if member is not None and index is not None:
+            return {"+": [index, member]}
+    return {"json": value}
 
 
 _UNUSED = NO_USAGE

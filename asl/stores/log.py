@@ -163,7 +163,7 @@ class Log:
 
     def put(self, what: str, where: str, *content: Json) -> int:
         """Add an entry to the next step; returns its size in bytes."""
-        text = self._text(what, where, *content)
+        text = self._text([what, where, *content])
         if not self._is_due:
             self._is_due = True
             self.store.write_at_last(self._last_step)
@@ -174,11 +174,11 @@ class Log:
             self.store.write(statement, *values)
         return len(text)
 
-    def _text(self, what: str, where: str, *content: Json) -> bytes:
-        text = encoded([what, where, *content])
+    def _text(self, entry: list[Json]) -> bytes:
+        text = encoded(entry)
         if len(text) < LARGE:
             return text
-        first, *more = content
+        what, where, first, *more = entry
         first = [self._referred(slot) for slot in first] if what == "record" else self._kept(first)
         return encoded([what, where, first, *more])
 
@@ -213,7 +213,7 @@ class Log:
 
     def put_instead(self, entry: int, what: str, where: str, *content: Json) -> int:
         """Replace an entry of the next step; returns the size of the new one in bytes."""
-        self._entries[entry] = text = self._text(what, where, *content)
+        self._entries[entry] = text = self._text([what, where, *content])
         return len(text)
 
     def reference(self, answer: tuple[int, int]) -> Json:
