@@ -75,6 +75,11 @@ def _compared(
     return compile
 
 
+def _same(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
+    """Compile a comparison with one of the two booleans."""
+    return lambda data, frame: variable(data, frame) is written
+
+
 def _compared_with_path(
     kinds: frozenset[type], relation: Callable[[Json, Json], bool]
 ) -> Callable[[Evaluate, Evaluate, Json], Predicate]:
@@ -157,7 +162,8 @@ def _operators() -> Mapping[str, Operator]:
             if kind == "Boolean" and suffix != "Equals":
                 continue
             name = kind + suffix
-            table.append(Operator(name, _OPERAND_KINDS[kind], _compared(types, relation)))
+            compiled = _same if kind == "Boolean" else _compared(types, relation)
+            table.append(Operator(name, _OPERAND_KINDS[kind], compiled))
             table.append(Operator(f"{name}Path", "path", _compared_with_path(types, relation)))
     for suffix, relation in _RELATIONS.items():
         name = f"Timestamp{suffix}"

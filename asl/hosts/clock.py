@@ -50,8 +50,7 @@ class WallClock:
     def __init__(self) -> None:
         self.real_work = 0
         self.outside: dict[object, float] = {}
-
-    now = staticmethod(time.time)
+        self.now = time.time
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an ordinary event loop."""

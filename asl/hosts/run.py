@@ -40,7 +40,6 @@ async def execute(
     find: Find,
     clock: Clock,
     identity: Identity = ANYBODY,
-    *,
     foreign: bool = False,
     buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
@@ -114,12 +113,13 @@ async def execute(
         _uncancel()
         status = "TIMED_OUT"
     finally:
-        ends = status != "PAUSED" and not (cut and journal is not None)
-        if ends and execution.ledger is not None:
-            execution.ledger.close(now())
+        ended = now()
+        if execution.ledger is not None:
+            goes_on = status == "PAUSED" or (cut and journal is not None)
+            if not goes_on:
+                execution.ledger.close(ended)
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
-        ended = now()
         try:
             if services is not None and parent is None:
                 await services.settle(cut)
