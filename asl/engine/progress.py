@@ -60,6 +60,8 @@ class _Fork:
         """Those that have begun; of executions of their own those that have not ended."""
         self.running: set[int] = set()
         """Those that have begun and not ended."""
+        self.succeeded: set[int] = set()
+        """Those that have succeeded; not of executions of their own."""
         self.begun = 0
         self.completed = 0
         self.failed = 0
@@ -87,6 +89,16 @@ class _Fork:
             self.failed += 1
         elif kind != kinds.ABORTED:
             self.completed += 1
+            self.succeeded.add(index)
+        if self.tracking.distributed:  # there may be very many
+            self.succeeded.clear()
+            del self.parts[index]
+
+    def go_on(self, before: "_Fork") -> None:
+        """Take over what has succeeded: it is not done again where the state is redriven."""
+        for index in before.succeeded:
+            self.part(index, 1)
+            self.end(index, kinds.EXITED)
 
     def percentage(self, weights: Mapping[str, float]) -> float | None:
         """Return how far all parts together are; None while nobody knows how many there are."""
@@ -254,6 +266,8 @@ class Aggregates:
             fork = self.forks[key] = _Fork(frame, step, tracking, total)
             if before is not None:  # a milestone is told once, also where the state runs again
                 fork.reached = before.reached
+                if kind == kinds.STRETCH:
+                    fork.go_on(before)
             yield from self._tell(fork, None, entered=True)
         elif kind == kinds.EXITED and key in self.forks:
             fork = self.forks.pop(key)
@@ -296,7 +310,7 @@ class Aggregates:
     def _tell(self, fork: _Fork, index: int | None, entered: bool = False) -> Iterator[Told]:
         """Yield what is new about a fork, and about one part of it."""
         if index is not None and fork.tracking.each:
-            whole = int(fork.parts[index].percentage)
+            whole = int(fork.parts[index].percentage) if index in fork.parts else 100
             if fork.shown.get(index, 0) != whole:
                 fork.shown[index] = whole
                 yield from self._updated(fork, index, {"percentage": whole})

@@ -219,3 +219,31 @@ def test_what_is_not_executed_is_refused(state: Json, pointer: str) -> None:
         asl.compile({"StartAt": "S", "States": {"S": {**state, "End": True}}})
     found = {(each.code, each.pointer) for each in refusal.value.report.errors}
     assert found == {("EXEC-02", f"/States/S{pointer}")}
+
+
+@pytest.mark.parametrize("mode", ["INLINE", "DISTRIBUTED"])
+def test_a_map_that_is_redriven_counts_what_was_done(mode: str, tmp_path: Path) -> None:
+    """Its progress goes on from the items that have succeeded, and comes to an end."""
+    config = {"Mode": mode, "ExecutionType": "STANDARD"}
+    each = {
+        "ProcessorConfig": config if mode == "DISTRIBUTED" else {},
+        "StartAt": "A",
+        "States": {"A": {"Type": "Task", "Agent": "A", "End": True}},
+    }
+    state = {"Type": "Map", "MaxConcurrency": 1, "Progress": {}, "ItemProcessor": each, "End": True}
+    document = {"StartAt": "M", "States": {"M": state}}
+
+    def fail_at_three(item: int) -> int:
+        if item == 3:
+            raise asl.StateError("Bad", "three")
+        return item
+
+    with asl.open_store(tmp_path / "s.db", clock="virtual") as store:
+        store.start(document, [1, 2, 3, 4], name="it", agents={"A": fail_at_three})
+        result = store.redrive("it", agents={"A": lambda item: item})
+        events = list(result.events)
+    assert result.output == [1, 2, 3, 4]
+    (redriven,) = (n for n, event in enumerate(events) if event.type == "ExecutionRedriven")
+    told = [each.details for each in events[redriven:] if each.type == "ProgressUpdated"]
+    assert [each["completed"] for each in told][-2:] == [3, 4]
+    assert (told[-1]["percentage"], told[-1]["failed"], told[-1]["pending"]) == (100, 0, 0)
