@@ -57,6 +57,8 @@ ERROR_NAMES = frozenset(
     }
 )
 """The reserved names that the language raises or matches (Specification 4.1)."""
+CONFLICT = "States.ReferencePathConflict"
+"""What AWS raises for `States.ResultPathMatchFailure`."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 DAY = 86_400
 MOST = 99_999_999
@@ -122,7 +124,7 @@ def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Find
 def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
     if name == "States.Runtime":
         yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
-    elif name.startswith("States.") and name not in ERROR_NAMES:
+    elif name.startswith("States.") and name not in ERROR_NAMES and name != CONFLICT:
         yield Finding(
             "V-CATCH-05",
             f"the language raises no error {name!r}",

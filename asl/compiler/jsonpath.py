@@ -14,12 +14,14 @@ from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
 from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
 from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.references import Place, compile_constant_at, compile_result_path
+from asl.expr.references import Place, compile_constant_at, compile_result_path, conflicting
 from asl.expr.rules import Operand, Predicate, compile_rule
 from asl.expr.templates import SUFFIX, compile_template
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonPathCompiler"]
+
+_NULL_INPUT = "Unable to apply Path transformation to null or empty input."
 
 
 class JsonPathCompiler(StateCompiler):
@@ -55,9 +57,22 @@ class JsonPathCompiler(StateCompiler):
 
     def _variable(self, text: str, strict: bool) -> Evaluate:
         if not strict:
-            return self._path("Variable", text, self.profile.variable)
+            found = self._path("Variable", text, self.profile.variable)
+            return self._transforming(found, text)
         path = self._path("Variable", text)
         return path if parse_path(text).definite else _some(path, text)
+
+    def _transforming(self, found: Evaluate, text: str) -> Evaluate:
+        """Refuse the input null as AWS does, whatever the path."""
+        if not self.profile.aws or parse_path(text).root != "$":
+            return found
+
+        def transformed(data: Json, frame: Frame) -> Json:
+            if data is None:
+                raise StateError("States.Runtime", _NULL_INPUT)
+            return found(data, frame)
+
+        return transformed
 
     def _compared(self, text: str) -> Evaluate:
         return self._path("Variable", text)
@@ -67,7 +82,8 @@ class JsonPathCompiler(StateCompiler):
 
     def _expression(self, field: str, text: str, missing: Missing) -> Evaluate:
         if text.startswith("$"):
-            return self._path(field, text, missing)
+            found = self._path(field, text, missing)
+            return self._transforming(found, text) if field.endswith(SUFFIX) else found
 
         def argument(path: str, offset: int) -> Evaluate:
             return self._path(field, path, missing, text)
@@ -145,7 +161,7 @@ class JsonPathCompiler(StateCompiler):
     ) -> Finish | None:
         return _finish(
             self.template("ResultSelector"),
-            _result_path(self.state) if "ResultPath" in self.state else absent,
+            self._result_path() if "ResultPath" in self.state else absent,
             self._assign(),
             self._filter(self.state, "OutputPath"),
             inserts,
@@ -159,15 +175,23 @@ class JsonPathCompiler(StateCompiler):
         shaping = {"ResultSelector", "Assign", "OutputPath"}
         if shaping & self.state.keys() or self.state.get("ResultPath") is None:
             return None
-        return compile_constant_at(parse_path(self.state["ResultPath"]), result)
+        path = parse_path(self.state["ResultPath"])
+        placed = compile_constant_at(path, result)
+        return conflicting(placed, path) if placed and self.profile.aws else placed
 
     def catcher(self) -> Catcher:
-        output = _finish(None, _result_path(self.state), self._assign(), None)
+        output = _finish(None, self._result_path(), self._assign(), None)
         return Catcher(
             compile_matcher(self.state["ErrorEquals"], self.profile),
             output or (lambda raw, error_output, frame: error_output),
             self.steps[self.state["Next"]],
         )
+
+    def _result_path(self) -> Place | None:
+        text = self.state.get("ResultPath", "$")
+        path = None if text is None else parse_path(text)
+        place = compile_result_path(path)
+        return conflicting(place, path) if place and path and self.profile.aws else place
 
     def _assign(self) -> Evaluate | None:
         return self.limited(self.template("Assign"))
@@ -183,13 +207,6 @@ def _some(nodes: Evaluate, text: str) -> Evaluate:
         return found
 
     return some
-
-
-def _result_path(holder: Mapping[str, Json]) -> Place | None:
-    if "ResultPath" not in holder:
-        return None
-    text = holder["ResultPath"]
-    return compile_result_path(None if text is None else parse_path(text))
 
 
 def _finish(

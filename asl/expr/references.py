@@ -12,7 +12,14 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate
 from asl.expr.paths import Path, Segment
 
-__all__ = ["Place", "compile_constant_at", "compile_result_path", "member_of", "place"]
+__all__ = [
+    "Place",
+    "compile_constant_at",
+    "compile_result_path",
+    "conflicting",
+    "member_of",
+    "place",
+]
 
 Place: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
@@ -54,6 +61,45 @@ def compile_result_path(path: Path | None) -> Place | None:
 
         return place_nested
     return lambda raw, result, frame: place(raw, steps, result)
+
+
+def conflicting(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
+    """Make what *follow* cannot do at *path* of its first argument the conflict AWS reports."""
+
+    def followed(data: Json, *more: Any) -> Json:
+        try:
+            return follow(data, *more)
+        except StateError:
+            raise _conflict(path, data) from None
+
+    followed.member = member_of(follow)  # type: ignore[attr-defined]
+    return followed
+
+
+def _conflict(path: Path, data: Json) -> StateError:
+    """Say as AWS does that the reference *path* cannot be followed in *data*.
+
+    Its documentation calls the error `States.ResultPathMatchFailure`; what users report of running
+    executions is this name, with one wording for a scalar and one for a container.
+    """
+    if type(data) is not dict and type(data) is not list:
+        said = f"ReferencePath {path.text}"
+    else:
+        said = f'step "{_stuck(path.segments, data)}"'
+    return StateError(
+        "States.ReferencePathConflict", f"Unable to apply {said} to input {excerpt(data)}"
+    )
+
+
+def _stuck(steps: tuple[Segment, ...], data: Json) -> Segment:
+    """Return the first of *steps* that finds nothing."""
+    node = data
+    for step in steps:
+        try:
+            node = node[step]
+        except (LookupError, TypeError):
+            return step
+    return steps[-1]
 
 
 def member_of(finish: Callable[..., Json] | None) -> str | None:

@@ -7,6 +7,8 @@ from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, identity
 from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.paths import parse_path
+from asl.expr.references import conflicting
 from asl.states.base import Compiler
 from asl.states.host import Frame
 from asl.states.numbers import number
@@ -56,6 +58,9 @@ def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:
     text = "$"
     if "ItemsPath" in compiler.state:
         evaluate, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
+        path = parse_path(text)
+        if compiler.profile.aws and path.root == "$":
+            evaluate = conflicting(evaluate, path)
     elif "ItemsPath.$" in compiler.state:
         text = compiler.state["ItemsPath.$"]
         evaluate = compiler.expression("ItemsPath.$", text)
