@@ -332,7 +332,10 @@ class _Writer:
     ) -> dict[str, dict[str, Json]]:
         kind = str(state["Type"])
         code = "L-DEBATE" if kind == "Debate" else "L-INCLUDE"
-        self.lost(code, f"there are no {kind} states there", at, "a Lambda function of its name")
+        instead = "a Lambda function of its name"
+        if kind != "Debate":
+            instead += ": convert the other document too, and let that start it"
+        self.lost(code, f"there are no {kind} states there", at, instead)
         kept = {key: state[key] for key in _COMMON if key in state and key != "Type"}
         return {name: {"Type": "Task", "Resource": self.function(name, at), **kept}}
 

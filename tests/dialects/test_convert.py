@@ -14,6 +14,8 @@ from asl.cli.main import cli
 from asl.core.codes import all_codes
 from asl.core.diagnostics import Severity
 from asl.core.document import Document
+from asl.core.values import Json
+from asl.dialects import load
 from asl.dialects.base import Dialect, Written
 
 FLOW = """\
@@ -773,3 +775,71 @@ def test_what_a_blueprint_imports_is_written_beside_it(
     Path("out/sub/d.yaml").write_text("mine", encoding="utf-8")
     assert converted_files("main.asl.json", "--to", "flujo", "-o", "out/main.yaml").exit_code == 2
     assert Path("out/sub/d.yaml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [
+        (["{name: b, input: '{{ steps.c }}'}", "{name: c, input: x}"], set()),
+        (["{kind: loop, name: l, loop: {body: [{name: a, uses: 'd:a', input: '{{ steps.b }}'}, "
+          "{name: b, uses: 'd:b'}], max_loops: 2, exit_expression: \"output == 'b'\"}}"],
+         {"L-REQUIRED"}),
+        (["{kind: loop, name: l, loop: {body: [{name: a, uses: 'd:a'}], max_loops: 2, "
+          "state: {append: [{target: context.h, value: x}]}, exit_expression: \"output == 'b'\"}}"],
+         {"L-TRANSFORM"}),
+        (["{kind: loop, name: l, loop: {body: [{name: a, uses: 'd:a'}], max_loops: 2, "
+          "propagation: context, exit_expression: \"output == 'b'\"}}"], {"L-TRANSFORM"}),
+        (["{kind: loop, name: l, loop: {body: [{name: a, uses: 'd:a'}], max_loops: 2, "
+          "state: {set: [{target: context.h, value: x}]}, exit_expression: \"output == 'b'\"}}"],
+         set()),
+        (["{name: i, uses: imports.c}"], set()),
+        (["{name: i, uses: imports.c, updates_context: true}"], {"L-PARRESULT"}),
+        (["{name: i, uses: imports.c, config: {input_to: both}}"], {"L-TRANSFORM"}),
+    ],
+)  # fmt: skip
+def test_what_is_around_rounds_and_imports_is_said_or_told(
+    steps: list[str], codes: set[str]
+) -> None:
+    """Each of these was passed over in silence once."""
+    text = "imports: {c: c.yaml}\nsteps:\n" + "".join(f"  - {each}\n" for each in steps)
+    files = {"c.yaml": 'steps: [{name: say, uses: "d:say"}]'}
+    conversion = asl.convert(load(text, dialect="flujo", files=files), "amazon")
+    told = {"L-REQUIRED", "L-TRANSFORM", "L-PARRESULT"}
+    assert {each.code for each in conversion.losses} & told == codes
+    assert asl.check(conversion.document, profile="aws").ok
+
+
+def test_an_import_and_what_is_set_between_rounds_run_there() -> None:
+    """An imported blueprint gets its input alone; the context has what was set last."""
+    text = """
+imports: {c: c.yaml}
+steps:
+  - kind: loop
+    name: l
+    loop:
+      body: [{name: up, uses: "d:up"}]
+      exit_expression: "output == 'b'"
+      state: {set: [{target: context.last, value: "was {{ previous_step }}"}]}
+  - {name: i, uses: imports.c, sink_to: got}
+  - {name: end, uses: "d:end", input: "{{ context.last }}, {{ context.got }}"}
+"""
+    files = {"c.yaml": 'steps: [{name: say, uses: "d:say"}]'}
+    machine = asl.convert(load(text, dialect="flujo", files=files), "amazon").document
+    asked: list[Any] = []
+
+    def answering(name: str, *answers: Json) -> Any:
+        left = [*answers]
+
+        def answer(given: Json) -> Json:
+            asked.append((name, given))
+            return left.pop(0)
+
+        return answer
+
+    resources = {
+        f"arn:aws:lambda:us-east-1:123456789012:function:d-{name}": answering(name, *answers)
+        for name, answers in {"up": "ab", "say": ["said"], "end": ["over"]}.items()
+    }
+    result = asl.run(machine, {"input": "x"}, resources=resources)
+    assert result.output == "over"
+    assert asked[2:] == [("say", {"input": "b"}), ("end", {"input": "was a, said"})]

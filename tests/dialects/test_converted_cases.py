@@ -79,7 +79,7 @@ def changes(chosen: list[tuple[Case, asl.Document]], target: str) -> Iterator[tu
     for case, document in chosen:
         if case.dialect == target:
             continue
-        message = target == "codemie" and not isinstance(case.input, dict)
+        message = "codemie" in (target, case.dialect) and not isinstance(case.input, dict)
         input = {"text": case.input} if message else case.input
         conversion = asl.convert(document, target)
         try:

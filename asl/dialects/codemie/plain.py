@@ -168,7 +168,9 @@ class _Writer:
         if isinstance(given, dict):
             made: dict[str, Json] = {}
             for key, each in given.items():
-                if isinstance(each, str):
+                if each == "":  # the value of this name, if there is one
+                    made[f"{key}.$"] = self.path(name, (key,), found, item=item)
+                elif isinstance(each, str):
                     ending, value = said(self.filled(name, each, found, item=item))
                     made[f"{key}{ending}"] = value
                 else:

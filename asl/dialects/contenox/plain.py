@@ -206,6 +206,8 @@ class _Writer:
         elif task.handler == "chat_completion":
             message = "a model is told what moves along, without the messages before"
             self.made.lost("L-HISTORY", message, name)
+            message = "what moves on is the answer alone, not the conversation with it"
+            self.made.lost("L-ANSWER", message, name)
         if task.config:
             message = "what a model is called with is not handed on"
             hint = "say it where the agent is defined"

@@ -72,7 +72,8 @@ class Steps:
                     self.losses.add("FL-PATHS", message, f"{pointer}/{key}", at_key=True)
             case "Include" | "Workflow" as kind:
                 message = f"a state of type {kind} cannot be said"
-                self.losses.add("FL-KIND", message, pointer, "import the other blueprint")
+                hint = "convert the other document too, and let a step import it"
+                self.losses.add("FL-KIND", message, pointer, hint)
         return []
 
     # Tasks
