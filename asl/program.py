@@ -140,6 +140,10 @@ class Machine:
     """What binds the tools of an included document beside what binds those around it."""
 
 
+_HOLDERS = ("ItemProcessor", "Iterator", "Template")
+"""The fields that hold the one machine which a state forks."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled workflow."""
@@ -170,3 +174,9 @@ class Program:
     execution input."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""
+
+    def forked(self, step: Step, index: int | str) -> Machine | None:
+        """Return the machine of a branch or an iteration of a state, None if it is not known."""
+        pointers = [f"{step.pointer}/{holder}" for holder in _HOLDERS]
+        pointers.append(f"{step.pointer}/Branches/{index}")
+        return next((self.machines[each] for each in pointers if each in self.machines), None)

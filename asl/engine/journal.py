@@ -385,12 +385,13 @@ class RecordReader:
         self._last: dict[str, list[Json]] = {}
         self._failures: dict[str, StateError] = {}
         self._within: dict[str, list[StateError]] = {}
-        self._steps = _steps(program)
+        self._program, self._steps = program, _steps(program)
 
     def begin(self, document: str) -> None:
         """Read from now on by the document of this hash."""
         if self._program_of is not None:
-            self._steps = _steps(self._program_of(document))
+            self._program = self._program_of(document)
+            self._steps = _steps(self._program)
 
     def read(self, path: str, written: Json) -> Record:
         """Return the record of the machine at *path*."""
@@ -440,7 +441,11 @@ class RecordReader:
         visit, ordinal = map(int, effect.split("."))
         parent = self._frame(above, None)
         machine = parent.step.pointer.rpartition("/")[0]
-        parent.forking = self._steps[f"{machine}/{name}"], visit, ordinal
+        forking = self._steps[f"{machine}/{name}"]
+        parent.forking = forking, visit, ordinal
+        if step is None:  # of a child of a distributed Map only what it tells stands there
+            forked = self._program.forked(forking, int(index))
+            step = None if forked is None else forked.start
         frame = self._frames[path] = Frame().init(
             parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
         )

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from asl.core.diagnostics import escape, unescape
 from asl.core.values import Json
-from asl.program import Machine, Program, Step
+from asl.program import Machine, Program
 
 __all__ = ["missing", "void"]
-
-_HOLDERS = ("ItemProcessor", "Iterator", "Template")
 
 
 def void(positions: Mapping[str, Json], answers: Mapping[str, Json]) -> Iterator[str]:
@@ -81,7 +79,7 @@ def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
         if step is None:
             yield f"{machine.pointer}/States/{escape(around)}"
             return
-        machine = _inner(program, step, index)
+        machine = program.forked(step, index)
         if machine is None:
             if step.type != "Include":  # what it holds may be known only when it runs
                 yield f"what runs within {step.pointer}"
@@ -89,10 +87,3 @@ def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
     assert machine is not None
     if name not in machine.steps:
         yield f"{machine.pointer}/States/{escape(name)}"
-
-
-def _inner(program: Program, step: Step, index: str) -> Machine | None:
-    """Return the machine that a state forks."""
-    pointers = [f"{step.pointer}/{holder}" for holder in _HOLDERS]
-    pointers.append(f"{step.pointer}/Branches/{index}")
-    return next((program.machines[each] for each in pointers if each in program.machines), None)

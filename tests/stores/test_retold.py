@@ -101,3 +101,24 @@ def test_a_failure_is_told_once(tmp_path: Path) -> None:
         store.start(document, {"x": "soon"}, name="a")
         types = [event.type for event in store.result("a").events]
     assert types == ["ExecutionStarted", "WaitStateEntered", "EvaluationFailed", "ExecutionFailed"]
+
+
+def test_what_a_map_within_a_child_of_a_distributed_map_tells(tmp_path: Path) -> None:
+    """Of such a child nothing else is written: no record says which machine it runs."""
+    inner = {
+        "Type": "Map",
+        "MaxConcurrency": 1,
+        "Progress": {"Milestones": [{"At": 100, "Name": "over"}]},
+        "ItemProcessor": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}},
+        "End": True,
+    }
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    child = {"ProcessorConfig": config, "StartAt": "I", "States": {"I": inner}}
+    document = {
+        "StartAt": "M",
+        "States": {"M": {"Type": "Map", "ItemProcessor": child, "End": True}},
+    }
+    with asl.open_store(tmp_path / "runs.db", clock="virtual") as store:
+        told = [event.to_json() for event in store.start(document, [[1, 2]], name="it").events]
+        assert any(event["type"] == "MilestoneReached" for event in told)
+        assert [event.to_json() for event in store.result("it").events] == told
