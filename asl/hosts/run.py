@@ -64,6 +64,8 @@ async def execute(
     holds here, too, and *counted* what of the spending was counted there already.
     With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
     from where there is no journal.
+
+    All behind *identity* is given by name; a signature that enforced it would cost each call more.
     """
     if foreign:
         data = detached(data)
