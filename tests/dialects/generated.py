@@ -129,7 +129,15 @@ def _template(draw: Draw) -> dict[str, Json]:
                 )
             case _:
                 made[key] = draw.one(
-                    "do it", 3, None, "say {{x}}", "{{.input}}", "a $.b {% 1 %}", True
+                    "do it",
+                    3,
+                    None,
+                    "say {{x}}",
+                    "of {{kind}}",
+                    "",
+                    "{{.input}}",
+                    "a $.b {% 1 %}",
+                    True,
                 )
     return made
 

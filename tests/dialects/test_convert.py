@@ -843,3 +843,12 @@ steps:
     result = asl.run(machine, {"input": "x"}, resources=resources)
     assert result.output == "over"
     assert asked[2:] == [("say", {"input": "b"}), ("end", {"input": "was a, said"})]
+
+
+@pytest.mark.parametrize("text", ["of {{kind}}", ""])
+def test_a_text_that_is_filled_in_elsewhere_is_told(text: str) -> None:
+    """Braces mean nothing in a document, and an empty text is one."""
+    state = {"Type": "Task", "Agent": "A", "Parameters": {"task": text}, "End": True}
+    conversion = asl.convert({"StartAt": "A", "States": {"A": state}}, "codemie", tools=["A"])
+    (loss,) = (each for each in conversion.losses if each.code == "L-PARAMETERS")
+    assert loss.pointer == "/States/A/Parameters/task"

@@ -7,6 +7,7 @@ from typing import Final
 from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
+from asl.expr.codemie.placeholders import placeholders
 
 __all__ = ["arguments", "filled", "instruction"]
 
@@ -47,6 +48,9 @@ def arguments(machine: Machine, given: Mapping[str, Json], where: str) -> dict[s
     made: dict[str, Json] = {}
     for key, each in given.items():
         place, dynamic = f"{where}/{escape(key)}", key.endswith(".$")
+        if each == "":
+            message = "an empty argument is left out there, or filled in from the context"
+            machine.lost("L-PARAMETERS", message, place)
         if dynamic or type(each) is str:
             made[key.removesuffix(".$")] = filled(machine, each, place, dynamic=dynamic)
         elif type(each) is dict:
@@ -70,6 +74,9 @@ def filled(machine: Machine, value: Json, pointer: str, *, dynamic: bool) -> str
         return compact(value)
     queried = value.startswith("{%") and value.endswith("%}")
     if not dynamic and not queried:
+        if any(each.steps is not None for each in placeholders(value)):
+            message = "what stands between double braces is filled in there"
+            machine.lost("L-PARAMETERS", message, pointer, "where the context has it", key=False)
         return value
     found = _placeholder(machine, value)
     if found is not None:
