@@ -101,58 +101,46 @@ def check(
     `aws` profile, for an express workflow.
     """
     document = composed(document)
-    findings = _judged(
-        document,
-        profile,
-        strict=strict,
-        agents=agents,
-        resources=resources,
-        workflows=workflows,
-        for_run=for_run,
-        ignore_blocks=ignore_blocks,
-        express=express,
+    workflow = taken_apart(
+        document.value, profile, agents, resources, express, workflows, document.name
     )
-    return place(document, findings)
+    graded = _all_graded(workflow, _found(document, workflow), strict=strict)
+    unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
+    return place(document, [*graded, *unexecuted])
 
 
 def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
     """Raise InvalidDocument with everything found unless a document can run.
 
-    Nothing is given its place otherwise: that costs as much as finding it.
+    Nothing is graded or given its place otherwise: that costs as much as finding it.
     """
     document = composed(document)
-    findings = _judged(document, profile, for_run=True, ignore_blocks=ignore_blocks)
-    insist_on(document, findings)
+    workflow = taken_apart(document.value, profile, name=document.name)
+    found = _found(document, workflow)
+    unexecuted = [*execution.check(workflow, for_run=True, ignore_blocks=ignore_blocks)]
+    if any(_severity(each, profile) is Severity.ERROR for each in (*found, *unexecuted)):
+        insist_on(document, [*_all_graded(workflow, found), *unexecuted])
 
 
-def _judged(
-    document: Document,
-    profile: Profile,
-    *,
-    strict: bool = False,
-    agents: Collection[str] | None = None,
-    resources: Collection[str] | None = None,
-    workflows: Collection[str] | None = None,
-    for_run: bool = False,
-    ignore_blocks: bool = False,
-    express: bool = False,
-) -> list[Finding]:
-    """Return everything found in a document, with its severity."""
-    workflow = taken_apart(
-        document.value, profile, agents, resources, express, workflows, document.name
-    )
+def _found(document: Document, workflow: Workflow) -> list[Finding]:
+    """Return everything found in a document; some of it may be there twice."""
+    profile = workflow.profile
     found = _findings(workflow)
     if document.dialect != "asl" and not profile.aws:
         found = (each for each in found if each.code not in OF_THE_AUTHOR)
     findings = [*document.findings, *_composing(document), *found]
-    if profile.aws:
-        findings = [*aws.adapted(findings), *aws.check(workflow)]
+    return [*aws.adapted(findings), *aws.check(workflow)] if profile.aws else findings
+
+
+def _all_graded(
+    workflow: Workflow, findings: list[Finding], *, strict: bool = False
+) -> list[Finding]:
+    """Return findings once each, with their severity, and what follows from the errors."""
     graded = [
-        _graded(_advised(workflow, each), profile, strict) for each in dict.fromkeys(findings)
+        _graded(_advised(workflow, each), workflow.profile, strict)
+        for each in dict.fromkeys(findings)
     ]
-    graded += included.check(workflow, graded)
-    unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
-    return [*graded, *unexecuted]
+    return [*graded, *included.check(workflow, graded)]
 
 
 def _composing(document: Document) -> tuple[Finding, ...]:
@@ -184,7 +172,7 @@ def _advised(workflow: Workflow, finding: Finding) -> Finding:
 
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
-    severity = finding.severity or _severity(finding.code, profile)
+    severity = _severity(finding, profile)
     aws = _worded(finding, severity) if profile.aws else None
     if strict and severity is Severity.WARNING:
         severity = Severity.ERROR
@@ -200,8 +188,10 @@ def _worded(finding: Finding, severity: Severity) -> Wording:
     return replace(wording, code=lookup(finding.code).aws_code or others)
 
 
-def _severity(code: str, profile: Profile) -> Severity:
-    rule = lookup(code)
+def _severity(finding: Finding, profile: Profile) -> Severity:
+    if finding.severity is not None:
+        return finding.severity
+    rule = lookup(finding.code)
     if profile.aws and rule.aws_severity is not None:
         return Severity(rule.aws_severity)
     return Severity(rule.severity)

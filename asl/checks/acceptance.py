@@ -53,32 +53,34 @@ class _Acceptance:
         return _ASSERTING[keyword](wanted)
 
     def _members(self, schema: _Schema) -> Accepts:
-        named = {name: self.of(each) for name, each in schema.get("properties", {}).items()}
         patterns = [
             (re.compile(pattern).search, self.of(each))
             for pattern, each in schema.get("patternProperties", {}).items()
         ]
+        named = {
+            name: _every([self.of(each), *(test for found, test in patterns if found(name))])
+            for name, each in schema.get("properties", {}).items()
+        }
         others = self.of(schema.get("additionalProperties", True))
 
-        def by_name(value: Json) -> bool:
+        def by_pattern(name: str, item: Json) -> bool:
+            tests = [test for found, test in patterns if found(name)]
+            return all(test(item) for test in tests or (others,))
+
+        def accepts(value: Json) -> bool:
             if type(value) is dict:
                 for name, item in value.items():
-                    if not named.get(name, others)(item):
+                    test = named.get(name)
+                    if test is _anything:
+                        continue
+                    if test is not None:
+                        if not test(item):
+                            return False
+                    elif not (by_pattern(name, item) if patterns else others(item)):
                         return False
             return True
 
-        def accepts(value: Json) -> bool:
-            if type(value) is not dict:
-                return True
-            for name, item in value.items():
-                tests = [test for found, test in patterns if found(name)]
-                if name in named:
-                    tests.append(named[name])
-                if not all(test(item) for test in tests or (others,)):
-                    return False
-            return True
-
-        return accepts if patterns else by_name
+        return accepts
 
     def items(self, wanted: Any, schema: _Schema) -> Accepts:
         each = self.of(wanted)
@@ -92,8 +94,7 @@ class _Acceptance:
         return _every([self.of(each) for each in wanted])
 
     def any_of(self, wanted: Any, schema: _Schema) -> Accepts:
-        several = [self.of(each) for each in wanted]
-        return lambda value: any(accepts(value) for accepts in several)
+        return _any([self.of(each) for each in wanted])
 
     def none_of(self, wanted: Any, schema: _Schema) -> Accepts:
         accepts = self.of(wanted)
@@ -145,6 +146,16 @@ def _every(tests: list[Accepts]) -> Accepts:
     return every
 
 
+def _any(tests: list[Accepts]) -> Accepts:
+    def some(value: Json) -> bool:
+        for test in tests:  # noqa: SIM110 - as above
+            if test(value):
+                return True
+        return False
+
+    return some
+
+
 def _number(value: Json) -> bool:
     return type(value) is int or type(value) is float
 
@@ -163,8 +174,7 @@ _KINDS: Mapping[str, Accepts] = {
 def _type(wanted: Any) -> Accepts:
     if type(wanted) is str:
         return _KINDS[wanted]
-    several = [_KINDS[each] for each in wanted]
-    return lambda value: any(accepts(value) for accepts in several)
+    return _any([_KINDS[each] for each in wanted])
 
 
 def _enum(wanted: Any) -> Accepts:
@@ -201,7 +211,11 @@ def _unique(wanted: bool) -> Accepts:
 
 
 def _required(wanted: list[str]) -> Accepts:
-    return lambda value: type(value) is not dict or all(name in value for name in wanted)
+    if len(wanted) == 1:
+        only = wanted[0]
+        return lambda value: type(value) is not dict or only in value
+    names = frozenset(wanted)
+    return lambda value: type(value) is not dict or names <= value.keys()
 
 
 _ASSERTING: Mapping[str, Callable[[Any], Accepts]] = {

@@ -8,25 +8,29 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
 from asl.expr.templates import dynamic_fields, is_dynamic, template_faults
-from asl.states.blocks import BLOCKS
+from asl.states.blocks import BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check"]
+
+
+_FIELDS = frozenset(field for name in BLOCKS for field in (name, f"{name}.$"))
+"""The blocks, and what computes each."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the blocks of the document and of its states."""
     yield from _weights(workflow)
-    for block in BLOCKS.values():
-        if block.name in workflow.value:
-            of_workflow = below(workflow.value, block.name)
-            yield from _expressions(of_workflow, f"/{block.name}")
-            yield from block.check_workflow(of_workflow)
+    for name in DOCUMENT_BLOCKS:
+        if name in workflow.value:
+            of_workflow = below(workflow.value, name)
+            yield from _expressions(of_workflow, f"/{name}")
+            yield from BLOCKS[name].check_workflow(of_workflow)
     for node in workflow.nodes():
-        for field, block in node.value.items():
+        for field in filter(_FIELDS.__contains__, node.value):
             name = field.removesuffix(".$")
-            if field in BLOCKS and type(block) is dict:
+            if field == name and type(node.value[field]) is dict:
                 yield from BLOCKS[name].check(node, below(workflow.value, name))
-            elif name in BLOCKS:
+            else:
                 yield from BLOCKS[name].check_field(node, field)
 
 

@@ -81,6 +81,7 @@ NESTED = (
     (("ResultWriter",), "Arguments", None),
 )
 """`(way to an object, field of it, type)`; without a type it is a template."""
+_NESTING = frozenset(steps[0] for steps, *_ in NESTED)
 
 
 class Written(NamedTuple):
@@ -113,13 +114,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     from asl.checks.judging import judged
 
     right: set[tuple[object, frozenset[str], str | None]] = set()
-    of_states = (
-        written
-        for node in nodes
-        for written in queries_of(workflow, node)
-        if not node.open(written.text)
-    )
-    for written in chain(of_document, of_states):
+    for written in chain(of_document, *(_of_state(workflow, node) for node in nodes)):
         key = _form(workflow, written), written.members, written.wanted
         if key in right:
             continue
@@ -127,6 +122,11 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from found
         if not found:
             right.add(key)
+
+
+def _of_state(workflow: Workflow, node: Node) -> Sequence[Written]:
+    found = queries_of(workflow, node)
+    return [each for each in found if not node.open(each.text)] if node.unfilled else found
 
 
 def _form(workflow: Workflow, written: Written) -> object:
@@ -171,22 +171,21 @@ def _written(node: Node) -> list[Written]:
     kind = state.get("Type")
     for field, value in state.items():
         if field in FIELDS or (field == "Parameters" and kind == "Include"):
-            _look(found, value, node.at(field), ALWAYS, FIELDS.get(field))
+            _look(found, value, f"{node.pointer}/{field}", ALWAYS, FIELDS.get(field))
         elif field in STATE_BLOCKS:
-            _look(found, value, node.at(field), RESULT)
+            _look(found, value, f"{node.pointer}/{field}", RESULT)
     _look_after(found, state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
     for index, rule in objects(state, "Choices"):
-        pointer = node.at("Choices", index)
+        pointer = f"{node.pointer}/Choices/{index}"
         if "Condition" in rule:
             _look(found, rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
         _look_after(found, rule, pointer, ALWAYS)
     for index, catcher in handlers(state, "Catch"):
-        _look_after(found, catcher, node.at("Catch", index), ERROR)
-    for steps, field, wanted in NESTED:
-        if steps[0] in state:
-            holder = below(state, *steps)
-            if field in holder:
-                _look(found, holder[field], node.at(*steps, field), ALWAYS, wanted)
+        _look_after(found, catcher, f"{node.pointer}/Catch/{index}", ERROR)
+    for steps, field, wanted in () if _NESTING.isdisjoint(state) else NESTED:
+        holder = below(state, *steps)
+        if field in holder:
+            _look(found, holder[field], node.at(*steps, field), ALWAYS, wanted)
     return found
 
 

@@ -203,13 +203,12 @@ def _distributed(node: Node, machine: Mapping[str, Json]) -> bool:
     return type(config) is dict and config.get("Mode") == "DISTRIBUTED"
 
 
-def objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    """Yield `(index, object)` for the objects of an array; nothing where it is none."""
+def objects(holder: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
+    """Return `(index, object)` for the objects of an array; nothing where it is none."""
     value = holder.get(field)
-    if type(value) is list:
-        for index, entry in enumerate(value):
-            if type(entry) is dict:
-                yield index, entry
+    if type(value) is not list:
+        return ()
+    return [(index, entry) for index, entry in enumerate(value) if type(entry) is dict]
 
 
 def handlers(state: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:

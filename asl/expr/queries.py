@@ -35,23 +35,32 @@ class Site(NamedTuple):
         """Return the query with this source."""
         return parse(source, AWS_LIMITS if self.aws else LIMITS)
 
-    def below(self, step: str | int) -> "Site":
-        """Return the site of a member or an element."""
-        field = f"{self.field}[{step}]" if type(step) is int else f"{self.field}/{step}"
-        return self._replace(field=field)
-
 
 def compile_template(template: Json, site: Site) -> Evaluate:
     """Compile JSON that holds expressions; parts without any are shared between evaluations."""
+    return _compiled(template, site, site.field) or constant(template)
+
+
+def _compiled(template: Json, site: Site, field: str) -> Evaluate | None:
+    """Compile a part of a template that stands at *field*, None for one without expressions."""
     if type(template) is str:
         source = expression(template)
-        return constant(template) if source is None else _compile_query(site.parsed(source), site)
-    if not _dynamic(template):
-        return constant(template)
+        if source is None:
+            return None
+        here = site if field == site.field else site._replace(field=field)
+        return _compile_query(here.parsed(source), here)
     if type(template) is list:
-        parts = [compile_template(part, site.below(i)) for i, part in enumerate(template)]
+        items = [_compiled(part, site, f"{field}[{i}]") for i, part in enumerate(template)]
+        if not any(items):
+            return None
+        parts = [made or constant(part) for made, part in zip(items, template, strict=True)]
         return lambda states, frame: [part(states, frame) for part in parts]
-    fields = [(key, compile_template(part, site.below(key))) for key, part in template.items()]
+    if type(template) is not dict:
+        return None
+    members = {key: _compiled(part, site, f"{field}/{key}") for key, part in template.items()}
+    if not any(members.values()):
+        return None
+    fields = [(key, made or constant(template[key])) for key, made in members.items()]
     return lambda states, frame: {key: value(states, frame) for key, value in fields}
 
 
@@ -74,14 +83,6 @@ def _typed(
             site.field,
         )
     return value
-
-
-def _dynamic(template: Json) -> bool:
-    if type(template) is str:
-        return expression(template) is not None
-    if type(template) is dict:
-        return any(map(_dynamic, template.values()))
-    return type(template) is list and any(map(_dynamic, template))
 
 
 def _compile_query(query: Query, site: Site) -> Evaluate:

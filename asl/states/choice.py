@@ -126,6 +126,8 @@ def check_rules(node: Node) -> Iterator[Finding]:
 
 def _condition(rule: Mapping[str, Json]) -> str:
     """Return what decides whether the rule holds, the same text for the same condition."""
+    if type(rule.get("Condition")) is str:
+        return str(rule["Condition"])
     aside = ("Next", "Assign", "Output", "Comment")
     condition = {field: value for field, value in rule.items() if field not in aside}
     return json.dumps(condition, sort_keys=True)

@@ -197,7 +197,7 @@ class _Machine:
             return {key: self.plain(each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.plain(each) for each in value]
-        if isinstance(value, str) and (any(macros_in(value)) or "{%" in value or "%}" in value):
+        if isinstance(value, str) and (macros_in(value) or "{%" in value or "%}" in value):
             return query(self.text(value, "expanded"))
         return value
 

@@ -10,7 +10,7 @@ There are no variables, no definitions and no methods.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -151,14 +151,15 @@ def macro(body: str, written: str) -> Macro | None:
 _BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
-def macros_in(text: str) -> Iterator[tuple[int, int, Macro]]:
-    """Yield the macros of a text that is no template, each with its start and end."""
+def macros_in(text: str) -> Sequence[tuple[int, int, Macro]]:
+    """Return the macros of a text that is no template, each with its start and end."""
     if "{{" not in text:
-        return
-    for match in _BRACES.finditer(text):
-        found = macro(match[1], match[0])
-        if found is not None:
-            yield match.start(), match.end(), found
+        return ()
+    return [
+        (match.start(), match.end(), found)
+        for match in _BRACES.finditer(text)
+        if (found := macro(match[1], match[0])) is not None
+    ]
 
 
 @lru_cache(maxsize=512)

@@ -57,6 +57,8 @@ _LITERAL: Final = re.compile(
     r"""([ \t\r\n]*+:)?"""
 )
 """A text, and the colon behind that of a key, which is never lifted."""
+_QUOTE: Final = re.compile("['\"]")
+_COLON: Final = re.compile(r"[ \t\r\n]*+:")
 _LIFTED: Final = "''"
 _ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -86,19 +88,36 @@ def lifted(source: str) -> tuple[str, tuple[str, ...]] | None:
 
     Of the sources of one form either all are read here, or none is.
     """
-    pieces = _LITERAL.split(source)
-    if len(pieces) == 1:
-        return source, ()
-    form, texts = pieces[:1], []
-    for literal, colon, following in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        if colon is None:
-            text = literal[1:-1]
+    form: list[str] = []
+    texts: list[str] = []
+    at = 0
+    while (quote := _QUOTE.search(source, at)) is not None:
+        start = quote.start()
+        end = _end(source, start, quote[0])
+        if end is None:
+            return None
+        key = _COLON.match(source, end) is not None
+        if not key:
+            text = source[start + 1 : end - 1]
             texts.append(paired(_unescaped(text) if "\\" in text else text))
-            form += (_LIFTED, following)
-        else:
-            form += (literal, colon, following)
-    found = "".join(form)
+        form += (source[at:start], source[start:end] if key else _LIFTED)
+        at = end
+    found = "".join((*form, source[at:]))
     return None if "`" in found else (found, tuple(texts))  # a name may have quotes in it
+
+
+def _end(source: str, start: int, quote: str) -> int | None:
+    """Return where a text ends that starts there, None for one that the library has to judge.
+
+    To find the other quote is a tenth of what the pattern takes, and most texts are without escapes
+    or have those of lines alone.
+    """
+    end = source.find(quote, start + 1)
+    text = source[start + 1 : end]
+    if end < 0 or ("\\" in text and text.count("\\") != text.count("\\n")):
+        match = _LITERAL.match(source, start)
+        return None if match is None else match.end(1)
+    return end + 1
 
 
 def placed(source: str, offset: int) -> int:

@@ -104,9 +104,15 @@ _INSERTS: tuple[tuple[str, Callable[[Compiler], Finish | None]], ...] = (
 """What blocks put into the output of a state, in this order (step 13 of Specification 3.1)."""
 
 
+_SHAPING: frozenset[str] = frozenset(
+    name for fields, _ in _WRAPS for field in fields for name in (field, f"{field}.$")
+)
+"""The fields of which one stands where anything is done around a call."""
+
+
 def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
     """Yield what the blocks of a Task do around its call, from the call outwards."""
-    if "Agent" not in state:
+    if "Agent" not in state or _SHAPING.isdisjoint(state):
         return
     present = {field for fields, _ in _WRAPS for field in fields if _stands(field, state)}
     for fields, wrap in _WRAPS if present else ():
