@@ -303,7 +303,7 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
     if len(raw) > limits.max_bytes:
         raise too_large(name, limits.max_bytes)
     if isinstance(raw, str):
-        if bad := SURROGATE.search(raw):
+        if not raw.isascii() and (bad := SURROGATE.search(raw)):
             shown = SURROGATE.sub("\ufffd", raw)
             fault = Fault("READ-09", "a lone surrogate is not a character", bad.start())
             raise invalid(Source(name, shown, "text"), [fault])
