@@ -211,10 +211,9 @@ def objects(holder: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mappi
     return [(index, entry) for index, entry in enumerate(value) if type(entry) is dict]
 
 
-def handlers(state: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    """Yield the retriers (`Retry`) or catchers (`Catch`) of a state; none if nobody reads them."""
-    if state.get("Type") not in HANDLESS:
-        yield from objects(state, field)
+def handlers(state: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
+    """Return the retriers (`Retry`) or catchers (`Catch`) of a state; none if nobody reads them."""
+    return () if state.get("Type") in HANDLESS else objects(state, field)
 
 
 def below(holder: Mapping[str, Json], *steps: str) -> Mapping[str, Json]:
