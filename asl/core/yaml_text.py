@@ -375,6 +375,7 @@ class _Builder:
             self.stop(
                 "READ-05" if nodes > 1 else "READ-04",
                 f"the document {what}has more than {self.limits.max_yaml_values} values",
+                hint="write it as several documents, or let aliases repeat less",
             )
 
     def resolved(self, event: Any) -> Json:

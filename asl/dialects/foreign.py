@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from asl.core import yaml_text
 from asl.core.diagnostics import Finding
@@ -30,6 +30,9 @@ class Part:
         return str(self.value["id"])
 
 
+_UNREADABLE: Final = "see what is open before this: a quote, a bracket, a list, an indentation"
+
+
 def as_platform(source: Source, limits: Limits, code: str) -> Document:
     """Parse a text with the scalars of YAML 1.1; its faults have this code.
 
@@ -40,7 +43,9 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
         return parsed(source, limits, schema)
     except InvalidDocument as refusal:
         report = refusal.report
-        coded = tuple(replace(each, code=code) for each in report.diagnostics)
+        coded = tuple(
+            replace(each, code=code, hint=each.hint or _UNREADABLE) for each in report.diagnostics
+        )
         raise InvalidDocument(replace(report, diagnostics=coded)) from None
 
 

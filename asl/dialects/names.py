@@ -7,8 +7,9 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
+from asl.states.task import COMPUTED
 
-__all__ = ["NAMES", "Names", "fresh", "integrates", "renamed"]
+__all__ = ["NAMES", "Names", "computed", "fresh", "integrates", "renamed"]
 
 NAMES: Final = "names"
 """The option of a writer that takes them."""
@@ -49,6 +50,11 @@ def fresh(wanted: str, taken: Container[str], mark: str = "~") -> str:
         number += 1
         found = f"{wanted}{mark}{number}"
     return found
+
+
+def computed(agent: str) -> bool:
+    """Whether a name cannot be that of an agent: it looks like an expression (V-TASK-02)."""
+    return agent.startswith(COMPUTED)
 
 
 def integrates(resource: str) -> bool:

@@ -3,7 +3,9 @@
 import json
 from json.encoder import encode_basestring
 
-__all__ = ["literal", "query"]
+from asl.core.values import Json
+
+__all__ = ["handed", "literal", "query"]
 
 
 def query(source: str) -> str:
@@ -22,3 +24,14 @@ def literal(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     return json.dumps(value)
+
+
+def handed(value: Json) -> Json:
+    """Return a value that is handed over as it is: what looks like an expression is a text."""
+    if isinstance(value, dict):
+        return {key: handed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [handed(each) for each in value]
+    if isinstance(value, str) and ("{%" in value or "%}" in value):
+        return query(literal(value))
+    return value

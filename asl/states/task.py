@@ -81,6 +81,10 @@ def _answered_later(target: Target) -> bool:
     return bool(target.pattern) or target.is_activity
 
 
+COMPUTED = ("$.", "$$", "{%")
+"""What no name of an agent or a resource begins with: there it would be an expression."""
+
+
 def check_task(node: Node) -> Iterator[Finding]:
     """One target, one form of each limit, a heartbeat shorter than the timeout."""
     yield from _check_target(node)
@@ -106,7 +110,7 @@ def check_task(node: Node) -> Iterator[Finding]:
 def _check_target(node: Node) -> Iterator[Finding]:
     for field in ("Agent", "Resource"):
         name = node.value.get(field)
-        if type(name) is str and name.startswith(("$.", "$$", "{%")):
+        if type(name) is str and name.startswith(COMPUTED):
             yield Finding(
                 "V-TASK-02",
                 f"{field!r} is a fixed name, not an expression",

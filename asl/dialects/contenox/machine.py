@@ -5,7 +5,7 @@ Each task becomes a Task of its name (a Pass where nobody is asked, a Fail where
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
@@ -15,7 +15,7 @@ from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import handed, literal, query
 from asl.expr.contenox.templates import Macro, macros_in
 
 __all__ = ["Built", "built"]
@@ -51,6 +51,7 @@ class _Machine:
         self.chain = chain
         self.approve = approve
         self.edges = _edges_read(chain)
+        self.needed = _needed(chain)
         self.states: dict[str, Json] = {}
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.findings: list[Finding] = []
@@ -168,6 +169,13 @@ class _Machine:
 
     def given(self, task: Task) -> str:
         """Return the effective input of a task as an expression."""
+        given = self.moved(task)
+        if task.id != self.chain.start.id or not self.needed:
+            return given
+        return f"$contenox_begun({INPUT}, {literal(self.needed)}, {given})"
+
+    def moved(self, task: Task) -> str:
+        """Return the same, whatever a run has to be given."""
         if task.template:
             return self.text(task.template, "text")
         if task.input_var:
@@ -206,7 +214,7 @@ class _Machine:
         handler = task.handler
         made: dict[str, Json] = {}
         if handler == "tools":
-            made = {"input": query(given), "provider": task.provider}
+            made = {"input": query(given), "provider": handed(task.provider)}
             for key, name in (("tool_name", "tool"), ("args", "args")):
                 if key in task.tool:
                     made[name] = self.plain(task.tool[key])
@@ -221,9 +229,9 @@ class _Machine:
             if task.value.get("system_instruction"):
                 made["system"] = self.plain(task.value["system_instruction"])
         if handler == "condition_key":
-            made["conditions"] = [*(task.value.get("valid_conditions") or {})]
+            made["conditions"] = handed([*(task.value.get("valid_conditions") or {})])
         elif handler == "route":
-            made["labels"] = _labels(task)
+            made["labels"] = handed(_labels(task))
         if task.config:
             made["config"] = self.plain(dict(task.config))
         return made
@@ -445,3 +453,25 @@ def _edges_read(chain: Chain) -> set[tuple[str, str]]:
                     source, _, target = macro.payload.partition("->")
                     found.add((source.strip(), target.strip()))
     return found
+
+
+def _needed(chain: Chain) -> list[Json]:
+    """Return what `{{var:...}}` name that a run cannot do without, wherever in the chain."""
+    found: dict[Json, None] = {}
+    for task in chain.tasks.values():
+        value = task.value
+        texts = [value.get("prompt_template"), value.get("system_instruction"), task.config]
+        for text in _texts([*texts, task.tool.get("args")]):
+            for _, _, macro in macros_in(text):
+                if macro.needed:
+                    found[macro.payload] = None
+    return [*found]
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield the texts within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)

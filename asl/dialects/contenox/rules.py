@@ -9,6 +9,7 @@ from asl.core.values import Json
 from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
 from asl.dialects.contenox.tokens import aliases, evaluations, holds
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
+from asl.dialects.names import computed
 from asl.expr.contenox.composing import JSON_PATH, STRATEGIES
 from asl.expr.contenox.templates import Block as TemplateBlock
 from asl.expr.contenox.templates import Macro, Node, macros_in, names_in, parse
@@ -49,6 +50,10 @@ def of_names(chain: Chain) -> Iterator[Finding]:
         if name == "" or name == END:
             message = f"no task can be called {name!r}"
             yield Finding("CX-RESERVED-ID", message, place, "'end' ends the chain")
+        elif computed(name):
+            message = f"no task can be called {name[:60]!r}: its agent has the same name"
+            hint = "a name of an agent never begins with '$.', '$$' or '{%'"
+            yield Finding("CX-RESERVED-ID", message, place, hint)
         elif name in first:
             related = ((first[name], "the first one is here"),)
             yield Finding(
@@ -310,7 +315,8 @@ def _compose(chain: Chain, compose: Json, pointer: str) -> Iterator[Finding]:
             parse_path(strategy.removeprefix(JSON_PATH))
         except ExpressionFault as fault:
             offset = fault.offset + len(JSON_PATH)
-            yield Finding("CX-COMPOSE", fault.message, place, fault.hint, inside=offset)
+            hint = fault.hint or "a path is written $.user.id, $.items[0] or $.items[*].id"
+            yield Finding("CX-COMPOSE", fault.message, place, hint, inside=offset)
     elif strategy not in STRATEGIES:
         hint = did_you_mean(strategy, STRATEGIES) or "json_path:$.path makes a variable"
         yield Finding("CX-COMPOSE", f"there is no strategy {strategy!r}", place, hint)
@@ -363,9 +369,7 @@ def _macro(macro: Macro, place: str, at: int) -> Iterator[Finding]:
         message = f"{macro.written} stays as it is: nothing here knows the engine's surroundings"
         hint = "write what it stands for, or take it from the input: {{var:name}}"
         yield Finding("CX-MACRO", message, place, hint, inside=at)
-    elif macro.name == "var" and not any(
-        not each.strip().startswith("var:") for each in macro.payload.split("|")[1:]
-    ):
+    elif macro.needed:
         name = macro.payload.split("|")[0].strip()
         message = f"a run needs {name!r} among 'vars' of its input"
         hint = f'the input is {{"input": ..., "vars": {{"{name}": ...}}}}'

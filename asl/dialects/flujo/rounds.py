@@ -210,8 +210,9 @@ class _Reader:
             if mapping:
                 message = "'output' has no effect beside 'output_template'"
                 warning = Severity.WARNING
-                at = f"{place}/output"
-                self.findings.append(Finding(CODE, message, at, severity=warning, at_key=True))
+                at, hint = f"{place}/output", "take one of both out"
+                found = Finding(CODE, message, at, hint, severity=warning, at_key=True)
+                self.findings.append(found)
             return template
         if mapping is None:
             return None

@@ -10,6 +10,7 @@ from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
 from asl.dialects.flujo.options import Options
 from asl.dialects.flujo.rounds import rounds_of
+from asl.dialects.names import computed
 from asl.expr.flujo.conditions import expression
 from asl.expr.flujo.forks import MERGES
 from asl.expr.flujo.templates import names_in, parse
@@ -62,8 +63,25 @@ def _uses(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
         message = "the agent has no id"
         yield Finding("FL-USES", message, step.at("agent"), "write {id: ...}", at_key=True)
     elif step.agent is not None and not uses:
-        place = step.at("agent", "id") if isinstance(agent, dict) else step.at("agent")
+        key = "id" if isinstance(agent, dict) and "id" in agent else "path"
+        place = step.at("agent", key) if isinstance(agent, dict) else step.at("agent")
         yield from _skill(step.agent, place)
+    for name, place in _asked(step):
+        if isinstance(name, str) and computed(name):
+            hint = "a name of an agent never begins with '$.', '$$' or '{%'"
+            yield Finding("FL-USES", f"{name[:60]!r} names no agent", place, hint)
+
+
+def _asked(step: Step) -> Iterator[tuple[Json, str]]:
+    """Yield what names an agent in a step, but for `uses`, and where."""
+    value, agent = step.value, step.value.get("agent")
+    if isinstance(agent, dict):
+        yield agent.get("id"), step.at("agent", "id")
+        yield agent.get("path"), step.at("agent", "path")
+    for key in ("agent", "planner", "reduce", "condition"):
+        yield value.get(key), step.at(key)
+    yield step.spec.get("router_agent"), step.at("router", "router_agent")
+    yield step.spec.get("exit_condition"), step.at("loop", "exit_condition")
 
 
 def _used(blueprint: Blueprint, uses: str, place: str) -> Iterator[Finding]:

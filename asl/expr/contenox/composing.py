@@ -94,12 +94,16 @@ def _merged(left: Json, right: Json) -> Json:
         raise refusal("merge_chat_histories needs two chats")
     one, other = cast(dict[str, Any], left), cast(dict[str, Any], right)
     merged = {**other, **one, "messages": [*other["messages"], *one["messages"]]}
-    for count in ("input_tokens", "output_tokens"):
+    for count in ("input_tokens", "output_tokens", "inputTokens", "outputTokens"):
         if count in one or count in other:
-            merged[count] = one.get(count, 0) + other.get(count, 0)
+            merged[count] = _tokens(one.get(count)) + _tokens(other.get(count))
     if one.get("model") != other.get("model"):
         merged["model"] = ""
     return merged
+
+
+def _tokens(value: Json) -> float:
+    return value if type(value) is int or type(value) is float else 0
 
 
 def _appended(left: Json, right: Json, of_task: bool) -> Json:

@@ -43,6 +43,7 @@ _OWN: Mapping[str, Callable[[Json], answers.Handled]] = {
 
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "input": ("<x:x>", data.input_of, 1),
+    "begun": ("<xa<s>x:x>", rendering.begun, 3),
     "variable": ("<xs:x>", data.variable, 2),
     "text": ("<xss?:s>", rendering.filled, 3),
     "expanded": ("<xss?:s>", rendering.expanded, 3),

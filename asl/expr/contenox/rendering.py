@@ -21,7 +21,7 @@ from asl.expr.contenox.templates import (
 )
 from asl.expr.contenox.texts import as_json, shown
 
-__all__ = ["expanded", "filled", "of_result"]
+__all__ = ["begun", "expanded", "filled", "of_result"]
 
 MAX_LENGTH: Final = 1_000_000
 """Characters that a text may have when it is filled in."""
@@ -48,6 +48,18 @@ def expanded(data: Json, text: str, now: str | None = None) -> str:
         parts += [text[at:start], rendering.macro(macro)]
         at = end
     return "".join([*parts, text[at:]])
+
+
+def begun(data: Json, needed: list[str], given: Json) -> Json:
+    """Return what the first task is given; all that texts need of the caller has to be there.
+
+    Each of the *needed* is what a macro `{{var:...}}` names. What is missing ends the run before
+    anybody is asked.
+    """
+    rendering = _Rendering({}, data, None)
+    for each in needed:
+        rendering.given(each)
+    return given
 
 
 class _Rendering:

@@ -108,6 +108,12 @@ class Macro:
     payload: str
     written: str
 
+    @property
+    def needed(self) -> bool:
+        """Whether it stands for a value of the caller, and no text is there instead of that."""
+        others = self.payload.split("|")[1:]
+        return self.name == "var" and all(each.strip().startswith("var:") for each in others)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

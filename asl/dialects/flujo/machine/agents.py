@@ -7,9 +7,9 @@ from asl.dialects.flujo.blueprint import Step
 from asl.dialects.flujo.machine.builtins import BUILTINS
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import handed, query
 
-__all__ = ["agentic", "asking", "handed"]
+__all__ = ["agentic", "asking"]
 
 
 def agentic(states: States, step: Step, then: Then, failing: Failing | None) -> None:
@@ -95,17 +95,6 @@ def _rescue(
     way = failing and Failing(failing.next, failing.step or step.name)
     asking(states, fallback, name, agent, given, then, way, states.done(step, RESULT))
     return name
-
-
-def handed(value: Json) -> Json:
-    """Return a value that is handed over as it is: a text that looks like an expression is one."""
-    if isinstance(value, dict):
-        return {key: handed(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [handed(each) for each in value]
-    if isinstance(value, str) and ("{%" in value or "%}" in value):
-        return query(literal(value))
-    return value
 
 
 def _unquoted(expression: str) -> str:

@@ -7,7 +7,7 @@ from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.steps import passing
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import handed, literal, query
 from asl.expr.flujo.forks import REDUCERS
 
 __all__ = ["iteration", "parallel", "router"]
@@ -136,7 +136,7 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
     selector = f"$flujo_item({INPUT}, $states.context.Map.Item.Value)"
     state: dict[str, Json] = {
         "Type": "Map",
-        "Items": query(items) if not isinstance(source, list) else source,
+        "Items": query(items) if not isinstance(source, list) else handed(source),
         "ItemSelector": query(selector),
         "MaxConcurrency": 1,
         "ItemProcessor": processor,

@@ -2,12 +2,12 @@
 
 from asl.core.values import Json
 from asl.dialects.flujo.blueprint import Step
-from asl.dialects.flujo.machine.agents import asking, handed
+from asl.dialects.flujo.machine.agents import asking
 from asl.dialects.flujo.machine.builtins import BUILTINS
 from asl.dialects.flujo.machine.imports import importing
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import Failing, Then
-from asl.dialects.queries import query
+from asl.dialects.queries import handed, query
 
 __all__ = ["cached", "kept_at", "passing", "work"]
 
