@@ -150,7 +150,8 @@ def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     elif value is None:
         hint = "leave the key out"
     else:
-        hint = complaint.replace("must be", "write", 1) if complaint.startswith("must be") else None
+        wanted = complaint.removeprefix("must ")
+        hint = f"write {wanted[3:]}" if wanted.startswith("be ") else f"it must {wanted}"
     message = f"{name!r} {complaint}, not {shown}"
     return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 

@@ -221,7 +221,8 @@ def _branch(
 ) -> Iterator[Finding]:
     written, place = branch.value["operator"], f"{branch.pointer}/operator"
     if written not in OPERATORS:
-        hint = did_you_mean(written, OPERATORS) if written else f"there are {', '.join(OPERATORS)}"
+        near = did_you_mean(written, OPERATORS) if written else None
+        hint = near or f"there are {', '.join(OPERATORS)}"
         yield Finding("CX-UNKNOWN-OPERATOR", f"there is no operator {written!r}", place, hint)
         return
     if "alert_on_match" in branch.value:

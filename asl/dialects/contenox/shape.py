@@ -1,6 +1,7 @@
 """The shape of a chain: which keys there are, and what stands under each."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json, type_name
@@ -8,6 +9,10 @@ from asl.dialects import shapes
 from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, TEXTS, Codes, Items, Shape, anything, is_a
 
 __all__ = ["CHAIN", "check"]
+
+
+MOST: Final = 99_999_999
+"""Times that a task may be tried again."""
 
 
 def _text_or_null(value: Json) -> str | None:
@@ -20,6 +25,11 @@ def _scalar(value: Json) -> str | None:
 
 def _whole(value: Json) -> str | None:
     return None if type(value) is int else "must be a whole number"
+
+
+def _retries(value: Json) -> str | None:
+    complaint = _whole(value)
+    return complaint or (None if value <= MOST else f"must be {MOST} or less")
 
 
 def _conditions(value: Json) -> str | None:
@@ -107,7 +117,7 @@ _TASK = Shape(
         "tools": _TOOL,
         "transition": _TRANSITION,
         "timeout": TEXT,
-        "retry_on_failure": _whole,
+        "retry_on_failure": _retries,
         "compose": _COMPOSE,
     },
     ("id",),
@@ -143,6 +153,7 @@ def check(value: Json) -> Iterator[Finding]:
     """Yield what does not fit a chain: CX-SCHEMA, and keys without effect as warnings."""
     if type(value) is not dict:
         shown = type_name(value)
-        yield Finding("CX-SCHEMA", f"a chain is an object, not {shown}", "")
+        hint = 'write {"id": ..., "tasks": [...]}'
+        yield Finding("CX-SCHEMA", f"a chain is an object, not {shown}", "", hint)
         return
     yield from shapes.check(value, CHAIN, "", _CODES)

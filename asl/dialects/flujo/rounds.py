@@ -103,7 +103,8 @@ class _Reader:
             message = "this is no operation on the context"
             if len(verbs) > 1:
                 message = f"an operation does one thing, not {' and '.join(verbs)}"
-            near = next((did_you_mean(key, VERBS) for key in entry), None) if entry else None
+            keys = [*entry] if isinstance(entry, dict) else []
+            near = next((did_you_mean(key, VERBS) for key in keys), None)
             self.refuse(message, place, (None if verbs else near) or _SHAPE)
             return
         (verb,) = verbs
@@ -127,7 +128,7 @@ class _Reader:
         for key in held:
             if key not in ("target", "value"):
                 message = f"{key!r} means nothing in an operation"
-                hint = did_you_mean(key, ("target", "value"))
+                hint = did_you_mean(key, ("target", "value")) or "it has a target and a value"
                 self.refuse(message, f"{place}/{escape(key)}", hint, key=True)
         if "target" not in held:
             self.refuse(f"{verb!r} has no target", place, _TARGET, key=True)
@@ -193,7 +194,8 @@ class _Reader:
         for key in value:
             if key not in ("output", "output_template"):
                 message = f"{key!r} means nothing in 'finalize'"
-                hint = did_you_mean(key, ("output", "output_template"))
+                near = did_you_mean(key, ("output", "output_template"))
+                hint = near or "it has output or output_template"
                 self.refuse(message, f"{place}/{escape(key)}", hint, key=True)
         return self.output(value, place)
 

@@ -7,7 +7,17 @@ from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.values import Json, type_name
 from asl.dialects import shapes
 from asl.dialects.flujo.blueprint import EVENTS, KINDS
-from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, Codes, Items, Shape, anything, is_a
+from asl.dialects.shapes import (
+    BOOLEAN,
+    OBJECT,
+    TEXT,
+    Codes,
+    Items,
+    Shape,
+    anything,
+    filled,
+    is_a,
+)
 
 __all__ = ["check"]
 
@@ -15,7 +25,24 @@ _CODES = Codes("FL-SHAPE", "FL-NEAR-MISS", "FL-UNKNOWN-KEY")
 _SCALAR = is_a("string", "integer", "number", "boolean")
 _NULLABLE_TEXT = is_a("string", "null")
 _NULLABLE_OBJECT = is_a("object", "null")
-_LIMIT = is_a("integer", "number", "null")
+MOST: Final = 99_999_999
+"""Seconds that an attempt may be given."""
+
+
+def _limit(value: Json) -> str | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float):
+        return "must be a number of seconds"
+    return None if 0 <= value <= MOST else f"must be from 0 to {MOST}"
+
+
+def _name(value: Json) -> str | None:
+    return None if type(value) is dict else filled(value)
+
+
+def _reducer(value: Json) -> str | None:
+    return None if value is None else _name(value)
 
 
 def _count(value: Json) -> str | None:
@@ -33,8 +60,8 @@ def _rounds(value: Json) -> str | None:
 _CONFIG = Shape(
     {
         "max_retries": _count,
-        "timeout_s": _LIMIT,
-        "timeout": _LIMIT,
+        "timeout_s": _limit,
+        "timeout": _limit,
         **dict.fromkeys(
             (
                 "temperature", "top_k", "top_p", "preserve_fallback_diagnostics",
@@ -69,9 +96,7 @@ _COMMON: Final[Mapping[str, Any]] = {
     ),
 }  # fmt: skip
 _BODY = is_a("array", "object", "null")
-_ROUTER = Shape(
-    {"router_agent": is_a("string", "object"), "branches": OBJECT}, ("router_agent", "branches")
-)
+_ROUTER = Shape({"router_agent": _name, "branches": OBJECT}, ("router_agent", "branches"))
 _LOOP = Shape(
     {
         "body": _BODY,
@@ -120,7 +145,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
             **_COMMON,
             **_BRANCHED,
             "merge_strategy": TEXT,
-            "reduce": is_a("string", "object", "null"),
+            "reduce": _reducer,
             "on_branch_failure": TEXT,
             "context_include_keys": anything,
             "field_mapping": anything,
@@ -146,7 +171,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "agentic_loop": Shape(
         {
             **_COMMON,
-            "planner": TEXT,
+            "planner": filled,
             "registry": anything,
             "output_template": anything,
             "max_loops": anything,
@@ -192,7 +217,7 @@ _DECLARED = Shape(
         "system_prompt": is_a("string", "object"),
         "output_schema": OBJECT,
         "model_settings": _NULLABLE_OBJECT,
-        "timeout": _LIMIT,
+        "timeout": _limit,
         "max_retries": anything,
     },
     ("model", "system_prompt", "output_schema"),
@@ -202,7 +227,8 @@ _DECLARED = Shape(
 def check(value: Json) -> Iterator[Finding]:
     """Yield what does not fit a blueprint: FL-SHAPE and the like, and keys without effect."""
     if type(value) is not dict:
-        yield Finding("FL-SHAPE", f"a blueprint is an object, not {type_name(value)}", "")
+        hint = "list the steps under steps:"
+        yield Finding("FL-SHAPE", f"a blueprint is an object, not {type_name(value)}", "", hint)
         return
     if type(value.get("steps")) is not list:
         at = "/steps" if "steps" in value else ""
@@ -229,13 +255,15 @@ def _body(value: Json, pointer: str) -> Iterator[Finding]:
             yield from _step(each, f"{pointer}/{index}")
     elif value is not None:
         shown = type_name(value)
-        yield Finding("FL-SHAPE", f"the steps are a list, not {shown}", pointer)
+        hint = "write each as - name: ..., with what it uses"
+        yield Finding("FL-SHAPE", f"the steps are a list, not {shown}", pointer, hint)
 
 
 def _step(value: Json, pointer: str) -> Iterator[Finding]:
     if type(value) is not dict:
         shown = repr(value)[:60] if type(value) is str else type_name(value)
-        yield Finding("FL-SHAPE", f"a step is an object, not {shown}", pointer)
+        hint = "write {name: ..., uses: ...}"
+        yield Finding("FL-SHAPE", f"a step is an object, not {shown}", pointer, hint)
         return
     kind = value.get("kind", "step")
     if kind == "tree_search":
@@ -313,7 +341,8 @@ def _rule(
         elif str(source) in known:
             hint = "an end state is never left; give it steps under states to run it"
         else:
-            hint = did_you_mean(str(source), [*states, "*"])
+            near = did_you_mean(str(source), [*states, "*"])
+            hint = near or "name one of states, or * for any of them"
         message = f"there is no state {source!r} to come from"
         yield Finding("FL-FROM", message, f"{pointer}/from", hint)
     if "to" in rule and str(target) not in known:
