@@ -127,9 +127,18 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     profile = workflow.profile
     found = _findings(workflow)
     if document.dialect != "asl" and not profile.aws:
-        found = (each for each in found if each.code not in OF_THE_AUTHOR)
+        found = (
+            each for each in found if each.code not in OF_THE_AUTHOR and not _alone(workflow, each)
+        )
     findings = [*document.findings, *_composing(document), *found]
     return [*aws.adapted(findings), *aws.check(workflow)] if profile.aws else findings
+
+
+def _alone(workflow: Workflow, finding: Finding) -> bool:
+    """Whether an approval pauses the one branch that a reader made of something run within."""
+    holder, found, _ = finding.pointer.rpartition("/Branches/0/")
+    branches = resolved(workflow.value, f"{holder}/Branches") if found else None
+    return finding.code == "V-APR-15" and type(branches) is list and len(branches) == 1
 
 
 def _all_graded(

@@ -155,14 +155,7 @@ def _fork_around(scope: Scope) -> Node | None:
     """Return the innermost Map or Parallel around a machine, None where there is none."""
     while scope.outer is not None:
         holder = next((each for each in scope.outer.nodes if each.name == scope.holder), None)
-        if holder is not None and _forks(holder.value):
+        if holder is not None and holder.value.get("Type") in FORKS:
             return holder
         scope = scope.outer
     return None
-
-
-def _forks(state: Mapping[str, Json]) -> bool:
-    """Whether others go on beside a machine within a state; a single branch has no others."""
-    branches = state.get("Branches")
-    alone = type(branches) is list and len(branches) == 1
-    return state.get("Type") in FORKS and not alone

@@ -1,10 +1,12 @@
-"""Queries that are one call of a dialect's function on the input and constants: called at once.
+"""Queries that are calls of a dialect's functions on the data and constants: called at once.
 
-What such a function gives is JSON, and its constants have been held against its signature before.
+What such a function gives is JSON. Where it takes the input and constants alone, these have been
+held against its signature before; otherwise all that it takes is, at each call.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import unwrap
 from typing import Any, Final
 
@@ -27,13 +29,23 @@ _BEYOND: Final = object()
 
 def direct(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
     """Return how queries are called that are a call of a function, None for any others."""
+    native = _native(tree, natives)
+    return None if native is None else _on_input(tree, native) or _on_data(tree, natives)
+
+
+def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
+    """Return the function that a node calls, None if it does anything else."""
     if tree.type != "function" or tree.predicate or tree.group is not None or not tree.arguments:
         return None
     name = tree.procedure.value if tree.procedure.type == "variable" else None
-    native = natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
+    return natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
+
+
+def _on_input(tree: Node, native: Native) -> Maker | None:
+    """Return how a function is called on the input and constants, None for any other call."""
     first, *rest = tree.arguments
     given: list[Any] = [{}, *(_constant(each, defaultdict(str)) for each in rest)]
-    if native is None or not _is_input(first) or any(each is _BEYOND for each in given):
+    if _keys(first) != ["input"] or any(each is _BEYOND for each in given):
         return None
     try:
         taken = native.signature.validate(given, UNDEFINED)
@@ -55,17 +67,72 @@ def direct(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
     return make
 
 
-def _is_input(node: Node) -> bool:
-    """Whether a node is `$states.input`."""
-    if node.type != "path" or _grows(node) or len(node.steps) != 2:
-        return False
-    states, member = node.steps
-    named = states.type == "variable" and member.type == "name"
-    return (
-        named
-        and (states.value, member.value) == ("states", "input")
-        and not (_grows(states) or _grows(member))
-    )
+def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+    """Return how a function is called on parts of the data and on what others give."""
+    native = _native(tree, natives)
+    if native is None:
+        return None
+    makers = [_argument(each, natives) for each in tree.arguments]
+    if any(each is None for each in makers):
+        return None
+    call, validate = unwrap(native.call), native.signature.validate
+
+    def make(texts: Sequence[str]) -> Direct:
+        takes = [each(texts) for each in makers if each is not None]
+
+        def called(states: Json) -> Json | Undefined:
+            given = [take(states) for take in takes]
+            for each in given:
+                if each is UNDEFINED:
+                    return UNDEFINED
+            try:
+                taken = validate(given, UNDEFINED)
+            except QueryFault:
+                return UNDEFINED
+            return call(*given) if taken is given else UNDEFINED
+
+        return called
+
+    return make
+
+
+def _argument(node: Node, natives: Mapping[str, Native]) -> Maker | None:
+    """Return how an argument is come by, None for one that only a query can say."""
+    if node.type == "function":
+        return _on_data(node, natives)
+    keys = _keys(node)
+    if keys is not None:
+        return lambda texts: partial(_at, keys)
+    if _constant(node, defaultdict(str)) is _BEYOND:
+        return None
+    return lambda texts: partial(_fixed, _constant(node, texts))
+
+
+def _at(keys: Sequence[str], states: Json) -> Json | Undefined:
+    for key in keys:
+        if type(states) is not dict or key not in states:
+            return UNDEFINED
+        states = states[key]
+    return UNDEFINED if type(states) is list else states  # a path looks into lists
+
+
+def _fixed(value: Json, states: Json) -> Json:
+    return value
+
+
+def _keys(node: Node) -> list[str] | None:
+    """Return `["input", "a"]` for `$states.input.a`, None for anything but such a path."""
+    if node.type != "path" or _grows(node) or len(node.steps) < 2:
+        return None
+    states, *members = node.steps
+    if (states.type, states.value) != ("variable", "states") or any(map(_grows, node.steps)):
+        return None
+    if members[0].value not in ("input", "result", "errorOutput"):
+        return (
+            None  # what is not there is a fault of its own, and the context is made when asked for
+        )
+    keys = [each.value for each in members]
+    return keys if all(each.type == "name" for each in members) else None
 
 
 def _grows(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Queries that are one call of a dialect's function are evaluated without the machinery around."""
+"""Queries that are calls of a dialect's functions are evaluated without the machinery around."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from asl.expr.jsonata.query import UNDEFINED, QueryFault, parse
 from tests.expr.jsonata.frames import still
 
 DATA = {"previous_step": 1, "context": {"a": 1}, "steps": {}}
+CHAIN: dict[str, Any] = {"input": "i", "output": None, "variables": {"t": 1}, "text": "7 t"}
+LISTS = {**CHAIN, "l": [1], "text": ["a"], "output": {"messages": []}}
 CALLED = [
     "$flujo_input($states.input)",
     "$flujo_key($states.input, 'context.a == 1')",
@@ -17,14 +19,28 @@ CALLED = [
     "$flujo_start($states.input, 'm', 's')",
     "$flujo_set($states.input, 'one', 'b', {'k': true})",
     "$flujo_loop($states.input, 'l')",
-]
-EVALUATED = [
+    "$flujo_start($states.input, 'm')",
     "$flujo_input($states.input.context)",
     "$flujo_key($states.input, $states.input.context.b)",
+    "$contenox_done($states.input, 'a', $contenox_noop($states.input.output))",
+    "$contenox_done($states.input, 'a', $contenox_noop($states.input.l))",
+    "$contenox_done($states.input, 'a', $contenox_parse_number($states.input.text))",
+    "$contenox_counted($contenox_done($states.input, 'a', $contenox_noop('x')), 'a->b')",
+    "$contenox_chat($states.input.output, $contenox_text($states.input, '{{.input}}'))",
+    "$contenox_variable($states.input, $states.input.text)",
+    "$contenox_noop($states.result)",
+]
+EVALUATED = [
     "$flujo_done($states.input, 'one', 1)",
+    "$contenox_calls($states.input, ['a'])",
+    "$contenox_gt($states.input.eval, 1)",
+    "$contenox_noop($states.context)",
+    "$contenox_noop($states.input.a[0])",
+    "$contenox_noop($states.input.*)",
+    "$contenox_noop($other.input)",
+    "$contenox_noop($states.input & 'a')",
     "$flujo_input($states.input)[0]",
     "$flujo_input()",
-    "$flujo_start($states.input, 'm')",
     "$codemie_context($states.input)",
     "$uppercase('a')",
 ]
@@ -48,7 +64,7 @@ def value(query: Any, data: Any) -> Any:
 
 
 @pytest.mark.parametrize("text", CALLED)
-@pytest.mark.parametrize("data", [DATA, {"x": 1}, "text", None, [1], UNDEFINED])
+@pytest.mark.parametrize("data", [DATA, CHAIN, LISTS, {"x": 1}, "text", None, [1], UNDEFINED])
 def test_a_call_gives_the_same(text: str, data: Any) -> None:
     """Called at once or evaluated, whatever the input."""
     query = parse(text)

@@ -18,7 +18,7 @@ TABLES: Mapping[str, str] = {
 }
 """The module of each dialect's functions, by the prefix of their names."""
 
-PLAIN: frozenset[str] = frozenset(("flujo",))
+PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
 """The dialects whose functions make JSON of JSON: nobody has to look through what they give."""
 
 _NONE: Mapping[str, Native] = {}
