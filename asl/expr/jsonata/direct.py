@@ -128,9 +128,7 @@ def _keys(node: Node) -> list[str] | None:
     if (states.type, states.value) != ("variable", "states") or any(map(_grows, node.steps)):
         return None
     if members[0].value not in ("input", "result", "errorOutput"):
-        return (
-            None  # what is not there is a fault of its own, and the context is made when asked for
-        )
+        return None  # the context is made when it is asked for
     keys = [each.value for each in members]
     return keys if all(each.type == "name" for each in members) else None
 
