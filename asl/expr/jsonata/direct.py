@@ -78,9 +78,11 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
     call, validate = unwrap(native.call), native.signature.validate
 
     def make(texts: Sequence[str]) -> Direct:
-        takes = [each(texts) for each in makers if each is not None]
+        takes: list[Direct] = []  # made when it is called: most queries of a document never are
 
         def called(states: Json) -> Json | Undefined:
+            if not takes:
+                takes[:] = [each(texts) for each in makers if each is not None]
             given = [take(states) for take in takes]
             for each in given:
                 if each is UNDEFINED:
