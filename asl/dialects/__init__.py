@@ -14,10 +14,11 @@ from typing import Any, Final
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import Files, Folder, Kept
-from asl.core.diagnostics import did_you_mean, place
+from asl.core.diagnostics import Report, did_you_mean, place
 from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
 from asl.dialects.base import Conversion, Dialect
 from asl.dialects.plain import Plain
 from asl.sources import Foreign
@@ -32,6 +33,7 @@ __all__ = [
     "dialect",
     "load",
     "load_each",
+    "said_plainly",
 ]
 
 NATIVE: Final = "asl"
@@ -172,6 +174,24 @@ def _known(found: Dialect, done: str, given: Mapping[str, Any], known: frozenset
             raise AslError(f"no option {option!r} for what is {done} as {found.name} ({hint})")
 
 
+def said_plainly(document: Document) -> Json:
+    """Return the machine of a document in plain JSONPath, as the writers of other languages get it.
+
+    That of a native document, and of one with errors, is as it stands.
+    """
+    from asl.checks import check
+
+    plain = dialect(document.dialect).plain
+    if plain is None or not _convertible(check(document)):
+        return document.whole
+    machine, _ = plain(document)
+    return machine
+
+
+def _convertible(report: Report) -> bool:
+    return all(each.code in ELSEWHERE for each in report.errors)
+
+
 ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
 """The errors that a document may have and be converted: a state or a file is not there."""
 
@@ -188,7 +208,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     target = dialect(to)
     _known(target, "written", writing or {}, target.writing)
     report = check(document)
-    if any(each.code not in ELSEWHERE for each in report.errors):
+    if not _convertible(report):
         raise InvalidDocument(report)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")

@@ -197,3 +197,24 @@ def test_a_state_that_is_taken_away_is_missed(machine: Json, data: st.DataObject
         assert [each.kind for each in asl.diff(machine, less) if each.about == "state"] == [
             "removed"
         ]
+
+
+CHAIN = """
+{"id": "greet", "tasks": [
+  {"id": "first", "handler": "chat_completion", "prompt_template": "Hello {{.input}}",
+   "transition": {"branches": [{"operator": "default", "goto": "second"}]}},
+  {"id": "second", "handler": "chat_completion", "prompt_template": "Say {{.first}} again",
+   "transition": {"branches": [{"operator": "default", "goto": "end"}]}}
+]}
+"""
+
+
+def test_documents_of_two_languages_are_compared_without_the_functions_of_either() -> None:
+    """What is told are the states and their data, as a third language would say them."""
+    chain = asl.load(CHAIN, dialect="contenox")
+    assert asl.diff(chain, asl.convert(chain, "asl").text).same
+    for other in ("amazon", "codemie", "flujo"):
+        there = asl.load(asl.convert(chain, other).text, dialect=other)
+        told = [f"{each.place} {each.text}" for each in asl.diff(chain, there)]
+        assert told
+        assert not [each for each in told if "$contenox_" in each or f"${other}_" in each]
