@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.profile import Profile
@@ -44,8 +44,7 @@ Finish: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, raw result, frame) -> output`; assigns the state's variables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrier:
+class Retrier(NamedTuple):
     """One entry of `Retry`; times in seconds (Specification 4.3)."""
 
     matches: Callable[[StateError], bool]

@@ -1,9 +1,8 @@
 """Kinds of agents: what an agents file says of one becomes an agent in one way."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
@@ -45,8 +44,7 @@ def _nothing(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from ()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """One kind of agents: a row of the table in `asl.agents.kinds`."""
 
     schema: str

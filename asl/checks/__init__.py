@@ -196,7 +196,7 @@ def _worded(finding: Finding, severity: Severity) -> Wording:
     if wording.code is not None:
         return wording
     others = SCHEMA if severity is Severity.ERROR else None
-    return replace(wording, code=lookup(finding.code).aws_code or others)
+    return wording._replace(code=lookup(finding.code).aws_code or others)
 
 
 def _severity(finding: Finding, profile: Profile) -> Severity:

@@ -4,8 +4,7 @@ A rule may ask for a decision in the Approval itself or in a Choice behind it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.checks.expressions import parts
 from asl.checks.workflow import Scope, Workflow, objects, text
@@ -37,8 +36,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
                 yield from _rule(workflow, rule, node.at("Choices", index), seen, node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+class _Record(NamedTuple):
     """The decision of one Approval, and where rules find it."""
 
     node: Node

@@ -5,8 +5,8 @@ V-ST-05, V-ST-09, V-INTR-*, and the rules of the fields that hold a path. Specif
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from asl.checks.workflow import Workflow, handlers, objects
 from asl.core import aws
@@ -35,8 +35,7 @@ class Kind(Enum):
     TEXT = "a path or an intrinsic function that gives text"
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """A text of the document that is evaluated when the state runs."""
 
     pointer: str

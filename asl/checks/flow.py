@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from asl.checks.workflow import Scope, Workflow, objects, text
 from asl.core.values import Json
@@ -32,8 +32,7 @@ def _keys(node: Node, holder: Mapping[str, Json], *steps: str | int) -> Iterator
             yield name, node.at(*steps, "Assign", key)
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """The variables that may have been assigned when a state begins, on some way to it.
 
     Sets of variables are integers with a bit for each, as a document may hold thousands of both.

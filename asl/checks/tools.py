@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Scope, Workflow, below
@@ -26,8 +25,7 @@ DEFAULT: Final = "process"
 """The environment of a sandbox that names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Policy:
+class _Policy(NamedTuple):
     """A block as it stands in the document, and what it comes to over that of the document."""
 
     block: Mapping[str, Json]

@@ -5,8 +5,8 @@ Specification 1.4, 2.1, 9.2 and 9.4.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
 from asl.core import aws
@@ -30,8 +30,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from checker.reach()
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
+class _Machine(NamedTuple):
     workflow: Workflow
     scope: Scope
     after: Mapping[str, list[str]]

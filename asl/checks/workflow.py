@@ -6,7 +6,7 @@ left out of the walk; the schemas report it.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import ExpressionFault
@@ -36,8 +36,7 @@ HANDLESS = ("Choice", "Fail", "Pass", "Succeed", "Wait")
 """The types that take neither `Retry` nor `Catch`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """One machine of a document: the workflow itself, a branch or a Map processor."""
 
     value: Mapping[str, Json]

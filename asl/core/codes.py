@@ -1,12 +1,11 @@
 """The catalogue of rules: one entry of `codes.toml` for every code a diagnostic can carry."""
 
 import os
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One rule: its severity under the default profile, a short title and an explanation.
 
     `aws_severity` is set where the `aws` profile judges the rule differently, `aws_code` where AWS

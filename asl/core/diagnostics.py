@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
@@ -28,8 +28,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(NamedTuple):
     """How AWS's own validation reports a fault, as far as it differs from ours and is known.
 
     `at` is the JSON Pointer that AWS names where that is not the finding's own, `code` stands where
@@ -62,8 +61,7 @@ class Finding:
     inside: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AwsDiagnostic:
+class AwsDiagnostic(NamedTuple):
     """The same fault as AWS's ValidateStateMachineDefinition reports it.
 
     `message` is None where AWS's words are not known, `location` where AWS gives no place.
@@ -82,8 +80,7 @@ class AwsDiagnostic:
         return {"code": self.code, "message": self.message, "location": self.location}
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """Another place that helps to understand a diagnostic."""
 
     message: str

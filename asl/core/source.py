@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from asl.core.values import Json, index_of
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A place in a text; both count from 1, columns in characters. None where there is no text."""
 
     line: int | None = None
@@ -41,8 +41,7 @@ class Source:
         return sum(len(line) + 1 for line in lines) + (place.column or 1) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What reading accepts; whatever is larger is refused.
 
     The bytes are those of the text in UTF-8. YAML has smaller bounds of its own, because its
@@ -57,8 +56,7 @@ class Limits:
     max_aliases: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """Something that cannot be read. Offsets count characters; `related` is (offset, message)."""
 
     code: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.document import Document
@@ -30,8 +30,7 @@ def _nothing(document: Document) -> Iterable[Finding]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """One row of the table.
 
     `of_text` and `of_value` say by its shape whether a text in YAML, or a value, is of the dialect.

@@ -6,7 +6,6 @@ together what only one of them may.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -45,7 +44,7 @@ class Tab(Account):
     def __init__(
         self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
     ) -> None:
-        only = replace(limits, most={"MaxCost": most}, fallbacks=(), alerts=())
+        only = limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=())
         super().__init__(only, label=label)
         self.tabs = tabs
         self.name = name
@@ -181,7 +180,7 @@ class Taken(Account):
         self.entry = entry
         release = limits.pool is not None and limits.pool.release
         amount, base = tab.take(entry, most, spent, release, now)
-        only = replace(limits, most={"MaxCost": amount}, fallbacks=(), alerts=())
+        only = limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=())
         super().__init__(only, label="MaxFromPool")
         self.base = base
         """What the execution had spent before."""

@@ -6,8 +6,7 @@ expressions of its own. `\{{` stands for two braces.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
@@ -32,8 +31,7 @@ _MARK = re.compile(r"\\\{\{|\{\{|\}\}")
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|.""", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Insertion:
+class Insertion(NamedTuple):
     """An expression between braces; `offset` is where its text begins."""
 
     text: str

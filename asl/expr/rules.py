@@ -6,9 +6,8 @@ kind makes the comparison false, never an error.
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -22,8 +21,7 @@ Predicate: TypeAlias = Callable[[Json, Frame], bool]
 COMBINATORS = ("And", "Or", "Not")
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """One comparison operator: its operand's kind and how it is compiled.
 
     `operand` is `string`, `number`, `boolean`, `timestamp` or `path`; `compile` takes the variable,
@@ -35,8 +33,7 @@ class Operator:
     compile: Callable[[Evaluate, Evaluate, Json], Predicate]
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """How the texts inside a rule are compiled; supplied by the compiler of the state."""
 
     variable: Callable[[str, bool], Evaluate]

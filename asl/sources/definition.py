@@ -131,7 +131,7 @@ def of_text(text: Text, source: Source, reading: Reading, resource: str | None =
 
 def _moved_fault(fault: Fault, text: Text) -> Fault:
     related = fault.related and (text.origin(fault.related[0]), fault.related[1])
-    return replace(fault, offset=text.origin(fault.offset), related=related)
+    return fault._replace(offset=text.origin(fault.offset), related=related)
 
 
 def of_part(part: Part, source: Source, reading: Reading, resource: str | None = None) -> Document:

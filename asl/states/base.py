@@ -6,8 +6,7 @@ interpreter.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from asl.core.diagnostics import Finding, escape
 from asl.core.errors import StateError
@@ -21,8 +20,7 @@ from asl.program import Finish, Machine, Step, Work
 __all__ = ["Compiler", "Node", "StateType", "machines_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One state of a document as a check sees it."""
 
     value: Mapping[str, Json]
@@ -186,8 +184,7 @@ class Compiler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class StateType:
+class StateType(NamedTuple):
     """One row of the table of state types."""
 
     name: str

@@ -4,7 +4,7 @@ It asks agents and reads nothing else, so the same answers make the same debate.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from asl.core.diagnostics import escape
 from asl.core.errors import StateError
@@ -24,8 +24,7 @@ ARBITER = "Arbiter"
 """The word that stands for the arbiter in `TieBreaker`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(NamedTuple):
     """What the fields of the state come to when it runs."""
 
     agents: Sequence[str]

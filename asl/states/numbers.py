@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer, is_number
@@ -55,8 +55,7 @@ def number(
     return _bounded(path, wanted, partial(wanted.unfit_reference, source))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(NamedTuple):
     """What a field takes, and what is said of a value that it does not take."""
 
     field: str

@@ -4,9 +4,8 @@ Offsets count characters from 0, in the text that was given to `parse`.
 """
 
 import re
-from dataclasses import dataclass
 from math import isinf
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
@@ -18,16 +17,14 @@ MAX_NESTING = 10
 """Calls within each other, the outermost included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A number, true, false or null."""
 
     value: Json
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A quoted string. `raw` still has its escapes: in a format template `\\{` is no place.
 
     The character `raw[i]` stands at `offset + 1 + i`.
@@ -38,16 +35,14 @@ class Text:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A path, context path or variable path, not yet parsed."""
 
     text: str
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call of the function `name`, which exists: `States.Format`; `text` is all of it."""
 
     name: str

@@ -3,9 +3,8 @@
 import re
 from binascii import Error as NotBase64
 from binascii import a2b_base64, b2a_base64
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.java import printed
 from asl.core.profile import Profile
@@ -24,8 +23,7 @@ ALGORITHMS = {
 """Hash algorithms by their canonical names, with Python's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(NamedTuple):
     """`{}`, or with `decimals` the agent-native `{:.Nf}`."""
 
     decimals: int | None = None

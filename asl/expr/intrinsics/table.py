@@ -1,9 +1,8 @@
 """Every intrinsic function: one row each (Specification 5.2, 5.3)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.values import Json
 from asl.expr.intrinsics import agent, arrays, numeric, objects, strings
@@ -17,8 +16,7 @@ ARRAY, NUMBER, OBJECT, STRING, BOOLEAN, NULL = (
 ANY = ARRAY | NUMBER | OBJECT | STRING | BOOLEAN | NULL
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """One intrinsic function.
 
     `call` takes the profile if `needs_profile`, then the frame if `needs_frame`, then the

@@ -1,7 +1,6 @@
 """Compiling a path into a closure, and what happens when it finds nothing."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from asl.core.errors import StateError
 from asl.core.profile import Missing
@@ -13,8 +12,7 @@ from asl.expr.paths.select import select
 __all__ = ["Use", "compile_path", "whole_context"]
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """Where a path stands: the field that holds it, its state, and what missing means there."""
 
     field: str

@@ -2,8 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from asl.core.values import Json, is_number, json_equal
 from asl.expr.paths.segments import Segment, Test
@@ -24,16 +23,14 @@ __all__ = [
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     value: Json
 
     def read(self, node: Json, root: Json) -> Json:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A path below the candidate (`@`) or the whole data (`$`)."""
 
     from_root: bool

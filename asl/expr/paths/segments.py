@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from asl.core.values import Json
 
@@ -45,8 +45,7 @@ Test: TypeAlias = Callable[[Json, Json], bool]
 """A compiled filter: `(candidate, root) -> holds`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A parsed path. `root` is `$` (data), `$$` (context object) or a variable's name."""
 
     text: str

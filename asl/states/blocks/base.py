@@ -6,7 +6,7 @@ state is compiled. A block that is about all calls stands elsewhere and has a ro
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
@@ -105,8 +105,7 @@ def _nothing_of_a_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
     yield from ()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One row of the table of blocks that this version executes."""
 
     name: str

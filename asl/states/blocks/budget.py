@@ -6,10 +6,9 @@ The document becomes plain data here. The ledger of an execution counts against 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault, StateError
@@ -59,8 +58,7 @@ DELAY: Final = 1.0
 """Seconds by which a throttled call is delayed, where nothing else is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(NamedTuple):
     """One entry of a cascade; it applies from a share of a limit on."""
 
     when: str
@@ -73,8 +71,7 @@ class Fallback:
     notify: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(NamedTuple):
     """An event at a share of the limit, once."""
 
     percent: Decimal
@@ -82,8 +79,7 @@ class Alert:
     details: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """What all executions of a workflow may spend together within some time."""
 
     field: str
@@ -92,8 +88,7 @@ class Window:
     """In seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """The money from which several executions spend."""
 
     name: str
@@ -103,8 +98,7 @@ class Pool:
     """Whether what is left of that goes back at the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What one level may spend: the workflow, or one visit of a state."""
 
     state: str

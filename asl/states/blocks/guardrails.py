@@ -3,9 +3,8 @@
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
@@ -39,8 +38,7 @@ _Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
 """Lets an agent judge the content."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Verdict(NamedTuple):
     """What a rule or a validator has to say of the content."""
 
     reason: str | None
@@ -51,8 +49,7 @@ class _Verdict:
     """Whether what violates it can be cut out."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     """One rule, compiled."""
 
     place: str

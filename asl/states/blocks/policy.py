@@ -6,7 +6,6 @@ calls within a call is bound by all policies around it, so rights only shrink.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -65,8 +64,7 @@ Matcher: TypeAlias = Callable[[Iterable[str]], bool]
 """Whether one of the names of a tool is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(NamedTuple):
     """An agent that is called around each tool call; both see the effective input."""
 
     agent: Evaluate
@@ -85,8 +83,7 @@ class Rules(NamedTuple):
     """Whether the block is the same object whenever it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """How often the tools that a pattern means may be called."""
 
     pattern: str
@@ -268,8 +265,7 @@ class Policy:
         return (settings or {}) if wanted else None
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """What may be reached: hosts or files, by patterns. Deny always wins."""
 
     allowed: tuple[str, ...] | None
@@ -341,8 +337,7 @@ def _matcher(patterns: Iterable[str], categories: Mapping[str, list[str]]) -> Ma
     return lambda names: any(test(name) for test in tests for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """A folder that is seen in a sandbox."""
 
     target: str
