@@ -177,10 +177,11 @@ class Part(NamedTuple):
     """A part of what was seen that has changed.
 
     `kind` is `asked`, `given`, `status`, `error`, `time` or, of the output, `output`; `text` where
-    a value has become its text, or has been one, `kept` where something is there that was not,
-    `own` where that has the name of a state, `named` where it is the input, `within` where one of
-    both is a part of the other, `keys` where a key has another value, or none, that an object has
-    had which was answered or made. `at` is the number of the question, or the key of the output.
+    a value has become its text, or has been one, `none` where nothing comes out, `kept` where
+    something is there that was not, `own` where that has the name of a state, `named` where it is
+    the input, `within` where one of both is a part of the other, `keys` where a key has another
+    value, or none, that an object has had which was answered or made. `at` is the number of the
+    question, or the key of the output.
     """
 
     kind: str
@@ -248,7 +249,7 @@ def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> It
             yield Part("within")
             return
     if not isinstance(one, dict) or not isinstance(other, dict):
-        yield Part("text" if _is_text_of(other, one) else "output")
+        yield Part("none" if other is None else "text" if _is_text_of(other, one) else "output")
         return
     for key in one.keys() | other.keys():
         if key in one and key in other and json_equal(one[key], other[key]):
@@ -345,13 +346,15 @@ class Excuse(NamedTuple):
 
 
 RUN = frozenset(("asked", "given", "status", "error", "time"))
-OUTPUTS = frozenset(("output", "text", "kept", "own", "named", "within", "keys"))
+OUTPUTS = frozenset(("output", "text", "none", "kept", "own", "named", "within", "keys"))
 EVERYTHING = RUN | OUTPUTS
 NOTHING = Excuse()
 GIVEN = Excuse(frozenset(("given",)))
 OUTPUT = Excuse(OUTPUTS)
 WHOLE = Excuse(frozenset(("kept", "own", "named", "within")))
 """A run comes to more, or to a part."""
+CONTEXT = Excuse(WHOLE.changes | {"none"})
+"""What is no object is no context, so nothing comes out."""
 TEXTS = Excuse(frozenset(("given", "output", "text", "keys")))
 """A text that an agent is given, or that comes out, misses a part."""
 DATA = Excuse(GIVEN.changes | OUTPUT.changes)
@@ -394,7 +397,8 @@ EXCUSES: Mapping[str, Excuse] = {
         ),
         (KEYS, "L-ROOTMERGE"),
         (Excuse(frozenset(("named",))), "L-INPUT"),
-        (WHOLE, "L-OUTPUT FL-OUTPUT"),
+        (WHOLE, "L-OUTPUT"),
+        (CONTEXT, "FL-OUTPUT"),
         (KEPT, "L-REPLACE"),
         (GIVEN, "L-HISTORY"),
         (DATA, "L-ANSWER L-RECORD L-SELECTOR"),
@@ -480,13 +484,16 @@ def places_of(document: Document) -> Places:
     """Return what tells the states of a document at which a loss stands."""
     stated: list[tuple[str | None, str, str]] = []
 
-    def state(machine: Any, pointer: str) -> None:
-        for name, each in machine["States"].items():
-            at = f"{pointer}/States/{escape(name)}"
+    def state(machine: Any, pointer: str, around: str | None = None) -> None:
+        for own, each in machine["States"].items():
+            name = around or own  # a child execution tells nobody which states it enters
+            at = f"{pointer}/States/{escape(own)}"
             home, written = document.origin(at)
             stated.append((home.source.name, written, name))
             for steps, inner in machines_of(each):
-                state(inner, at + "".join(f"/{step}" for step in steps))
+                apart = inner.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED"
+                way = at + "".join(f"/{step}" for step in steps)
+                state(inner, way, name if around or apart else None)
 
     state(document.whole, "")
 

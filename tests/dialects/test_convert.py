@@ -852,3 +852,83 @@ def test_a_text_that_is_filled_in_elsewhere_is_told(text: str) -> None:
     conversion = asl.convert({"StartAt": "A", "States": {"A": state}}, "codemie", tools=["A"])
     (loss,) = (each for each in conversion.losses if each.code == "L-PARAMETERS")
     assert loss.pointer == "/States/A/Parameters/task"
+
+
+def way(goto: str, **more: Any) -> dict[str, Any]:
+    return {"transition": {"branches": [{"operator": "default", "goto": goto, **more}]}}
+
+
+def picked(path: str) -> dict[str, Any]:
+    """A chain that takes a variable out of its input, and comes to it a task later."""
+    compose = {"with_var": "v", "strategy": f"json_path:{path}"}
+    tasks = [
+        {"id": "t", "handler": "noop", **way("s", compose=compose)},
+        {"id": "s", "handler": "noop", "prompt_template": "away", **way("e")},
+        {"id": "e", "handler": "noop", "input_var": "v"},
+    ]
+    return {"id": "c", "tasks": tasks}
+
+
+def templated(template: str) -> dict[str, Any]:
+    """A chain whose tool's answer is made a text, on which a branch decides."""
+    tool = {"id": "t", "handler": "hook", "hook": {"name": "crm"}, "output_template": template}
+    hit = {"operator": "equals", "when": "tier=gold", "goto": "hit"}
+    branches = [hit, {"operator": "default", "goto": "end"}]
+    tasks = [{**tool, "transition": {"branches": branches}}, {"id": "hit", "handler": "noop"}]
+    return {"id": "c", "tasks": tasks}
+
+
+def on_default(condition: str) -> dict[str, Any]:
+    """A blueprint that goes one of two ways."""
+    branches = {word: [{"name": word, "input": word}] for word in ("true", "false")}
+    choice = {"kind": "conditional", "name": "c", "condition_expression": condition}
+    return {"version": "0.1", "steps": [{**choice, "branches": branches}]}
+
+
+@pytest.mark.parametrize(
+    ("document", "dialect", "input", "answer", "output"),
+    [
+        (picked("$.u[0].id"), "contenox", {"input": {"u": [{"id": 1}]}}, None, 1),
+        (picked("$.u[?(@ > 1)]"), "contenox", {"input": {"u": [1, 2]}}, None, [2]),
+        (templated("tier={{.tier}}"), "contenox", {"input": "x"}, {"tier": "gold"}, "tier=gold"),
+        (templated("{{.tier}}"), "contenox", {"input": "x"}, {"tier": "gold"}, "gold"),
+        (on_default("context.o.get('k', 'd') == 'd'"), "flujo", {"o": {}}, None, "true"),
+        (on_default("context.o.get('k', 'd') == 'd'"), "flujo", {"o": {"k": "e"}}, None, "false"),
+        (on_default("context.o.get('k', 'd') == 'e'"), "flujo", {"o": {}}, None, "false"),
+        (on_default("context.o.get('k', 'd') == 'e'"), "flujo", {"o": {"k": "e"}}, None, "true"),
+        (on_default("context.o.get('k', 'd') != 'd'"), "flujo", {"o": {}}, None, "false"),
+    ],
+)
+def test_amazon_does_what_a_chain_or_blueprint_says(
+    document: Any, dialect: str, input: Json, answer: Json, output: Json
+) -> None:
+    conversion = asl.convert(load(document, dialect=dialect), "amazon")
+    asked = dict.fromkeys(("arn:aws:lambda:us-east-1:123456789012:function:crm",), lambda _: answer)
+    assert not {"L-TRANSFORM", "L-TEMPLATE", "L-CONDITION"} & codes(conversion)
+    assert asl.run(conversion.text, input, resources=asked).output == output
+
+
+def test_a_default_beside_a_truth_is_told() -> None:
+    document = load(on_default("context.o.get('k', 'd')"), dialect="flujo")
+    assert "L-CONDITION" in codes(asl.convert(document, "amazon"))
+
+
+def test_what_a_workflow_does_not_store_is_under_the_name_of_its_state() -> None:
+    to = {"state_id": "end", "store_in_context": False, "output_key": "k"}
+    assistant = {"id": "a", "system_prompt": "x"}
+    config = {"assistants": [assistant], "states": [{"id": "s", "assistant_id": "a", "next": to}]}
+    written = json.loads(asl.convert(load(config, dialect="codemie"), "amazon").text)
+    assert written["States"]["s"]["ResultPath"] == "$.s"
+
+
+def test_what_a_wait_makes_is_told_on_the_way_to_a_blueprint() -> None:
+    state = {"Type": "Wait", "Seconds": 5, "Output": {"at": "now"}, "End": True}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
+    losses = asl.convert(asl.load(machine), "flujo").losses
+    assert ("FL-PATHS", "/States/A/Output") in {(each.code, each.pointer) for each in losses}
+
+
+def test_calls_that_are_not_there_are_told() -> None:
+    chain = {"id": "c", "tasks": [{"id": "run", "handler": "execute_tool_calls"}]}
+    losses = asl.convert(load(chain, dialect="contenox"), "amazon").losses
+    assert ("L-REQUIRED", "/tasks/0") in {(each.code, each.pointer) for each in losses}

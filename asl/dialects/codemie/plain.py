@@ -382,7 +382,7 @@ def _keys(config: Config) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, state in config.states.items():
         own = state.next.get("output_key")
-        if type(own) is str and own:
+        if type(own) is str and own and state.next.get("store_in_context") is not False:
             found[name] = own
     for name in config.states:
         wanted = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "state"

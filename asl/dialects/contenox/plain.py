@@ -5,7 +5,7 @@ output under one name.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from asl.core.document import Document
@@ -19,6 +19,7 @@ from asl.dialects.contenox.whens import number, range_of
 from asl.dialects.formats import Path, said
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, path_to, reached
+from asl.expr.contenox.composing import JSON_PATH
 from asl.expr.contenox.templates import Constant, Field, Macro, Show, macros_in, parse
 from asl.expr.contenox.texts import shown
 
@@ -49,6 +50,7 @@ class _Writer:
         """The states that end a run, by the key of what it comes to."""
         self.naming = Naming(chain.tasks)
         self.asked = _asked(chain)
+        self.picks = _picks(chain)
         self.composed: frozenset[str] = frozenset()
         """Keys of objects that hold a text which is put together."""
         self.composed = frozenset(self.composing())
@@ -94,7 +96,7 @@ class _Writer:
             placing = self.passing(name, task)
             made = {"Type": "Pass", **kept, **placing.pop(0)}
         else:
-            placing = []
+            placing = self.templated(name, task)
             made = {"Type": "Task", **kept, **self.asking(name, task)}
             made["ResultPath"] = path_to(self.keys[task.id])
             if "Catch" in state:
@@ -103,12 +105,32 @@ class _Writer:
                     {**caught, "Next": self.failed(name, task, each["Next"])}
                     for each in state["Catch"]
                 ]
-        if task.value.get("compose") or any(each.compose for each in task.branches):
-            self.made.lost("L-TRANSFORM", "nothing is composed", name, "Output")
+        placing += self.composition(name, task, task.value.get("compose"))
         following = state["Next"]
-        if self.value["States"][following]["Type"] == "Succeed":
-            following = self.end(task)
+        if self.value["States"][following]["Type"] != "Choice":
+            _, default = self.chain.ordered(task)
+            following = self.along(name, task, default, following)
         return {**made, "Next": self.via(placing, name, following)}
+
+    def along(self, name: str, task: Task, branch: Branch | None, following: str) -> str:
+        """Return where a branch leads: by way of what is composed on it."""
+        composition = self.composition(name, task, branch.compose if branch else None)
+        return self.via(composition, name, self.target(task, following))
+
+    def composition(
+        self, name: str, task: Task, compose: Mapping[str, Any] | None
+    ) -> list[dict[str, Json]]:
+        """Return the fields of the Passes that take a variable out of what a task has left."""
+        if not compose:
+            return []
+        variable, path = compose["with_var"], _picked(compose)
+        if path is None or variable not in self.picks:
+            self.made.lost("L-TRANSFORM", "nothing is composed", name, "Output")
+            return []
+        message = f"{path!r} finds nothing in a text of JSON, which fails the run"
+        self.made.lost("L-REQUIRED", message, name, hint="let it be an object or a list")
+        place = path_to(self.keys[variable])
+        return [{"InputPath": self.at(task.id) + path[1:], "ResultPath": place}]
 
     def via(self, passes: list[dict[str, Json]], name: str, following: str) -> str:
         """Return where to go for a state behind Passes with these fields."""
@@ -160,6 +182,19 @@ class _Writer:
             self.made.lost("L-TRANSFORM", message, name, hint="its input is handed on")
         return self.placing([*self.given(name, task)], self.keys[task.id])
 
+    def templated(self, name: str, task: Task) -> list[dict[str, Json]]:
+        """Return the fields of the Passes that make a text of the answer of a tool."""
+        template = task.value.get("output_template")
+        if task.handler != "tools" or not template:
+            return []
+        key = self.keys[task.id]
+
+        def find(names: tuple[str, ...]) -> str:
+            self.within(name, names)
+            return Path(path_to(key, *names))
+
+        return [each for each in self.placing([*self.filled(name, template, find)], key) if each]
+
     def placing(self, parts: list[str], key: str) -> list[dict[str, Json]]:
         """Return the fields of the Passes that put a text of these parts under a key."""
         place = path_to(key)
@@ -196,6 +231,9 @@ class _Writer:
             parameters["calls.$"] = f"{given[0]}.tool_calls" if given else "$"
             message = "what a tool answers is no message of a conversation"
             self.made.lost("L-HISTORY", message, name)
+            message = "the calls are read out of the answer before; without any the run fails"
+            hint = "let there be 'tool_calls' in it, a list"
+            self.made.lost("L-REQUIRED", message, name, hint=hint)
             return {"Agent": task.id, "Parameters": parameters}
         self.put(parameters, "prompt", given)
         system = task.value.get("system_instruction")
@@ -245,38 +283,52 @@ class _Writer:
     def given(self, name: str, task: Task) -> Iterator[str]:
         """Yield the parts of a task's effective input."""
         if task.template:
-            yield from self.filled(name, task)
+            yield from self.filled(name, task.template, lambda names: self.known(name, task, names))
         else:
             own = self.variable(name, task.input_var) if task.input_var else None
             yield Path(own or self.at(("", task.id)))
 
-    def filled(self, name: str, task: Task) -> Iterator[str]:
+    def filled(
+        self, name: str, template: str, find: Callable[[tuple[str, ...]], str | None]
+    ) -> Iterator[str]:
+        """Yield the parts of a template; *find* returns what its fields show."""
         try:
-            nodes = parse(task.template)
+            nodes = parse(template)
         except ExpressionFault:
-            nodes = (task.template,)
+            nodes = (template,)
         for node in nodes:
-            if isinstance(node, str):
-                yield node
-            elif isinstance(node, Show) and isinstance(node.value, Constant):
-                yield shown(node.value.value)
-            elif isinstance(node, Show) and isinstance(node.value, Field) and node.value.names:
-                root, *way = node.value.names
-                message = "what is no text is shown in another way"
-                self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
-                if root == "previous_output":
-                    first = task.id == self.chain.start.id and not self.entered(task.id)
-                    yield "<no value>" if first else Path(self.at(("", task.id), *way))
-                elif found := self.variable(name, root):
-                    yield Path(found + path_to(*way)[1:])
-                if way:
-                    message = "a value that is not there may fail the run"
-                    self.made.lost("L-REQUIRED", message, name, hint=f"let there be {way[-1]!r}")
-            elif isinstance(node, Macro):
-                yield self.macro(name, node)
-            else:
-                message = "no placeholder says this part of a template"
-                self.made.lost("L-TEMPLATE", message, name, hint="it is left out")
+            match node:
+                case str():
+                    yield node
+                case Show(Constant(value)):
+                    yield shown(value)
+                case Show(Field(names)) if (part := find(names)) is not None:
+                    message = "what is no text is shown in another way"
+                    self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
+                    yield part
+                case Macro():
+                    yield self.macro(name, node)
+                case _:
+                    message = "no placeholder says this part of a template"
+                    self.made.lost("L-TEMPLATE", message, name, hint="it is left out")
+
+    def known(self, name: str, task: Task, names: tuple[str, ...]) -> str | None:
+        """Return what a field of a task's template shows, None where nothing says that."""
+        if not names:
+            return None
+        root, *way = names
+        self.within(name, way)
+        if root == "previous_output":
+            first = task.id == self.chain.start.id and not self.entered(task.id)
+            return "<no value>" if first else Path(self.at(("", task.id), *way))
+        found = self.variable(name, root)
+        return Path(found + path_to(*way)[1:]) if found else ""
+
+    def within(self, name: str, way: Sequence[str]) -> None:
+        """Report that a run needs what lies on a way within a value."""
+        if way:
+            message = "a value that is not there may fail the run"
+            self.made.lost("L-REQUIRED", message, name, hint=f"let there be {way[-1]!r}")
 
     def expanded(self, name: str, text: str) -> list[str]:
         parts, at = [], 0
@@ -308,7 +360,10 @@ class _Writer:
         if key is None:
             self.made.lost("L-TEMPLATE", f"no task leaves {wanted!r}", name)
             return None
-        if wanted in self.chain.tasks and name in self.past(wanted):
+        if wanted in self.picks:
+            hint = f"let {wanted!r} be composed before"
+            self.made.lost("L-REQUIRED", message, name, hint=hint)
+        elif wanted in self.chain.tasks and name in self.past(wanted):
             self.made.lost("L-REQUIRED", message, name, hint=f"let {wanted!r} run before")
         if sum(1 for each in self.keys.values() if each == key) > 2 and _shared(self.keys, key):
             message = f"what {wanted!r} has left may be what another task left after it"
@@ -329,7 +384,7 @@ class _Writer:
     # Choices
 
     def choice(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
-        explicit, _ = self.chain.ordered(task)
+        explicit, default = self.chain.ordered(task)
         caught = self.chain.caught(task)
         explicit = [each for each in explicit if each is not caught]
         written = state["Choices"][-len(explicit) :] if explicit else []
@@ -338,18 +393,18 @@ class _Writer:
         for index, (branch, rule) in enumerate(zip(explicit, written, strict=False)):
             test = self.test(name, task, branch, index)
             if test is True:
-                otherwise = rule["Next"]
+                otherwise, default = rule["Next"], branch
                 break
             if test:
-                rules.append({**test, "Next": self.target(task, rule["Next"])})
+                rules.append({**test, "Next": self.along(name, task, branch, rule["Next"])})
         if not rules:
             if otherwise is None:
                 error, cause = "States.NoChoiceMatched", "no branch matches"
                 return {"Type": "Fail", "Error": error, "Cause": cause}
-            return {"Type": "Pass", "Next": self.target(task, otherwise)}
+            return {"Type": "Pass", "Next": self.along(name, task, default, otherwise)}
         made: dict[str, Json] = {"Type": "Choice", "Choices": rules}
         if otherwise is not None:
-            made["Default"] = self.target(task, otherwise)
+            made["Default"] = self.along(name, task, default, otherwise)
         return made
 
     def target(self, task: Task, name: str) -> str:
@@ -419,6 +474,9 @@ class _Writer:
             message = "an answer without text counts as one with it"
             self.made.lost("L-ANSWER", message, task.id, hint="let the agent answer a text")
             return ("ok",)
+        if task.handler == "execute_tool_calls":
+            message = "tools count as run where none are called"
+            self.made.lost("L-ANSWER", message, task.id, hint="let a task before call some")
         if task.handler in ("chat_completion", "execute_tool_calls"):
             return ("executed", "stop", "tools_executed", "ok")
         return None
@@ -443,6 +501,24 @@ def _asked(chain: Chain) -> frozenset[str]:
     for task in chain.tasks.values():
         found |= {*re.findall(r"\w+", task.template or "")}
     return frozenset(found)
+
+
+def _picks(chain: Chain) -> frozenset[str]:
+    """Return the variables that are taken out of an output on the way, under keys of their own."""
+    ways = [each.value.get("compose") for each in chain.tasks.values()]
+    ways += [branch.compose for each in chain.tasks.values() for branch in each.branches]
+    found = {each["with_var"] for each in ways if each and _picked(each) is not None}
+    return frozenset(
+        each for each in found - {INPUT, FAILED, *chain.tasks} if not each.endswith("_error")
+    )
+
+
+def _picked(compose: Mapping[str, Any]) -> str | None:
+    """Return the path by which a composition takes a variable out of an output, if it does."""
+    strategy = compose.get("strategy") or ""
+    path = str(strategy).removeprefix(JSON_PATH)
+    # A second root would be that of the data.
+    return path if path != strategy and path.rfind("$") == 0 else None
 
 
 def _leaves(task: Task, asked: frozenset[str]) -> bool:
@@ -489,7 +565,7 @@ def _keys(chain: Chain) -> dict[Any, str]:
             join(("", rescue), task.id if _leaves(task, asked) else ("", task.id))
     found: dict[Any, str] = {}
     named: dict[Any, str] = {top(INPUT): INPUT}
-    for each in (*chain.tasks, *(("", name) for name in chain.tasks)):
+    for each in (*chain.tasks, *(("", name) for name in chain.tasks), *sorted(_picks(chain))):
         if top(each) not in named:
             name = each if isinstance(each, str) else f"before_{each[1]}"
             wanted = re.sub(r"\W+", "_", name, flags=re.ASCII) or "task"

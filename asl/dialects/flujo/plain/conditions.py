@@ -127,6 +127,18 @@ class Conditions:
         return self.find(_steps(node))
 
     def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Rule:
+        """Return the rule of a comparison; a default stands in for what is not there."""
+        if not isinstance(left, ast.Call) or len(left.args) < 2:
+            return self._related(left, op, right)
+        bare = ast.Call(func=left.func, args=left.args[:1], keywords=[])
+        found = self._operand(bare)
+        if isinstance(found, Known):
+            raise Beyond
+        there = [_present(found), self._related(bare, op, right)]
+        absent = [negated(_present(found)), self._related(left.args[1], op, right)]
+        return _joined(False, [_joined(True, there), _joined(True, absent)])
+
+    def _related(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Rule:
         if isinstance(op, ast.In | ast.NotIn):
             rule = self._contained(left, right)
             return rule if isinstance(op, ast.In) else negated(rule)
@@ -231,7 +243,7 @@ def _steps(node: ast.expr) -> tuple[str, ...]:
             return (*_steps(held), key)
         case ast.Call(
             func=ast.Attribute(value=held, attr="get"),
-            args=[ast.Constant(value=str() as key), *_],
+            args=[ast.Constant(value=str() as key)],
         ):
             return (*_steps(held), key)
     raise Beyond

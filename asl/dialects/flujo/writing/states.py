@@ -281,7 +281,7 @@ def asides(losses: Losses, state: State, pointer: str) -> None:
     if "Retry" in state and state["Type"] != "Task":
         message = "only a step that asks an agent is tried again"
         losses.add("FL-RETRY", message, f"{pointer}/Retry", at_key=True)
-    if state["Type"] in ("Choice", "Succeed") and "Output" in state:
+    if state["Type"] in ("Choice", "Succeed", "Wait") and "Output" in state:
         message = "a state that only leads somewhere leaves the context as it is"
         losses.add("FL-PATHS", message, f"{pointer}/Output", at_key=True)
 
