@@ -24,10 +24,10 @@ A file without any of these keys is the mapping of `agents` itself. The kinds of
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from asl.agents.bound import Bindings
 from asl.agents.function import imported
 from asl.agents.kind import Kind, Spec, schema_faults
 from asl.agents.kinds import KINDS
@@ -41,7 +41,7 @@ from asl.core.document import Document, read_value
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.values import Json, type_name
 
-__all__ = ["Bindings", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
+__all__ = ["InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
 
 WITH_AGENTS = ("agents", "resources", "mocks")
 SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory")
@@ -49,25 +49,6 @@ SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory")
 
 class InvalidAgents(InvalidDocument):
     """An agents file has errors; `report` says which and where."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bindings:
-    """What an agents file binds: the first three as `asl.run` takes them, then what these use."""
-
-    agents: dict[str, Any] = field(default_factory=dict)
-    resources: dict[str, Any] = field(default_factory=dict)
-    mocks: dict[str, Any] = field(default_factory=dict)
-    tools: dict[str, Any] = field(default_factory=dict)
-    servers: dict[str, Any] = field(default_factory=dict)
-    memory: dict[str, Any] = field(default_factory=dict, repr=False)
-    """As `asl.run` takes it; the places may hold secrets."""
-
-    def __or__(self, other: "Bindings") -> "Bindings":
-        """Return the bindings of both; those of *other* win."""
-        return Bindings(
-            *({**getattr(self, each.name), **getattr(other, each.name)} for each in fields(self))
-        )
 
 
 def load_bindings(
@@ -103,7 +84,7 @@ def check_agents(document: Document, *, strict: bool = False) -> Report:
     file = _File(document, Path(document.source.name or "").resolve().parent)
     findings = list(file.findings())
     if strict:
-        findings = [replace(finding, severity=Severity.ERROR) for finding in findings]
+        findings = [finding._replace(severity=Severity.ERROR) for finding in findings]
     return file.report(findings)
 
 
@@ -160,18 +141,18 @@ class _File:
             for name, spec in self.section(section).items():
                 for finding in self._agent(self._pointer(section, name), spec):
                     meant = None if self.parted else did_you_mean(name, SECTIONS)
-                    yield replace(finding, hint=meant or finding.hint)
+                    yield finding._replace(hint=meant or finding.hint)
         for name, spec in self.section("tools").items():
             yield from self._tool(self._pointer("tools", name), spec)
         for name, where in self.section("memory").items():
             pointer = self._pointer("memory", name)
             unfilled = _open_secrets({"memory": where}, ("memory",))
-            yield from (replace(each, pointer=pointer) for each in unfilled)
+            yield from (each._replace(pointer=pointer) for each in unfilled)
         for name, spec in self.section("servers").items():
             if type(spec) is dict:
                 pointer = self._pointer("servers", name)
                 wrong = (*check_server(spec, self), *_open_secrets(spec, SERVER_SECRETS))
-                yield from (replace(each, pointer=pointer + each.pointer) for each in wrong)
+                yield from (each._replace(pointer=pointer + each.pointer) for each in wrong)
 
     def _tool(self, pointer: str, spec: Json) -> Iterator[Finding]:
         if type(spec) is dict and "agent" in spec:
@@ -186,19 +167,19 @@ class _File:
             spec = {"function": spec}
         kind = _kind(spec)
         if isinstance(kind, Finding):
-            yield replace(kind, pointer=pointer + kind.pointer)
+            yield kind._replace(pointer=pointer + kind.pointer)
             return
         wrong = list(shape(kind.schema, spec, pointer, self.suggestions))
         if not wrong:
             wrong = [
-                replace(each, pointer=pointer + each.pointer) for each in kind.check(spec, self)
+                each._replace(pointer=pointer + each.pointer) for each in kind.check(spec, self)
             ]
         wrong += (
-            replace(each, pointer=pointer + each.pointer)
+            each._replace(pointer=pointer + each.pointer)
             for each in _open_secrets(spec, kind.secrets)
         )
         if type(written) is str:
-            wrong = [replace(each, pointer=pointer) for each in wrong]
+            wrong = [each._replace(pointer=pointer) for each in wrong]
         yield from wrong
 
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ text is as long as it may be, and not at its end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asl.agents.kind import Home, Kind, Spec, schema_faults
@@ -489,7 +489,7 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
 
 def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     for finding in _output_faults(spec.get("output")):
-        yield replace(finding, pointer=f"/output{finding.pointer}")
+        yield finding._replace(pointer=f"/output{finding.pointer}")
     for index, name in enumerate(spec.get("tools", ())):
         yield from home.tool_faults(name, f"/tools/{index}")
 

@@ -287,17 +287,17 @@ def _check_reports(reports: Json, place: str) -> None:
             raise AslError(f"{here}: 'after' is a number of seconds from 0")
 
 
-_FAULT = re.compile(r"script((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_FAULT = r"script((?:\.\w+|\[\d+\])*): ((?s:.*))"
+_STEP = r"\.(\w+)|\[(\d+)\]"
 
 
 def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     try:
         check_script(spec)
     except AslError as error:
-        found = _FAULT.fullmatch(str(error))
+        found = re.fullmatch(_FAULT, str(error))
         assert found is not None
-        pointer = "".join(f"/{key or index}" for key, index in _STEP.findall(found[1]))
+        pointer = "".join(f"/{key or index}" for key, index in re.findall(_STEP, found[1]))
         yield Finding("AGENTS-03", found[2], pointer)
 
 

@@ -7,7 +7,6 @@ are functions, one module per concern.
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 
 from asl.checks import (
     approvals,
@@ -179,7 +178,7 @@ def _advised(workflow: Workflow, finding: Finding) -> Finding:
     match = _PLACEHOLDER.search(value) if type(value) is str and not finding.hint else None
     if match is None:
         return finding
-    return replace(finding, hint=f"give the placeholder a value: --var {match[1]}=...")
+    return finding._replace(hint=f"give the placeholder a value: --var {match[1]}=...")
 
 
 def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
@@ -187,7 +186,7 @@ def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
     aws = _worded(finding, severity) if profile.aws else None
     if strict and severity is Severity.WARNING:
         severity = Severity.ERROR
-    return replace(finding, severity=severity, aws=aws)
+    return finding._replace(severity=severity, aws=aws)
 
 
 def _worded(finding: Finding, severity: Severity) -> Wording:

@@ -42,7 +42,7 @@ def adapted(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the findings of all profiles as this one judges them."""
     for finding in findings:
         if finding.code in STRICTER:
-            yield replace(finding, severity=Severity.ERROR)
+            yield finding._replace(severity=Severity.ERROR)
         elif finding.code not in AGENT_SPEC_ONLY:
             yield finding
 

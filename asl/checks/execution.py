@@ -1,7 +1,6 @@
 """What this version checks but does not execute: `EXEC-...`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 
 from asl.checks import tools
@@ -23,13 +22,12 @@ def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator
     severity = Severity.ERROR if for_run else Severity.INFO
     for finding in _unexecuted(workflow):
         if finding.code == "EXEC-02" and ignore_blocks:
-            yield replace(
-                finding,
+            yield finding._replace(
                 message=f"{finding.message}: the run ignores it, so its limits are not enforced",
                 severity=Severity.WARNING,
             )
         else:
-            yield replace(finding, severity=severity)
+            yield finding._replace(severity=severity)
 
 
 def _unexecuted(workflow: Workflow) -> Iterator[Finding]:

@@ -48,9 +48,9 @@ WITHOUT_TOKEN = frozenset(
 )
 """The services none of whose actions can be waited for in this way."""
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-_ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.+")
-_SERVICE = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:(?P<service>[^:]+):.+")
+_URI = r"[A-Za-z][A-Za-z0-9+.-]*:\S+"
+_ACTIVITY = r"arn:[^:]+:states:[^:]*:[^:]*:activity:.+"
+_SERVICE = r"arn:[^:]+:states:[^:]*:[^:]*:(?P<service>[^:]+):.+"
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
                 if jsonata
                 else "'$$.Task.Token' belongs into 'Parameters'",
             )
-    elif not _ACTIVITY.fullmatch(resource):
+    elif not re.fullmatch(_ACTIVITY, resource):
         for place in places:
             yield Finding(
                 "V-TASK-11",
@@ -118,7 +118,7 @@ def check_task(node: Node, express: bool) -> Iterator[Finding]:
     if type(credentials) is not dict:
         return
     place = node.at("Credentials")
-    if resource is not None and _ACTIVITY.fullmatch(resource):
+    if resource is not None and re.fullmatch(_ACTIVITY, resource):
         message = "an activity takes no 'Credentials'"
         wording = Wording("The field 'Credentials' is not supported for activities")
         yield Finding("V-TASK-06", message, place, at_key=True, aws=wording)
@@ -134,7 +134,7 @@ def _resource(node: Node, resource: str, express: bool) -> Iterator[Finding]:
 
 def _objections(resource: str, express: bool) -> Iterator[tuple[str, str | None, str]]:
     """Yield `(our message, hint, AWS's words)`."""
-    if not _URI.fullmatch(resource):
+    if not re.fullmatch(_URI, resource):
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
         yield message, None, aws.NO_RESOURCE
         return
@@ -142,7 +142,7 @@ def _objections(resource: str, express: bool) -> Iterator[tuple[str, str | None,
     if express and pattern is not None:
         words = f"Express state machine does not support '{_name(pattern)}' service integration"
         yield f"an express workflow does not support {pattern!r}", None, words
-    elif express and _ACTIVITY.fullmatch(resource):
+    elif express and re.fullmatch(_ACTIVITY, resource):
         words = "Express state machine does not support Activity ARN"
         yield "an express workflow has no activities", None, words
     elif pattern is not None and not _waits(resource, pattern):
@@ -161,7 +161,7 @@ def _name(pattern: str) -> str:
 
 def _waits(resource: str, pattern: str) -> bool:
     """Whether a service can be waited for in this way, as far as is known."""
-    match = _SERVICE.fullmatch(resource)
+    match = re.fullmatch(_SERVICE, resource)
     service = match["service"] if match else None
     if service == "states":
         return True

@@ -13,10 +13,9 @@ from asl.states.blocks.policy import categories_of, linear, mounts_of, overlaid,
 
 __all__ = ["check", "unexecuted"]
 
-RUNS_CODE: Final = re.compile(
-    r"(?:.*[_\-./])?(?:(?:execute|exec|run|eval)[_-](?:code|shell|command|commands|script|python|bash|js)"
-    r"|code_interpreter|python_repl|shell|bash|sh|exec|eval|terminal)",
-    re.IGNORECASE,
+RUNS_CODE: Final = (
+    r"(?i:(?:.*[_\-./])?(?:(?:execute|exec|run|eval)[_-](?:code|shell|command|commands|script|python|bash|js)"
+    r"|code_interpreter|python_repl|shell|bash|sh|exec|eval|terminal))"
 )
 """The names of tools that carry out whatever they are given."""
 SCOPED: Final = ("DefaultTools", "ToolCategories")
@@ -149,7 +148,7 @@ def _lists(policy: _Policy) -> Iterator[Finding]:
         if denies(tool):
             what = f"{tool!r}" if tool == name else f"{tool!r} of the category {name!r}"
             yield Finding("V-TOOLS-02", f"{what} is denied, too: it may not be used", pointer)
-        elif not sandboxed and tool not in told and RUNS_CODE.fullmatch(tool):
+        elif not sandboxed and tool not in told and re.fullmatch(RUNS_CODE, tool):
             told.add(tool)
             yield Finding(
                 "V-TOOLS-05",

@@ -15,7 +15,7 @@ from asl.core.profile import PROFILES
 from asl.core.values import Json
 
 if TYPE_CHECKING:
-    from asl.agents.file import Bindings
+    from asl.agents.bound import Bindings
     from asl.bindings import Bindings as RunBindings
     from asl.core.document import Document
     from asl.engine.memory import Memory
@@ -331,13 +331,15 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
 
     Modules are looked for in the current folder and in that of each agents file.
     """
-    from asl.agents.file import Bindings, load_bindings
+    from asl.agents.bound import Bindings
     from asl.agents.function import named_function
 
     bound = Bindings()
     _importable(".")
     for file in files:
         _importable(str(Path(file).parent))
+        from asl.agents.file import load_bindings
+
         with _faults_are_usage():
             bound = bound | load_bindings(file, warn=None if quiet else warn)
     for pair in pairs:

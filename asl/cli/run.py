@@ -31,7 +31,7 @@ from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
-    from asl.agents.file import Bindings
+    from asl.agents.bound import Bindings
     from asl.core.document import Document
     from asl.engine.events import Event
     from asl.engine.execution import Execution

@@ -350,7 +350,7 @@ class _Expander:
         if self.inserted > MAX_INSERTED:
             raise TooLarge
         self.findings += (
-            replace(each, pointer=pointer + each.pointer) for each in filling.findings
+            each._replace(pointer=pointer + each.pointer) for each in filling.findings
         )
         home, at = written
         for new, old in filling.renamed.items():

@@ -40,8 +40,7 @@ class Wording(NamedTuple):
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What a check found, not yet placed in the text.
 
     `pointer` is a JSON Pointer; `at_key` puts the place on the member's key instead of its value;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from asl.core.values import Json, index_of
@@ -16,8 +15,7 @@ class Place(NamedTuple):
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a document came from.
 
     `name` is its path as the caller wrote it; `format` is `json`, `yaml`, or `value` for a Python

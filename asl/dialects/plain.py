@@ -8,7 +8,7 @@ The states keep their names; what they do not say this way is reported.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asl.checks.workflow import objects
@@ -42,7 +42,7 @@ class Plain:
         known = finding.pointer
         while known and known not in self.beside:
             known = known.rpartition("/")[0]
-        return replace(finding, pointer=self.beside[known]) if known else finding
+        return finding._replace(pointer=self.beside[known]) if known else finding
 
     def lost(
         self, code: str, message: str, name: str, *way: str | int, hint: str | None = None

@@ -5,7 +5,8 @@ profile every kind of task is told of in one.
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from asl.core.values import Json
 
@@ -16,17 +17,16 @@ _ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
 _INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEvents:
+class TaskEvents(NamedTuple):
     """How the events of one kind of task are told."""
 
     prefix: str = "Task"
     """What the names of all events begin with."""
     payload: str = "parameters"
     """The name of what is handed over."""
-    always: dict[str, Json] = field(default_factory=dict)
+    always: Mapping[str, Json] = {}
     """The details of every event."""
-    scheduled: dict[str, Json] = field(default_factory=dict)
+    scheduled: Mapping[str, Json] = {}
     """Further details of the first event."""
     started: bool = True
     """Whether the call begins as soon as it is scheduled."""

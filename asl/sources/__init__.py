@@ -136,7 +136,7 @@ def _found(
     ):
         from asl.sources import terraform
 
-        return terraform.Template(replace(source, format="hcl"), limits)
+        return terraform.Template(source._replace(format="hcl"), limits)
     if source.format == "yaml" and re.search(_SERVERLESS, text):
         from asl.sources import serverless
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from asl.core import yaml_text
@@ -173,7 +172,7 @@ def _render(
     evaluator: "Evaluator", file: Source, values: Mapping[str, Part]
 ) -> tuple[Text, Source]:
     """A file as a template, with the names that its caller gives; those of ours win."""
-    file = replace(file, format="json" if file.format == "json" else "yaml")
+    file = file._replace(format="json" if file.format == "json" else "yaml")
     names = dict(values)
     for name in names:
         given = evaluator.reading.given_for(name)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -59,7 +58,7 @@ class Folder:
             return
         names = sorted(each for each in found if each.endswith(endings) and each != own)
         for each in islice(names, MAX_FILES):
-            yield replace(opened(os.path.join(folder, each), limits=self.limits), format="hcl")
+            yield opened(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
 
     def blocks(self, *head: str) -> Iterator[tuple[hcl.Block, Source]]:
         """Yield the blocks of a kind and with labels, the first file's before those of others."""

@@ -6,7 +6,6 @@ editable fields and `default` where a timeout leads to the state's `Default`.
 """
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from heapq import merge
 from itertools import islice
 from typing import NamedTuple
@@ -126,6 +125,8 @@ class Asked:
     @property
     def digest(self) -> str:
         """SHA-256 of exactly what was shown at first."""
+        from hashlib import sha256
+
         return sha256(compact(self._first_shown()).encode()).hexdigest()
 
     def notices(self) -> Iterator[Notice]:

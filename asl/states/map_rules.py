@@ -157,8 +157,8 @@ def _mode(node: Node) -> Iterator[Finding]:
 # --------------------------------------------------------------------------------------------
 # Reading
 
-_READERS = re.compile(r"arn:[^:]+:states:::s3:(getObject|listObjectsV2)")
-_WRITERS = re.compile(r"arn:[^:]+:states:::s3:putObject")
+_READERS = r"arn:[^:]+:states:::s3:(getObject|listObjectsV2)"
+_WRITERS = r"arn:[^:]+:states:::s3:putObject"
 _OF_CSV = ("CSVHeaderLocation", "CSVHeaders", "CSVDelimiter")
 
 
@@ -288,11 +288,9 @@ def _writer(node: Node) -> Iterator[Finding]:
     )
 
 
-def _integration(
-    node: Node, holder: str, allowed: re.Pattern[str], names: str
-) -> Iterator[Finding]:
+def _integration(node: Node, holder: str, allowed: str, names: str) -> Iterator[Finding]:
     resource = _below(node, holder).get("Resource")
-    if node.profile.aws and type(resource) is str and not allowed.fullmatch(resource):
+    if node.profile.aws and type(resource) is str and not re.fullmatch(allowed, resource):
         yield Finding(
             "V-MAP-16",
             f"AWS has no such {'reader' if holder == 'ItemReader' else 'writer'}: {resource!r}",

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import asl
-from asl.agents.file import Bindings, InvalidAgents, load_bindings
+from asl.agents.bound import Bindings
+from asl.agents.file import InvalidAgents, load_bindings
 
 from .workflows import task
 

@@ -1,7 +1,6 @@
 """Transform nodes: which of them the functions of the dialect can say."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding, Severity
@@ -75,7 +74,7 @@ def misfits(node: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
     config, pointer = node.get("config", {}), f"{pointer}/config"
     found = shapes.check(config, _CONFIG, pointer, CODES)
     yield from (
-        replace(each, severity=Severity.WARNING, hint=_HINT)
+        each._replace(severity=Severity.WARNING, hint=_HINT)
         for each in found
         if each.code == CODES.misfit
     )

@@ -96,7 +96,7 @@ class Linker:
         document = replace(document, dialect="flujo")
         self.homes[place] = (document, "")
         found = [
-            replace(each, pointer=f"{place}{each.pointer}") for each in shape.check(document.value)
+            each._replace(pointer=f"{place}{each.pointer}") for each in shape.check(document.value)
         ]
         self.findings += found
         if any(map(is_error, found)):

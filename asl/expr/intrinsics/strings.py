@@ -29,7 +29,7 @@ class Placeholder(NamedTuple):
     decimals: int | None = None
 
 
-_FOREIGN = re.compile("[^A-Za-z0-9+/]")
+_FOREIGN = "[^A-Za-z0-9+/]"
 _URL_SAFE = str.maketrans("-_", "+/")
 
 Template: TypeAlias = tuple[str | Placeholder, ...]
@@ -152,7 +152,7 @@ def base64_decode(profile: Profile, text: Json) -> Json:
 
 def _readable(text: str) -> bytes:
     """What a text holds up to its padding, foreign characters and a lone last one left out."""
-    digits = _FOREIGN.sub("", text.partition("=")[0].translate(_URL_SAFE))
+    digits = re.sub(_FOREIGN, "", text.partition("=")[0].translate(_URL_SAFE))
     whole = digits[:-1] if len(digits) % 4 == 1 else digits
     return a2b_base64(whole + "=" * (-len(whole) % 4))
 

@@ -14,22 +14,19 @@ class Wildcard:
     """`[*]` or `.*`: every member of an object, every element of an array."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """`[start:stop:step]`, with Python's meaning of negative and absent bounds."""
 
     bounds: slice
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(NamedTuple):
     """`[0,2]` or `['a','b']`: the listed members that exist, in the order listed."""
 
     members: tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """`[?(...)]`: the elements for which the test holds."""
 
     test: "Test"

@@ -53,7 +53,7 @@ CASCADED: Final = ("PauseAndNotify", "Fail", "Throttle", "Continue", "ReduceQual
 PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
 Amounts: TypeAlias = Mapping[str, Decimal | int]
 """Amounts by the fields that limit them: money and whole numbers of tokens."""
-_AMOUNT: Final = re.compile("[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)")
+_AMOUNT: Final = "[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)"
 DELAY: Final = 1.0
 """Seconds by which a throttled call is delayed, where nothing else is said."""
 
@@ -130,7 +130,7 @@ def amount(value: Json) -> Decimal | None:
     """Return an amount of money as it is written, None for what is none: `"$2.50"`, `"3"`, `4`."""
     if is_number(value):
         return Decimal(str(value)) if value >= 0 else None
-    found = _AMOUNT.fullmatch(value) if type(value) is str else None
+    found = re.fullmatch(_AMOUNT, value) if type(value) is str else None
     return None if found is None else Decimal(found[1])
 
 
@@ -306,12 +306,12 @@ def _sorted(written: list[Json]) -> tuple[Fallback, ...]:
 
 
 _USES: Final = {"UseModel", "Agent", "Action"}
-_WHEN: Final = re.compile("(Budget|Tokens)At([1-9][0-9]?|100)Percent")
+_WHEN: Final = "(Budget|Tokens)At([1-9][0-9]?|100)Percent"
 
 
 def _fallback(written: Mapping[str, Json]) -> Fallback:
     when = written.get("When", "Always")
-    form = _WHEN.fullmatch(when) if type(when) is str else None
+    form = re.fullmatch(_WHEN, when) if type(when) is str else None
     if form is None and when != "Always":
         raise StateError("States.Runtime", f"Budget.Fallback.When is no threshold: {when!r}")
     for field in ("UseModel", "Agent"):
@@ -349,7 +349,7 @@ def _in_order(alerts: list[Alert]) -> tuple[Alert, ...]:
 
 def _alert(written: Json, message: Evaluate | None) -> Alert:
     at = written.get("At") if type(written) is dict else None
-    share = _AMOUNT.fullmatch(str(at).removesuffix("%"))
+    share = re.fullmatch(_AMOUNT, str(at).removesuffix("%"))
     if share is None or not 0 <= Decimal(share[1]) <= 100:
         raise StateError("States.Runtime", f"Budget.Alerts.At is no percentage: {at!r}")
     details = {

@@ -1,7 +1,6 @@
 """Cache and CacheResult: an answer that is there is not asked for again (Specification 8.4)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import sha256
 from math import inf
 from typing import Final, NamedTuple
 
@@ -81,6 +80,8 @@ def _key(key: Json, attempt: Attempt) -> str:
     """Return the key that is given, else one made of agent and parameters."""
     if key is not None:
         return key if type(key) is str else compact(key)
+    from hashlib import sha256
+
     text = compact([attempt.target.name, attempt.payload])
     return sha256(text.encode()).hexdigest()
 

@@ -12,8 +12,8 @@ LONGEST: Final = 65_536
 DOUBLED: Final = 4096
 """Chunks after which they become twice as long at least, so that there are never too many."""
 _LOOKBACK: Final = 32
-_SENTENCE: Final = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*")
-_LINE: Final = re.compile("\n")
+_SENTENCE: Final = r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*"
+_LINE: Final = "\n"
 
 
 def _whatever(text: str, start: int, least: int) -> int:
@@ -24,9 +24,9 @@ def _exactly(text: str, start: int, least: int) -> int:
     return least if len(text) >= least else 0
 
 
-def _at(pattern: re.Pattern[str]) -> Callable[[str, int, int], int]:
+def _at(pattern: str) -> Callable[[str, int, int], int]:
     def end(text: str, start: int, least: int) -> int:
-        for match in pattern.finditer(text, start):
+        for match in re.compile(pattern).finditer(text, start):
             if match.end() >= least and (match.end() < len(text) or match[0][-1] == "\n"):
                 return match.end()
         return 0

@@ -125,10 +125,10 @@ def _matches(pattern: str, holds: Callable[[str], bool] = lambda found: True) ->
 
     Of a match that does not hold its beginnings are tried: more digits may follow a card's.
     """
-    compiled = re.compile(rf"(?<![\w@])(?:{pattern})(?![\w@])", re.ASCII)
+    bounded = rf"(?<![\w@])(?:{pattern})(?![\w@])"
 
     def find(text: str) -> Iterator[tuple[int, int]]:
-        at = 0
+        compiled, at = re.compile(bounded, re.ASCII), 0
         while (match := compiled.search(text, at)) is not None:
             end = match.end()
             while match is not None and not holds(match.group()):

@@ -57,7 +57,7 @@ WINDOWS: Final = {
 ON_EXCEED: Final = ("fail", "wait", "queue")
 LEVELS: Final = ("minimal", "standard", "detailed", "full", "debug")
 """How much an event tells of a call."""
-_SIZE: Final = re.compile(r"([0-9]+)([KMG]?)B?")
+_SIZE: Final = r"([0-9]+)([KMG]?)B?"
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3}
 
 Matcher: TypeAlias = Callable[[Iterable[str]], bool]
@@ -98,7 +98,7 @@ def parse_size(value: Json) -> int:
     """Return the bytes of a size: `512`, `"512"`, `"10K"`, `"1MB"`; raises ValueError."""
     if is_integer(value) and value >= 0:
         return int(value)
-    found = _SIZE.fullmatch(value) if type(value) is str else None
+    found = re.fullmatch(_SIZE, value) if type(value) is str else None
     if found is None:
         raise ValueError(f"{value!r} is no size such as '512K' or '1MB'")
     return int(found[1]) << 10 * _POWERS[found[2]]
