@@ -176,7 +176,15 @@ def not_found(path: Path, data: Json, frame: Frame, use: Use) -> Json:
             "invalid value."
         )
     elif use.field.endswith("Path"):
-        cause = f"Invalid path '{path.text}' : {_gap(path, data)}"
+        if path.root == "$":
+            gap = _gap(path, data)
+        elif path.root == "$$":
+            gap = _gap(path, whole_context(frame, use))
+        elif path.root in frame.variables:
+            gap = _gap(path, frame.variables[path.root])
+        else:
+            gap = f"No results for path: {path.text}"
+        cause = f"Invalid path '{path.text}' : {gap}"
     else:
         cause = f"The path '{path.text}' in '{use.field}' finds nothing"
     raise StateError(use.missing.value, cause)
@@ -207,6 +215,8 @@ def _gap(path: Path, data: Json) -> str:
                 f"{MISAPPLIED} {rest} can only be applied to arrays. Current context is: "
                 f"{excerpt(node)}"
             )
+        if not isinstance(key, str | int):
+            break  # several steps in one: none of them is the first that is missing
         way += _step(key)
         present = (type(node) is dict and key in node) or (
             type(node) is list and type(key) is int and -len(node) <= key < len(node)
