@@ -14,7 +14,7 @@ from typing import Any, Final
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import Files, Folder, Kept
-from asl.core.diagnostics import Report, did_you_mean, place
+from asl.core.diagnostics import Report, did_you_mean, place, resolved
 from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
@@ -182,14 +182,19 @@ def said_plainly(document: Document) -> Json:
     from asl.checks import check
 
     plain = dialect(document.dialect).plain
-    if plain is None or not _convertible(check(document)):
+    if plain is None or not _convertible(document, check(document)):
         return document.whole
     machine, _ = plain(document)
     return machine
 
 
-def _convertible(report: Report) -> bool:
-    return all(each.code in ELSEWHERE for each in report.errors)
+def _convertible(document: Document, report: Report) -> bool:
+    """Whether nothing is wrong with a document but that something is not there that it names."""
+    return all(
+        each.code in ELSEWHERE
+        and (each.code != "V-ST-03" or type(resolved(document.whole, each.pointer)) is str)
+        for each in report.errors
+    )
 
 
 ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
@@ -208,7 +213,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     target = dialect(to)
     _known(target, "written", writing or {}, target.writing)
     report = check(document)
-    if not _convertible(report):
+    if not _convertible(document, report):
         raise InvalidDocument(report)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")

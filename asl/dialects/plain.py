@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from asl.checks.workflow import objects
+from asl.checks.workflow import handlers, objects
 from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 from asl.dialects.names import fresh
@@ -92,7 +92,7 @@ def reached(start: str, states: Mapping[str, Any]) -> set[str]:
 
 def leads(state: Mapping[str, Any]) -> Iterator[str]:
     """Yield the states to which one leads."""
-    holders = [each for key in ("Choices", "Catch") for _, each in objects(state, key)]
+    holders = [each for _, each in (*objects(state, "Choices"), *handlers(state, "Catch"))]
     for holder, key in ((state, "Next"), *((each, "Next") for each in holders), (state, "Default")):
         if key in holder:
             yield holder[key]

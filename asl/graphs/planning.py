@@ -310,7 +310,7 @@ class _Measure:
             size = self._call(state) if kind == "Task" else None
         elif kind == "Workflow":
             size = None
-        elif size is not None:
+        elif size is not None and within:
             size *= _attempts(state)
         limit = self._limit(state.get("Budget", {}))
         if limit is not None and (size is None or size > limit):

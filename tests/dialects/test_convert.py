@@ -932,3 +932,22 @@ def test_calls_that_are_not_there_are_told() -> None:
     chain = {"id": "c", "tasks": [{"id": "run", "handler": "execute_tool_calls"}]}
     losses = asl.convert(load(chain, dialect="contenox"), "amazon").losses
     assert ("L-REQUIRED", "/tasks/0") in {(each.code, each.pointer) for each in losses}
+
+
+def test_a_transition_that_is_no_text_is_refused() -> None:
+    """To a state that is not there a document may lead, to what can be no state it may not."""
+    rule = {"Variable": "$.a", "IsPresent": True, "Next": "Nowhere"}
+    choice = {"Type": "Choice", "Choices": [rule], "Default": "End"}
+    document = {"StartAt": "A", "States": {"A": choice, "End": {"Type": "Succeed"}}}
+    assert "Nowhere" in asl.convert(document, "amazon").text
+    rule["Next"] = {"": None}
+    with pytest.raises(asl.InvalidDocument, match="'Next' must be a string"):
+        asl.convert(document, "amazon")
+
+
+@pytest.mark.parametrize("target", ["amazon", "codemie", "contenox", "flujo"])
+@pytest.mark.parametrize("catch", [5, [None], [{"ErrorEquals": ["E"], "Next": {"a": 1}}]])
+def test_a_catch_that_nobody_reads_may_be_anything(target: str, catch: Json) -> None:
+    """On a Pass it is a warning, and no way to another state."""
+    document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Catch": catch, "End": True}}}
+    assert asl.convert(document, target).text

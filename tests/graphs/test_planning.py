@@ -33,6 +33,11 @@ def test_what_nothing_limits_has_no_bound() -> None:
     assert costs(document(A={**TASK, "End": True})) == (None, ["A"])
 
 
+def test_a_retry_that_nobody_reads_is_not_read() -> None:
+    """Whatever stands there: on a Pass it is a warning alone."""
+    assert costs(document(A={"Type": "Pass", "Retry": [None], "End": True})) == (0, [])
+
+
 def test_what_asks_no_agent_costs_nothing() -> None:
     """Whatever else it does."""
     whole = document(A={"Type": "Wait", "Seconds": 5, "Next": "A2"}, A2={"Type": "Succeed"})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from asl.checks.workflow import handlers
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END
@@ -93,7 +94,7 @@ def pointer(name: str, *steps: str | int) -> str:
 def _caught(states: Mapping[str, Any]) -> Iterator[str]:
     """Yield the states that failures lead to."""
     for state in states.values():
-        yield from (each["Next"] for each in state.get("Catch", ()) if "Next" in each)
+        yield from (each["Next"] for _, each in handlers(state, "Catch") if "Next" in each)
 
 
 def _slug(text: str) -> str:

@@ -1,8 +1,9 @@
 """What becomes of failures: a task is tried again at once, and has one way out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from asl.checks.workflow import handlers
 from asl.dialects.contenox.writing.knowledge import Env, renamed, renewed
 from asl.dialects.contenox.writing.meanings import CAUGHT, Reader
 from asl.dialects.contenox.writing.outputs import assigned, resulting
@@ -41,7 +42,7 @@ def caught(state: State, given: Value) -> Iterator[Way]:
 
     *given* is the input of the task that was added last.
     """
-    catchers = [each for each in state.value.get("Catch", ()) if type(each) is dict]
+    catchers = [each for _, each in handlers(state.value, "Catch")]
     if not catchers:
         return
     index = _chosen(catchers)
@@ -63,7 +64,7 @@ def caught(state: State, given: Value) -> Iterator[Way]:
     yield target, Env(found, here.env.flow, variables)
 
 
-def _chosen(catchers: list[dict[str, Any]]) -> int:
+def _chosen(catchers: Sequence[Mapping[str, Any]]) -> int:
     """Return the position of the catcher that takes the most."""
     index = next((n for n, each in enumerate(catchers) if _takes_all(each, True)), None)
     if index is None:
