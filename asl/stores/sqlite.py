@@ -133,7 +133,7 @@ class SqliteStore:
             )
             try:
                 self._prepare(synchronous)
-            except BaseException:
+            except BaseException:  # nobody else could close it
                 self._file.close()
                 raise
         self.locks = Locks(self.path.with_name(self.path.name + ".lock"), self.read_only)
