@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from asl.core.diagnostics import Finding
-from asl.core.errors import ExpressionFault, StateError
+from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.times import parse_duration
 from asl.program import Between, Finish, Step
 from asl.states.base import Compiler, Node, StateType
+from asl.states.durations import duration
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Saving
 
@@ -23,7 +24,7 @@ MAX_NAME = 1000
 def compile_checkpoint(compiler: Compiler, step: Step) -> None:
     """Compile a Checkpoint: what is saved is the machine as it leaves this state."""
     effective_input, name = compiler.input(), compiler.text("Name")
-    storage, lifetime = compiler.scalar("Storage"), compiler.scalar("TTL")
+    storage, lifetime = compiler.scalar("Storage"), compiler.scalar("TTL") or constant(LIFETIME)
     finish = compiler.finish(_passed_through) or _replaced
     assert name is not None
 
@@ -32,7 +33,7 @@ def compile_checkpoint(compiler: Compiler, step: Step) -> None:
         saving = Saving(
             _name(name(data, frame)),
             _storage(storage, data, frame),
-            _lifetime(LIFETIME if lifetime is None else lifetime(data, frame)),
+            duration("TTL", lifetime(data, frame), allow_never=True),
             None if step.next is None else step.next.name,
             _leaving(finish, raw, frame),
         )
@@ -74,15 +75,6 @@ def _storage(written: Evaluate | None, data: Json, frame: Frame) -> str:
     return found
 
 
-def _lifetime(found: Json) -> float:
-    try:
-        if type(found) not in (str, int, float):
-            raise ExpressionFault(f"{excerpt(found, 200)} is not a duration", 0, "V-DUR-01")
-        return parse_duration(found, allow_never=True)
-    except ExpressionFault as fault:
-        raise StateError("States.Runtime", f"TTL: {fault}") from None
-
-
 # Automatic checkpoints
 
 
@@ -91,7 +83,7 @@ def automatic(written: Mapping[str, Json]) -> Between | None:
     if written.get("Enabled") is False:
         return None
     storage = written.get("Storage", STORAGE)
-    lifetime = parse_duration(written.get("TTL", LIFETIME), allow_never=True)
+    lifetime = duration("TTL", written.get("TTL", LIFETIME), allow_never=True)
     is_due = _due(written.get("Every", "state"))
 
     async def between(frame: StateFrame) -> None:
