@@ -24,7 +24,19 @@ if TYPE_CHECKING:
     from asl.engine.memory import Memory
     from asl.hosts.tokens import TaskTokens
 
-__all__ = ["Bindings", "Bound", "bind", "check_name", "clock_of", "refuse_running_loop"]
+__all__ = [
+    "NO_INPUT",
+    "Bindings",
+    "Bound",
+    "bind",
+    "check_name",
+    "clock_of",
+    "refuse_running_loop",
+]
+
+
+NO_INPUT: dict[str, Any] = {}
+"""The input where none is given. Never changed: executions share data, they do not edit it."""
 
 
 class Bindings(TypedDict, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.bindings import NO_INPUT, Bindings, bind, check_name, clock_of, refuse_running_loop
 from asl.core.document import Document, What
 from asl.core.profile import Profile
 from asl.core.values import Json
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
 
-_NO_INPUT: dict[str, Any] = {}
-"""Never changed: executions share data, they do not edit it."""
-
 
 def run(
     workflow: Program | Document | What,
-    input: Json = _NO_INPUT,
+    input: Json = NO_INPUT,
     *,
     profile: str | Profile | None = None,
     clock: str | Clock = "wall",
@@ -62,7 +59,7 @@ def run(
 
 async def arun(
     workflow: Program | Document | What,
-    input: Json = _NO_INPUT,
+    input: Json = NO_INPUT,
     *,
     profile: str | Profile | None = None,
     clock: str | Clock = "wall",
@@ -294,7 +291,7 @@ def load_mocks(
 
 def test_state(
     definition: Document | What,
-    input: Json = _NO_INPUT,
+    input: Json = NO_INPUT,
     *,
     state: str | None = None,
     mock: Mapping[str, Any] | None = None,

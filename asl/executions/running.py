@@ -87,7 +87,7 @@ class Running:
 
         Raises ExecutionBusy, and StoreError where nothing can be recorded.
         """
-        self.file.refuse_read_only()
+        self.file.insist_writable()
         place = _place(name)
         if place in self._at_work or not self.file.locks.take(place):
             raise ExecutionBusy(

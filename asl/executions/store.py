@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from asl.bindings import Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.bindings import NO_INPUT, Bindings, bind, check_name, clock_of, refuse_running_loop
 from asl.core.errors import AslError
 from asl.core.values import Json, detached
 from asl.documents import program_of
@@ -51,8 +51,14 @@ class Store:
         self._running = Running(self._kept, self.clock)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write what is left and close the file; a second time nothing happens.
+
+        Raises StoreError where it cannot be written; the file is closed all the same.
+        """
         self.file.close()
+
+    def __repr__(self) -> str:
+        return f"<Store {self.file.path}>"
 
     def __enter__(self) -> Store:
         return self
@@ -65,7 +71,7 @@ class Store:
     def start(
         self,
         workflow: Program | Document | What,
-        input: Json = None,
+        input: Json = NO_INPUT,
         *,
         name: str | None = None,
         profile: str | Profile | None = None,
@@ -75,6 +81,7 @@ class Store:
     ) -> Result:
         """Start an execution and run it until it ends or waits for people; blocks the caller.
 
+        An absent input is `{}`; see `asl.run` for `profile`, `express` and `requestor`.
         Starting the same document on the same input under a name that exists goes on with that
         execution, or returns what it came to. Raises ExecutionExists where they differ.
         """
@@ -87,7 +94,7 @@ class Store:
     async def astart(
         self,
         workflow: Program | Document | What,
-        input: Json = None,
+        input: Json = NO_INPUT,
         *,
         name: str | None = None,
         profile: str | Profile | None = None,
@@ -182,7 +189,7 @@ class Store:
         return self._running.start(
             name or os.urandom(16).hex(),
             program,
-            {} if data is None else detached(data),
+            detached(data),
             express,
             requestor,
             self._given(bindings),

@@ -18,6 +18,7 @@ class Locks:
     """Byte *n* of a file beside the store stands for execution *n*."""
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
+        self.closed = False
         self._file = -1
         """-1 where the file is not there and cannot be made: nobody holds anything."""
         if not read_only:
@@ -56,9 +57,10 @@ class Locks:
             fcntl.fcntl(self._file, _OFD_SETLK, _flock(fcntl.F_UNLCK, number))
 
     def close(self) -> None:
-        """Unlock all."""
+        """Unlock all. The number of the file may belong to another one from now on."""
         if self._file >= 0:
             os.close(self._file)
+        self.closed, self._file = True, -1
 
 
 def _flock(kind: int, number: int) -> bytes:

@@ -189,10 +189,17 @@ class SqliteStore:
             raise StoreDamaged(self.path, str(error)) from error
 
     def close(self) -> None:
-        """Write what is gathered and close the file."""
-        self.flush()
-        self._file.close()
-        self.locks.close()
+        """Write what is gathered and close the file, if it is open.
+
+        It is closed, too, where nothing more can be written: others may go on with what is left.
+        """
+        if self.locks.closed:
+            return
+        try:
+            self.flush()
+        finally:
+            self._file.close()
+            self.locks.close()
 
     def crash(self) -> None:
         """Leave the file as a process does that dies: what is gathered is lost."""
@@ -461,8 +468,10 @@ class SqliteStore:
         values["express"] = bool(values["express"])
         return Stored(**values)
 
-    def refuse_read_only(self) -> None:
+    def insist_writable(self) -> None:
         """Raise StoreError where nothing can be written."""
+        if self.locks.closed:
+            raise StoreError(f"{self.path}: the store is closed; open it again")
         if self.read_only:
             raise StoreError(f"{self.path}: {READ_ONLY}")
 

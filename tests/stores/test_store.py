@@ -161,6 +161,45 @@ def test_an_unknown_name_is_said(path: Path) -> None:
         store.resume("nobody")
 
 
+def test_a_store_that_is_closed_says_so(path: Path) -> None:
+    """Closing it again lets nobody else's file go, which may have got its number."""
+    store = opened(path)
+    store.close()
+    with path.open("rb") as other:
+        store.close()
+        assert other.read(6) == b"SQLite"
+    for use in (store.start, store.resume, store.get):
+        with pytest.raises(asl.StoreError, match="closed"):
+            use(DOCUMENT)
+    assert not store.file.locks.is_held(1)
+
+
+def test_a_store_that_cannot_be_written_any_more_is_let_go(path: Path) -> None:
+    """So that another one may go on with its executions."""
+    file = SqliteStore(path)
+    file.locks.take(17)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    file._file.execute("PRAGMA busy_timeout = 0")
+    file.write("INSERT INTO document VALUES ('h', 'b')")
+    with pytest.raises(asl.StoreError, match="another program"):
+        file.close()
+    other.close()
+    again = SqliteStore(path)
+    assert again.locks.take(17)
+    again.close()
+    with pytest.raises(sqlite3.ProgrammingError):
+        file._file.execute("SELECT 1")
+
+
+def test_an_input_of_null_is_none_that_is_absent(path: Path) -> None:
+    """As with `asl.run`."""
+    document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+    with opened(path) as store:
+        assert store.start(document, None).output is None
+        assert store.start(document).output == {}
+
+
 # Files that are no store, or no whole one
 
 
