@@ -14,6 +14,7 @@ from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Suggestions, Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording, escape, parted
+from asl.core.json_text import read_data
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
@@ -198,19 +199,51 @@ def _findings(
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
-                yield Finding(code, f"{field!r} is missing", pointer, at_key=True, aws=wording)
+                message, hint = f"{field!r} is missing", _start(field, error.instance)
+                yield Finding(code, message, pointer, hint, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
         message = f"the name {_shown(error.instance)} {_complaint(error)}"
         yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
     else:
         subject, complaint = _subject(steps, _whole(name, base)), _complaint(error)
         separator = ": " if complaint.startswith("a ") else " "
-        hint = None
-        if error.validator == "enum" and type(error.instance) is str:
-            values = [value for value in error.validator_value if type(value) is str]
-            hint = suggestions.near(error.instance, values)
         message = f"{subject}{separator}{complaint}"
+        hint = _meant(error, suggestions)
         yield Finding(rule, message, pointer, hint, aws=_worded(error, pointer))
+
+
+def _start(field: str, machine: Mapping[str, Json]) -> str | None:
+    """Return the hint at the state with which a machine would begin as it is written."""
+    states = machine.get("States")
+    if field != "StartAt" or type(states) is not dict or not states:
+        return None
+    return f'add "StartAt": {compact(next(iter(states)))}'
+
+
+def _meant(error: Any, suggestions: Suggestions) -> str | None:
+    """Return the hint at the value that is probably meant."""
+    written, wanted = error.instance, error.validator_value
+    if error.validator == "type" and wanted == "array":
+        item = compact(written)
+        return f"put it in an array: [{item if len(item) <= 40 else '...'}]"
+    if type(written) is not str:
+        return None
+    if error.validator == "enum":
+        near = suggestions.near(written, [value for value in wanted if type(value) is str])
+        if near is not None:
+            return near
+    return f"write {written} without quotes" if _quoted(written, error.schema) else None
+
+
+def _quoted(text: str, schema: _Schema) -> bool:
+    """Whether a text is what the schema wants, but for its quotes."""
+    from jsonschema import Draft202012Validator
+
+    try:
+        value = read_data(text)
+    except ValueError:
+        return False
+    return type(value) in (int, float, bool) and Draft202012Validator(schema).is_valid(value)
 
 
 def _rule(name: str, error: Any) -> str:

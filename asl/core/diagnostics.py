@@ -121,10 +121,15 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every diagnostic of one document, in the order of its text."""
+    """Every diagnostic of one document, in the order of its text; as a text, what is told of it."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     document: Document | None = None
+
+    def __str__(self) -> str:
+        from asl.core.render import render_text
+
+        return render_text(self)
 
     @property
     def ok(self) -> bool:
@@ -275,8 +280,8 @@ LONGEST: Final = 200
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
 
-    Case is ignored; a swap of two neighbouring letters counts as one slip. To a word longer than
-    any name nothing is near.
+    Case is ignored; a swap of two neighbouring letters counts as one slip. A word of which no
+    letter is left is another word. To a word longer than any name nothing is near.
     """
     if len(word) > LONGEST:
         return None
@@ -286,9 +291,11 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
         for candidate in set(candidates)
         if candidate != word and abs(len(candidate) - len(word)) <= _tolerance(word)
     )
-    if ranked and ranked[0][0] <= _tolerance(word):
-        return f"did you mean {ranked[0][1]!r}?"
-    return None
+    if not ranked:
+        return None
+    slips, nearest = ranked[0]
+    near = slips <= _tolerance(word) and slips < max(len(word), len(nearest))
+    return f"did you mean {nearest!r}?" if near else None
 
 
 def _tolerance(word: str) -> int:

@@ -78,7 +78,7 @@ class Composition:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Document:
     """A value, the text it was read from, and the dialect it is written in.
 
@@ -90,11 +90,14 @@ class Document:
     value: Json
     source: Source
     dialect: str = "asl"
-    _spans: list[Span] = field(default_factory=list, repr=False)
+    _spans: list[Span] = field(default_factory=list)
     resource: str | None = None
     findings: tuple[Finding, ...] = ()
-    _written: Written | None = field(default=None, repr=False)
+    _written: Written | None = None
     composition: Composition | None = None
+
+    def __repr__(self) -> str:
+        return f"<Document {self.name!r} in {self.dialect}>"
 
     @property
     def name(self) -> str:
@@ -195,6 +198,8 @@ def as_object(document: Document) -> Document:
     """The document if it is an object; raises `InvalidDocument` if it is another value."""
     if type(document.value) is not dict:
         message = f"a document is an object, not {_article(type_name(document.value))}"
+        if document.source.text is not None and not document.source.text.strip():
+            message = "the document is empty"
         raise invalid(document.source, [Fault("V-TOP-01", message, document.offset(""))])
     return document
 

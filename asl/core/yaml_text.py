@@ -113,7 +113,9 @@ def loads(text: str, limits: Limits, schema: Schema = CORE) -> tuple[Json, Span,
     except _NotYaml as error:
         offset = builder.at if error.offset is None else min(error.offset, len(text))
         builder.faults.append(
-            Fault("READ-01", str(error), offset, _advice(text, offset), builder.pointer())
+            Fault(
+                "READ-01", str(error), offset, _advice(str(error), text, offset), builder.pointer()
+            )
         )
     return builder.value, builder.root, builder.faults
 
@@ -148,12 +150,14 @@ def _events(text: str) -> Iterator[Any]:
         raise _NotYaml("an escape names no character", None) from None
 
 
-def _advice(text: str, offset: int) -> str | None:
+def _advice(problem: str, text: str, offset: int) -> str | None:
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     line = text[start : end if end >= 0 else len(text)]
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with blanks, not with tabs"
+    if problem.startswith("expected <block end>"):
+        return "indent it as what stands beside it"
     if line.lstrip().startswith(("{%", "%", "@", "`", "*", "&", "!", "{{")) or ": {" in line:
         return "put text with special characters in quotes"
     return None

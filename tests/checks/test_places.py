@@ -1,5 +1,9 @@
 """Where a diagnostic stands in the text, and what it says."""
 
+from typing import Any
+
+import pytest
+
 from asl.checks import check
 from asl.core.diagnostics import Diagnostic
 from asl.core.document import read
@@ -111,3 +115,24 @@ def test_a_fault_within_an_expression_says_where() -> None:
     state = {"Type": "Pass", "Parameters": {"x.$": "States.Array($.a, nothing)"}, "End": True}
     (found,) = check(read({"StartAt": "S", "States": {"S": state}}))
     assert "at character 19 of 'States.Array($.a, nothing)'" in found.message
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "hint"),
+    [
+        ("Retry", [{"ErrorEquals": "States.ALL"}], 'put it in an array: ["States.ALL"]'),
+        ("Retry", {"ErrorEquals": ["States.ALL"], "MaxAttempts": 9}, "put it in an array: [...]"),
+        ("TimeoutSeconds", "5", "write 5 without quotes"),
+        ("TimeoutSeconds", "-5", None),
+        ("TimeoutSeconds", "soon", None),
+        ("End", "true", "write true without quotes"),
+        ("End", "yes", None),
+    ],
+)
+def test_a_value_that_is_only_written_otherwise_gets_a_hint(
+    field: str, value: Any, hint: str | None
+) -> None:
+    """One item without its array, a number or a truth value in quotes; nothing else is guessed."""
+    state = {"Type": "Task", "Agent": "A", "End": True, field: value}
+    (found,) = check(read({"StartAt": "S", "States": {"S": state}})).errors
+    assert found.hint == hint

@@ -71,6 +71,15 @@ def test_related_places_point_to_keys() -> None:
     assert (other.file, other.line, other.column, other.message) == ("a.json", 5, 5, "this one")
 
 
+def test_a_report_is_printed_as_it_is_told() -> None:
+    """With the lines of the text, as `asl check` does."""
+    from asl.core.render import render_text
+
+    report = place(read('{"A": 1}', name="a.json"), [Finding("V-TOP-09", "what is it?", "/A")])
+    assert str(report) == render_text(report)
+    assert '1 | {"A": 1}' in str(report)
+
+
 def test_only_errors_make_a_report_fail() -> None:
     """Warnings and notes do not stop a document."""
     document = read(TEXT)
@@ -100,6 +109,13 @@ def test_only_errors_make_a_report_fail() -> None:
 def test_near_words_are_suggested(word: str, expected: str | None) -> None:
     """Case does not count, a swap counts once, and a far word is not suggested."""
     assert did_you_mean(word, ["Next", "ResultPath", "InputPath", "Type"]) == expected
+
+
+def test_a_word_of_which_no_letter_is_left_is_another_one() -> None:
+    """One slip makes any letter of any other; a letter more, or another case, is near."""
+    assert did_you_mean("C", ["A", "B"]) is None
+    assert did_you_mean("a", ["A", "B"]) == "did you mean 'A'?"
+    assert did_you_mean("p", ["pp"]) == "did you mean 'pp'?"
 
 
 @given(st.text(max_size=12), st.lists(st.text(max_size=12), max_size=6))

@@ -234,6 +234,34 @@ def test_usual_mistakes_get_a_hint(text: str, hint: str) -> None:
     assert [each.hint for each in caught.value.report] == [hint]
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("A:\n\tB: 1\n", "indent with blanks, not with tabs"),
+        ("A:\n    B: 1\n   C: 2\n", "indent it as what stands beside it"),
+        ("A: {% 1 %}\n", "put text with special characters in quotes"),
+    ],
+)
+def test_usual_mistakes_in_yaml_get_a_hint(text: str, hint: str) -> None:
+    """What the parser says of them is for those who know its grammar."""
+    with pytest.raises(InvalidDocument) as caught:
+        read(text, format="yaml")
+    assert [each.hint for each in caught.value.report] == [hint]
+
+
+@pytest.mark.parametrize("format", ["json", "yaml"])
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_file_is_called_empty(format: str, text: str) -> None:
+    """In either format."""
+    with pytest.raises(InvalidDocument, match="the document is empty"):
+        read(text.encode(), format=format)
+
+
+def test_a_document_is_shown_by_its_name() -> None:
+    """All that it says would bury what it is shown with."""
+    assert repr(read('{"A": 1}', name="review.asl.json")) == "<Document 'review' in asl>"
+
+
 def test_all_faults_are_reported_not_only_the_first() -> None:
     """Faults after which reading can go on are gathered, in the order of the text."""
     found = faults('{"a": NaN, "b": 1e999, "a": "\\udc00", "c": [1,]}', "json")
