@@ -65,7 +65,7 @@ class Catcher:
     next: "Step"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Step:
     """One state, ready to run. Exactly one of `transform`, `choose` and `work` is set.
 
@@ -78,7 +78,7 @@ class Step:
     name: str
     type: str
     pointer: str
-    beside: "Mapping[str, Step]" = field(default_factory=dict, repr=False)
+    beside: "Mapping[str, Step]" = field(default_factory=dict)
     """The states of the same machine."""
     transform: Evaluate | None = None
     choose: Choose | None = None
@@ -118,6 +118,9 @@ class Step:
     budget: Callable[[Json, Any], Any] | None = None
     """What one visit may spend (`asl.states.blocks.budget.Limits`), by its raw input."""
 
+    def __repr__(self) -> str:
+        return f"<{self.type} {self.name!r}>"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
@@ -143,7 +146,7 @@ _HOLDERS = ("ItemProcessor", "Iterator", "Template")
 """The fields that hold the one machine which a state forks."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Program:
     """A compiled workflow."""
 
@@ -173,6 +176,9 @@ class Program:
     execution input."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name!r}, profile {self.profile.name}>"
 
     def forked(self, step: Step, index: int | str) -> Machine | None:
         """Return the machine of a branch or an iteration of a state, None if it is not known."""
