@@ -114,10 +114,12 @@ def imported(name: str) -> Any:
         raise AslError(f"{name!r} is not of the form 'module:function'")
     try:
         found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise _unimportable(name, error) from error  # a module that the user's own one needs
+        raise AslError(f"cannot import {name!r}: there is no module {error.name!r}") from None
     except Exception as error:  # whatever the user's module does while it is imported
-        raise AslError(
-            f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}"
-        ) from error
+        raise _unimportable(name, error) from error
     for part in path.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, [each for each in dir(found) if not each.startswith("_")])
@@ -126,6 +128,10 @@ def imported(name: str) -> Any:
             )
         found = getattr(found, part)
     return found
+
+
+def _unimportable(name: str, error: Exception) -> AslError:
+    return AslError(f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}")
 
 
 def _where(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """What several commands take: documents, input, profiles and agents."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -321,7 +322,12 @@ def read_input(text: str, option: str = "--input") -> Json:
             return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value
         if text.startswith("@"):
             return read_value(Path(text[1:])).value
-        return read_value(text.encode(), name=option, format="json").value
+        try:
+            return read_value(text.encode(), name=option, format="json").value
+        except InvalidDocument:
+            if not os.path.isfile(text):
+                raise
+            raise AslError(f"{text!r} is a file: {option} @{text} reads it") from None
 
 
 def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False) -> "Bindings":

@@ -1,5 +1,7 @@
 """`asl graph`: draws a document."""
 
+from pathlib import Path
+
 import click
 
 from asl.cli import streams
@@ -9,6 +11,10 @@ from asl.cli.exits import Exit
 __all__ = ["command"]
 
 FORMATS = ("mermaid", "dot", "svg")
+_SUFFIXES = {
+    "": "mermaid", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid", ".txt": "mermaid",
+    ".dot": "dot", ".gv": "dot", ".svg": "svg",
+}  # fmt: skip
 
 
 @click.command("graph")
@@ -28,8 +34,13 @@ def command(document: str, chosen: str | None, output: str | None, origin: Origi
     """
     import asl
 
-    suffix = (output or "").rpartition(".")[2]
-    format = chosen or {"svg": "svg", "dot": "dot", "gv": "dot"}.get(suffix, "mermaid")
+    suffix = Path(output or "").suffix.lower()
+    format = chosen or _SUFFIXES.get(suffix)
+    if format is None:
+        raise click.BadParameter(
+            f"nothing is drawn as {suffix!r}: call it .svg, .dot or .mmd, or say the --format",
+            param_hint="--output",
+        )
     text = asl.graph(read_document(document, origin), format=format)
     if output is None:
         streams.result(text)

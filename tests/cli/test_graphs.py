@@ -25,6 +25,15 @@ def test_the_name_of_the_file_says_the_format(asl: Any, tmp_path: Path) -> None:
     assert (tmp_path / "a.dot").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_a_name_that_nothing_is_drawn_as_is_refused(asl: Any, tmp_path: Path) -> None:
+    """Nobody gets Mermaid in a file that is called a picture, unless it was asked for."""
+    path = saved(tmp_path, "a.asl.json", DOCUMENT)
+    result = asl("graph", path, "-o", tmp_path / "a.png")
+    assert (result.exit_code, (tmp_path / "a.png").exists()) == (2, False)
+    assert "nothing is drawn as '.png'" in result.stderr
+    assert asl("graph", path, "-o", tmp_path / "a.png", "--format", "dot").exit_code == 0
+
+
 def test_a_drawing_goes_to_standard_output(asl: Any, tmp_path: Path) -> None:
     """And nothing else does."""
     result = asl("graph", saved(tmp_path, "a.asl.json", DOCUMENT))

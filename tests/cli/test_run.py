@@ -47,13 +47,16 @@ def test_input_comes_from_where_it_is_said(
         (("helo.asl.json",), "did you mean 'hello.asl.json'?"),
         (("pass.asl.json", "-i", "{"), "--input:1:2: error READ-01"),
         (("pass.asl.json", "-i", "@no.json"), "cannot read 'no.json'"),
+        (("pass.asl.json", "-i", "agents.yaml"), "is a file: --input @agents.yaml reads it"),
         (("pass.asl.json", "-i", "{}", "--input-file", "x"), "exclude each other"),
         (("-", "-i", "-"), "cannot both be read from standard input"),
         (("pass.asl.json", "--profile", "azure"), "'azure' is not one of"),
         (("pass.asl.json", "--clock", "noon"), "--clock"),
         (("pass.asl.json", "--json", "--events"), "exclude each other"),
         (("pass.asl.json", "--agent", "Greeter"), "is not NAME=module:function"),
-        (("pass.asl.json", "--agent", "Greeter=nowhere_at_all:f"), "cannot import"),
+        (("pass.asl.json", "--agent", "Greeter=nowhere_at_all:f"), "no module 'nowhere_at_all'\n"),
+        (("pass.asl.json", "--agent", "Greeter=greetings.far:f"), "no module 'greetings.far'"),
+        (("pass.asl.json", "--agent", "Greeter=needy:f"), "needy.py:2)"),
         (("pass.asl.json", "--agent", "Greeter=greetings:gret"), "did you mean 'greet'?"),
         (("pass.asl.json", "--agents", "agnets.yaml"), "did you mean 'agents.yaml'?"),
         (("pass.asl.json", "--agents", "broken.yaml"), "broken.yaml:1:5: error AGENTS-02"),
@@ -68,6 +71,7 @@ def test_wrong_usage_exits_with_2(
     """What is wrong with the call itself is said on standard error, without a traceback."""
     (folder / "broken.yaml").write_text("A: {retrun: 1}\n")
     (folder / "torn.yaml").write_text("A: [1\n")
+    (folder / "needy.py").write_text("\nimport not_installed\n")
     done = asl("run", *words)
     assert done.exit_code == 2
     assert message in done.stderr
