@@ -196,6 +196,11 @@ class Execution:
             earlier, self.earlier = self.earlier, None
             flat[:0] = earlier(flat)
 
+    def so_far(self) -> list[Any]:
+        """Return the flat history up to now, while it goes on, with what was recorded before."""
+        earlier = [] if self.earlier is None else self.earlier([])
+        return [*earlier, *self.history]
+
     @property
     def name(self) -> str:
         """The name of the execution."""
