@@ -220,7 +220,7 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
             raise AslError(f"the sink {name!r} is a function that takes an event, not {sink!r}")
     for program in (services.program, *(services.workflows or {}).values()):
         if program is not None:
-            delivery_of(program, found)
+            delivery_of(program.document.get, found)
     return found
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "Program",
     "Retrier",
     "Scope",
+    "Settle",
     "Step",
     "Told",
     "Work",
@@ -39,6 +40,10 @@ Told: TypeAlias = Callable[
 
 It takes the name and the type of the state, the names of the states beside it, and the input.
 """
+
+Settle: TypeAlias = Callable[[Json, Any], Mapping[str, Any]]
+"""`(what a document is given, frame) -> its blocks of which something is computed`; raises
+StateError."""
 
 Finish: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, raw result, frame) -> output`; assigns the state's variables."""
@@ -109,12 +114,13 @@ class Step:
     catchers: tuple[Catcher, ...] = ()
     hooks: Mapping[str, Any] | None = None
     """The events that it emits (`asl.states.blocks.events.Hook`), by `enter`, `exit`, `error`."""
-    feedback: Callable[[Json, Any], dict[str, Json]] | None = None
-    """What people are asked about a Task that has succeeded, by its raw input."""
+    feedback: Callable[[Json, Any], dict[str, Json] | None] | None = None
+    """What people are asked about a Task that has succeeded, by its raw input; None for nothing."""
     redact: Any = None
     """Hides what no event may show of a Task's data (`asl.states.blocks.audit.Redaction`)."""
-    progress: Any = None
-    """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`)."""
+    progress: Callable[[Json, Any], Any] | None = None
+    """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`), by
+    its raw input; history evaluates it again."""
     budget: Callable[[Json, Any], Any] | None = None
     """What one visit may spend (`asl.states.blocks.budget.Limits`), by its raw input."""
 
@@ -174,6 +180,8 @@ class Program:
     tools: Callable[[Json, Any], Any] | None = None
     """What agents may do where their states say nothing (`asl.states.blocks.policy.Rules`), by the
     execution input."""
+    settle: "Settle | None" = None
+    """Computes the blocks of the document that others read, None where all of them are written."""
     between: Between | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""
 

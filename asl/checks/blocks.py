@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
-from asl.expr.templates import dynamic_fields, is_dynamic, template_faults
+from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, template_faults
 from asl.states.blocks import BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check"]
@@ -38,12 +38,13 @@ def _weights(workflow: Workflow) -> Iterator[Finding]:
     """Yield the weights of states that are not there (V-PRG-01)."""
     weights = below(workflow.value, "Progress", "WeightedProgress")
     apart = _isolated(workflow) if weights else set()
-    for name in weights:
+    for field in weights:
+        name = field.removesuffix(SUFFIX)
         if name in apart:
             yield Finding(
                 "V-PRG-01",
                 f"{name!r} stands in a distributed Map, so it is no state of this execution",
-                f"/Progress/WeightedProgress/{escape(name)}",
+                f"/Progress/WeightedProgress/{escape(field)}",
                 "weigh the Map, whose own Progress counts its items",
                 severity=Severity.WARNING,
                 at_key=True,
@@ -52,7 +53,7 @@ def _weights(workflow: Workflow) -> Iterator[Finding]:
             yield Finding(
                 "V-PRG-01",
                 f"there is no state {name!r}",
-                f"/Progress/WeightedProgress/{escape(name)}",
+                f"/Progress/WeightedProgress/{escape(field)}",
                 workflow.suggestions.near(name, workflow.names),
                 severity=Severity.WARNING,
                 at_key=True,

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording, parted
+from asl.core.diagnostics import Finding, Wording, escape, parted
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS, OPERATORS
+from asl.expr.templates import SUFFIX
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
+from asl.states.blocks import STATE_BLOCKS
 
 __all__ = ["check", "is_jsonata", "other_language"]
 
@@ -70,6 +72,8 @@ _BLOCKS = (
     (("Consensus",), tuple(f"{field}.$" for field in _CONSENSUS), ()),
 )
 """`(way to an object, its fields of JSONPath, its fields of JSONata)`."""
+_FREE = ("Metadata", "Attribution", "Value", "Default", "Filter", "Parameters", "Schema")
+"""The fields of blocks that hold what the author wants, whatever its names."""
 _NUMBERS: Mapping[str, str] = {
     "TimeoutSeconds": "V-TASK-05",
     "HeartbeatSeconds": "V-TASK-05",
@@ -130,6 +134,11 @@ def _fields(node: Node) -> Iterator[Finding]:
             continue
         if field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
             yield other_language(field, node, node.at(field))
+    for name in STATE_BLOCKS if jsonata else ():
+        for field in (name, f"{name}{SUFFIX}"):
+            if field in node.value and name not in _FREE:
+                for pointer, each in _computed({field: node.value[field]}, node.pointer):
+                    yield other_language(each, node, pointer)
     surplus = _RULE_JSONPATH if jsonata else _RULE_JSONATA
     for index, rule in objects(node.value, "Choices"):
         for field in rule:
@@ -146,6 +155,20 @@ def _fields(node: Node) -> Iterator[Finding]:
         for field in of_jsonpath if jsonata else of_jsonata:
             if field in block:
                 yield other_language(field, node, node.at(*steps, field))
+
+
+def _computed(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a block that are computed as JSONPath does it: pointer and name."""
+    if type(value) is dict:
+        for field, part in value.items():
+            here = f"{pointer}/{escape(field)}"
+            if field.endswith(SUFFIX):
+                yield here, field
+            elif field not in _FREE:
+                yield from _computed(part, here)
+    elif type(value) is list:
+        for index, part in enumerate(value):
+            yield from _computed(part, f"{pointer}/{index}")
 
 
 def other_language(field: str, node: Node, pointer: str) -> Finding:

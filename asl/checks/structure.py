@@ -18,6 +18,7 @@ from asl.core.json_text import read_data
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
+from asl.states.blocks import BLOCKS
 
 __all__ = ["known_fields", "shape", "structure"]
 
@@ -28,16 +29,49 @@ _Schema: TypeAlias = Mapping[str, Any]
 def structure(workflow: Workflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
     near = workflow.suggestions
-    yield from shape("asl", workflow.value, "", near, workflow.unfilled)
     for scope in workflow.scopes:
-        if scope.included:
-            yield from shape("asl", scope.value, scope.pointer, near, scope.unfilled)
+        if scope.included or not scope.pointer:
+            jsonata = scope.value.get("QueryLanguage") == "JSONata"
+            yield from shape(
+                "asl", scope.value, scope.pointer, near, _open(scope.unfilled, jsonata)
+            )
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
-            yield from shape(f"states:{kind}", node.value, node.pointer, near, node.unfilled)
+            is_open = _open(node.unfilled, node.query_language == "JSONata")
+            yield from shape(f"states:{kind}", node.value, node.pointer, near, is_open)
         elif not node.open(kind):
             yield _unknown_type(workflow, node.value, node.pointer)
+
+
+_Open: TypeAlias = Callable[[Any], bool]
+"""Whether a failure is that of a value which is not known yet."""
+
+
+def _never(error: Any) -> bool:
+    return False
+
+
+def _open(unfilled: bool, jsonata: bool) -> _Open:
+    """Return what tells the failures of placeholders, and of queries in the blocks of agents."""
+    if not (unfilled or jsonata):
+        return _never
+
+    def is_open(error: Any) -> bool:
+        text = error.instance
+        if type(text) is not str:
+            return False
+        return (unfilled and "{{" in text) or (jsonata and _is_query(text, error))
+
+    return is_open
+
+
+def _is_query(text: str, error: Any) -> bool:
+    steps = error.absolute_path
+    if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in BLOCKS):
+        return False
+    scalar = error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
+    return scalar and "Rules" not in steps
 
 
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
@@ -157,18 +191,18 @@ def _state_fields() -> frozenset[str]:
 
 
 def shape(
-    name: str, value: Json, pointer: str, suggestions: Suggestions, unfilled: bool = False
+    name: str, value: Json, pointer: str, suggestions: Suggestions, is_open: _Open = _never
 ) -> Iterator[Finding]:
     """Yield what the schema of this name has against a value.
 
-    *pointer* is where the value stands. In an *unfilled* one placeholders may stand for anything.
+    *pointer* is where the value stands. Failures that *is_open* tells are passed over.
     """
     if _accepts(name)(value):
         return
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
     for error in errors:
-        if not (unfilled and type(error.instance) is str and "{{" in error.instance):
+        if not is_open(error):
             yield from _findings(name, suggestions, error, pointer, missing)
 
 

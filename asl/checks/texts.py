@@ -22,6 +22,9 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         kind = node.value.get("Type")
         for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
             yield from _texts(_at(node.value, steps), node.at(*steps), node.unfilled)
+    if workflow.value.get("QueryLanguage") != "JSONata":
+        namespace = _at(workflow.value, ("Memory", "Namespace"))
+        yield from _texts(namespace, "/Memory/Namespace", workflow.unfilled)
     alerts = _at(workflow.value, ("Budget", "Alerts"))
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
         message = _at(alert, ("Message",))

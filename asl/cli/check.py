@@ -7,8 +7,14 @@ from typing import TypedDict
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, Origin, origin_options, read_documents
-from asl.cli.bindings import named_by, workflows_of
+from asl.cli.arguments import (
+    PROFILE,
+    Origin,
+    named,
+    origin_options,
+    read_documents,
+    workflows,
+)
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import DocumentNotFound, InvalidDocument
@@ -81,8 +87,8 @@ def command(
     """
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
-    agents, resources = named_by(agent_files)
-    startable = workflows_of(workflow_pairs, origin) or None
+    agents, resources = named(agent_files)
+    startable = workflows(workflow_pairs, origin) or None
     if len(documents) > 1:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}

@@ -5,8 +5,7 @@ from contextlib import redirect_stdout
 
 import click
 
-from asl.cli.arguments import AS_IT_IS, read_document
-from asl.cli.bindings import Given, binding_options
+from asl.cli.arguments import AS_IT_IS, Given, binding_options, read_document
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, came_to, found, opened
 

@@ -1,22 +1,37 @@
 """`asl run`: one execution, from the document to the exit code."""
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, Origin, origin_options, read_document, read_input
-from asl.cli.bindings import Given, binding_options
+from asl.cli.arguments import (
+    PROFILE,
+    Given,
+    Origin,
+    binding_options,
+    bindings,
+    filled_pools,
+    memories,
+    mocks,
+    named_folders,
+    named_sinks,
+    origin_options,
+    read_document,
+    read_input,
+    workflows,
+)
 from asl.cli.exits import Exit, of_status
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
-from asl.core.diagnostics import unescape
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
+    from asl.agents.bound import Bindings
     from asl.core.document import Document
     from asl.engine.events import Event
     from asl.engine.execution import Execution
@@ -118,66 +133,69 @@ def command(
         raise click.UsageError("--synchronous is for a --store")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
-    bound = given.bindings(loaded, origin, quiet=quiet)
-    served = () if store_file is None else (ACTIVITIES,)
-    program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
+    bound = bindings(given.agent_files, given.agent_pairs, quiet=quiet)
+    bound.mocks.update(mocks(given.mock_cases, loaded))
+    startable = workflows(given.workflow_pairs, origin)
+    served = [*(STARTS if startable else ()), *(() if store_file is None else (ACTIVITIES,))]
+    program = _compiled(loaded, bound, startable, served, profile, strict, ignore_blocks, quiet)
     if requestor is None and not quiet and _excludes(program):
         text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
         streams.say(text, style="yellow")
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
-        store = None
+        options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
             kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
-            store = stack.enter_context(kept)
+            options = {"store": stack.enter_context(kept)}
         listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
         if telemetry is not None:
             from asl.telemetry.export import exporting
 
             listeners.append(stack.enter_context(exporting(telemetry)))
-        options = {
-            **bound,
-            "listener": _Listeners(listeners) if listeners else None,
-            "name": name,
-            "requestor": requestor,
-            **({"clock": chosen} if store is None else {}),
-        }
         try:
-            result = _run(program, loaded, data, options, record, store)
+            result = _run(
+                program,
+                loaded,
+                data,
+                bound,
+                listeners,
+                record,
+                buckets=named_folders(given.bucket_pairs),
+                pools=filled_pools(given.pool_pairs),
+                workflows=startable or None,
+                name=name,
+                requestor=requestor,
+                notify=given.channels or None,
+                sinks=named_sinks(given.sink_pairs),
+                memory=memories(given.memory_places, bound) or None,
+                **options,
+            )
         except (KeyboardInterrupt, AslError) as stop:
             if store_file is not None and _leaves_behind(stop):
                 due = command_for("resume", "--due")
                 streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
             raise
         if history is not None:
-            _write_history(history, result)  # some of it may stand in the store
+            told = result.history()  # some of it may stand in the store
+    if history == "-":
+        streams.result(streams.as_text(told))
+    elif history is not None:
+        streams.write_file(history, _indented(told))
     if as_json:
         streams.result(streams.as_text(result.to_json()))
     elif result.ok and not events and history != "-":
         streams.result(streams.as_text(result.output))
-    _say_end(result, loaded, store_file is not None)
-    if not quiet:
-        _say_undelivered(result)
-    return of_status(result.status)
-
-
-def _write_history(file: str, result: "Result") -> None:
-    if file == "-":
-        streams.result(streams.as_text(result.history()))
-    else:
-        streams.write_file(file, _indented(result.history()))
-
-
-def _say_end(result: "Result", document: "Document", stored: bool) -> None:
-    """Say why an execution has not succeeded, and how it goes on."""
     if result.status == "PAUSED":
-        say_paused(result, stored)
+        say_paused(result, store_file is not None)
     elif not result.ok:
         from asl.cli.failure import explained
 
-        streams.say(explained(result, document), style="red")
-        if stored:
+        streams.say(explained(result, loaded), style="red")
+        if store_file is not None:
             say_redrivable(result)
+    if not quiet:
+        _say_undelivered(result)
+    return of_status(result.status)
 
 
 def _excludes(program: "Program") -> bool:
@@ -221,8 +239,9 @@ def _input(document: str, given: str | None, file: str | None) -> Json:
 
 def _compiled(
     document: "Document",
-    bound: dict[str, Any],
-    served: tuple[str, ...],
+    bound: "Bindings",
+    startable: "dict[str, Document]",
+    served: list[str],
     profile_name: str,
     strict: bool,
     ignore_blocks: bool,
@@ -234,13 +253,13 @@ def _compiled(
     from asl.core.diagnostics import Report, Severity
     from asl.core.profile import PROFILES
 
-    profile, startable = PROFILES[profile_name], bound["workflows"] or {}
+    profile = PROFILES[profile_name]
     report = check(
         document,
         profile,
         strict=strict,
-        agents=bound["agents"],
-        resources=[*bound["resources"], *served, *(STARTS if startable else ())],
+        agents=bound.agents,
+        resources=[*bound.resources, *served],
         workflows=startable,
         for_run=True,
         ignore_blocks=ignore_blocks,
@@ -256,9 +275,12 @@ def _compiled(
     return compile_workflow(document.whole, profile, document.name)
 
 
-def _mocked(code: str, pointer: str, bound: dict[str, Any]) -> bool:
+def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
     """Whether a name that nobody answers for stands in a state that has a mock."""
-    return code == "V-TASK-03" and unescape(pointer.split("/")[-2]) in bound["mocks"]
+    if code != "V-TASK-03" or not bound.mocks:
+        return False
+    state = pointer.split("/")[-2].replace("~1", "/").replace("~0", "~")
+    return state in bound.mocks
 
 
 def _clock(virtual_time: bool, start: str | None) -> "Clock":
@@ -320,24 +342,32 @@ def _run(
     program: "Program",
     document: "Document",
     data: Json,
-    options: dict[str, Any],
+    bound: "Bindings",
+    listeners: "list[Listener]",
     record: str | None,
-    store: "Store | None",
+    store: "Store | None" = None,
+    **options: Any,
 ) -> "Result":
     import asl
 
+    around: Callable[[dict[str, Any]], dict[str, Any]] = dict
     if record is not None:
         from asl.conformance import Recording
 
         recording = Recording()
-        for names in ("agents", "resources", "mocks"):
-            options[names] = recording.around(options[names])
+        around = recording.around
 
     with redirect_stdout(sys.stderr):  # what agents print is not the result
-        if store is None:
-            result = asl.run(program, data, **options)
-        else:
-            result = store.start(program, data, **options)
+        result = (asl.run if store is None else store.start)(
+            program,
+            data,
+            agents=around(bound.agents),
+            resources=around(bound.resources),
+            mocks=around(bound.mocks),
+            tools={**bound.servers, **bound.tools},
+            listener=_Listeners(listeners) if listeners else None,
+            **options,
+        )
     if record is not None:
         _write_case(record, recording.case(program.name, document, data, result))
     return result

@@ -3,8 +3,7 @@
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import Origin, origin_options, read_document, read_input
-from asl.cli.bindings import bound_by
+from asl.cli.arguments import Origin, bindings, origin_options, read_document, read_input
 from asl.cli.exits import Exit
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -88,7 +87,7 @@ def command(
     given = _object("--configuration", configuration) or {}
     if retries is not None:
         given["retrierRetryCount"] = retries
-    bound = bound_by(agent_files, agent_pairs)
+    bound = bindings(agent_files, agent_pairs)
     result = asl.test_state(
         read_document(document, origin),
         {} if input_ is None else read_input(input_),

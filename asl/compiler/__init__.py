@@ -16,7 +16,7 @@ from asl.core.diagnostics import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.tellers import teller
-from asl.program import Machine, Program, Scope, Step
+from asl.program import Machine, Program, Scope, Settle, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
 from asl.states.blocks import budget, tools
@@ -66,11 +66,28 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         sends=not workflow.keys().isdisjoint(("Events", "RealTime")),
         tools=_default_tools(workflow, profile),
         between=between,
+        settle=_settle(workflow, profile),
     )
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
     return budget.compile_workflow(_whole(workflow, profile)) if "Budget" in workflow else None
+
+
+SETTLED = ("Memory", "Progress", "Events", "RealTime")
+"""The blocks of a document that are read once for an execution."""
+
+
+def _settle(document: Mapping[str, Json], profile: Profile) -> Settle | None:
+    """Compile those of these blocks of which something is computed, None where nothing is."""
+    if document.keys().isdisjoint(SETTLED):
+        return None
+    whole = _whole(document, profile)
+    found = {name: whole.settled(name) for name in SETTLED if name in document}
+    computed = [(name, settled) for name, settled in found.items() if settled is not None]
+    if not computed:
+        return None
+    return lambda data, frame: {name: settled(data, frame) for name, settled in computed}
 
 
 def _default_tools(document: Mapping[str, Json], profile: Profile) -> tools.CompileRules | None:

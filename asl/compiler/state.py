@@ -171,6 +171,12 @@ class StateCompiler(ABC):
     def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile a field that may be computed, None where it is absent."""
 
+    def settled(self, field: str) -> Evaluate | None:
+        """Compile a block that is read once its fields are computed, None where none of them is."""
+        from asl.compiler.settled import compile_settled
+
+        return compile_settled(self, field)
+
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
         """Compile error names as `ErrorEquals` has them."""
         return compile_matcher(names, self.profile)

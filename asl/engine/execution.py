@@ -8,6 +8,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from asl.core.errors import StateError
 from asl.core.values import Json, excerpt, is_number
 from asl.program import Program
 from asl.states.host import Record
@@ -196,11 +197,6 @@ class Execution:
             earlier, self.earlier = self.earlier, None
             flat[:0] = earlier(flat)
 
-    def so_far(self) -> list[Any]:
-        """Return the flat history up to now, while it goes on, with what was recorded before."""
-        earlier = [] if self.earlier is None else self.earlier([])
-        return [*earlier, *self.history]
-
     @property
     def name(self) -> str:
         """The name of the execution."""
@@ -271,6 +267,28 @@ class Execution:
             return None
         began = self.started if self.redriven is None else self.redriven
         return began + min(each for each in (own, given) if each is not None)
+
+    @cached_property
+    def settled(self) -> Mapping[str, Mapping[str, Json]]:
+        """The blocks of the document of which something is computed, as they are this time.
+
+        Raises StateError for one that does not fit.
+        """
+        if self.program.settle is None:
+            return MappingProxyType({})
+        from asl.engine.frame import Frame
+
+        start = self.program.machine.start
+        at = Frame().init(self, None, start, self.input, self.started)  # type: ignore[arg-type]
+        return self.program.settle(self.input, at)
+
+    def block(self, name: str) -> Mapping[str, Json] | None:
+        """Return a block of the document, None where it has none."""
+        try:
+            own = self.settled.get(name)
+        except StateError:  # the execution has failed of it before anything was done
+            return None
+        return self.program.document.get(name) if own is None else own
 
     @cached_property
     def definition(self) -> str:

@@ -75,6 +75,9 @@ class Frame:
     of that kind."""
     progress: Any = None
     """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
+    destinations: Mapping[str, Any] | None = None
+    """Where the latest visit puts what its blocks put into its output, as far as that is computed
+    (`asl.states.blocks.base.Destination`)."""
     scope: Scope | None = None
     """What an included document says of its tools, in the frame of its machine."""
     log: Any = None

@@ -83,7 +83,7 @@ class Expander:
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
         tracked = execution.program.tracked and execution.recorded
-        self.progress = Aggregates(execution.program) if tracked else None
+        self.progress = Aggregates(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
 
     def learn(self, flat: list[Any]) -> None:
@@ -176,9 +176,13 @@ class Expander:
         at.step, at.entered, at.execution = step, entered.timestamp, self.life
         event, details = "FeedbackRequested", {"feedbackId": f"{frame.execution_id}:{at.visit_key}"}
         try:
-            details |= ask(entered.details["input"], at)
+            asked = ask(entered.details["input"], at)
         except StateError as error:
             event, details = "FeedbackWarning", error_details(error)
+        else:
+            if asked is None:
+                return
+            details |= asked
         yield self._of_state(frame, time, step, event, details)
 
     def _of_error(self, record: Record) -> Iterator[Event]:
@@ -198,7 +202,12 @@ class Expander:
     ) -> Event:
         at = frame.replayed(visit, {}, time, Usage())
         at.step, at.execution = step, self.life
-        return self._event(frame, time, EMITTED, (*frame.place, step.name), hook.details(data, at))
+        event = EMITTED
+        try:
+            details = hook.details(data, at)
+        except StateError as error:
+            event, details = "EventWarning", error_details(error)
+        return self._event(frame, time, event, (*frame.place, step.name), details)
 
     def _fed(self, record: Record) -> Iterator[Event]:
         kind, time, frame, visit, step, *rest = record

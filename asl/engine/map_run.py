@@ -5,7 +5,7 @@ records behind: what becomes of it, its parent is told, and whoever listens to t
 states start. What the blocks of its states tell stands in the history of the whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 
 from asl.core.errors import StateError
@@ -71,6 +71,10 @@ class ChildExecution(Execution):
         """The name, made of that of the run and the number of the iteration."""
         return f"{self.run.id}-{self.index}"
 
+    def block(self, name: str) -> Mapping[str, Json] | None:
+        """Return a block of the document, which is that of the parent."""
+        return self.parent.block(name)
+
     def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports, here and in the whole."""
         super().account(state, result)
@@ -99,7 +103,10 @@ class MapRun:
         """The execution whose history tells of the children."""
         self.listener = at.listening()
         """Who listens to the children, None for nobody."""
-        tracks = at.execution.program.tracked and (tells or at.step.progress is not None)
+        track = at.step.progress
+        self.tracking: Any = None if track is None else track(at.data, at)
+        """How the progress of the Map is told, None where it is not."""
+        tracks = at.execution.program.tracked and (tells or self.tracking is not None)
         self.progress: Any = self._tracked(at) if tracks else None
         """Says what progress follows from what the children do, None where nobody asks."""
         self.follows = tells or self.listener is not None or self.progress is not None
@@ -212,9 +219,9 @@ class MapRun:
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
         if not self.follows:
             return fan
-        tracking = self.at.step.progress
+        tracking = self.tracking
         if self.progress is not None and tracking is not None:
-            self.progress.begin(self.at, None if tracking.open else source.length)
+            self.progress.begin(self.at, tracking, None if tracking.open else source.length)
         child, kept, failed, aborted = fan.child, fan.ended, fan.failed, fan.aborted
         assert kept is not None
 
@@ -243,7 +250,7 @@ class MapRun:
 
     def _end(self, child: Any, status: str, details: dict[str, Json]) -> None:
         del self.open[child.index]
-        if self.progress is not None and self.at.step.progress is not None:
+        if self.progress is not None and self.tracking is not None:
             if child.execution.expander is None:
                 self.progress.recall(child, failed=status == "FAILED")
             self.at.progress = self.progress.so_far(self.at)
@@ -252,7 +259,7 @@ class MapRun:
     def _counted(self, children: int) -> None:
         """Tell what follows from how many children there are, now that it is known."""
         at = self.at
-        if self.progress is None or at.step.progress is None:
+        if self.progress is None or self.tracking is None:
             return
         beside = at.child(-1, self.machine, None)  # told by none of them
         for _, step, _, event, details in self.progress.counted(at, children):
@@ -273,7 +280,7 @@ class MapRun:
     def _tracked(at: Frame) -> Any:
         from asl.engine.progress import Aggregates
 
-        return Aggregates(at.execution.program, whole=False)
+        return Aggregates(at.execution, whole=False)
 
 
 def _uuid(digits: str) -> str:

@@ -7,10 +7,20 @@ same, while the execution runs, after its end and in any other process.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
-from asl.program import Program, Step
-from asl.states.blocks.progress import EMITTED, REACHED, UPDATED, Milestone, Tracking, told_of
+from asl.engine.execution import NO_USAGE, Execution
+from asl.program import Step
+from asl.states.blocks.progress import (
+    EMITTED,
+    REACHED,
+    UPDATED,
+    Milestone,
+    Track,
+    Tracking,
+    told_of,
+)
 from asl.states.blocks.progress import Told as SoFar
 from asl.states.host import ABSENT, Record
 
@@ -152,8 +162,8 @@ class Aggregates:
     states within it alone.
     """
 
-    def __init__(self, program: Program, whole: bool = True) -> None:
-        block: Mapping[str, Json] | None = program.document.get("Progress")
+    def __init__(self, execution: Execution, whole: bool = True) -> None:
+        block, program = execution.block("Progress"), execution.program
         if not whole or (block is not None and block.get("Enabled") is False):
             block = None
         given: Mapping[str, Json] = {} if block is None else block
@@ -173,10 +183,9 @@ class Aggregates:
 
     # Runs of distributed Maps
 
-    def begin(self, frame: "Frame", total: int | None) -> None:
+    def begin(self, frame: "Frame", tracking: Tracking, total: int | None) -> None:
         """Follow a run; that it has begun is told by the history of the whole."""
-        step = frame.step
-        fork = _Fork(frame, step, step.progress, total)
+        fork = _Fork(frame, frame.step, tracking, total)
         fork.reached |= {0, *told_of(frame).reached}
         fork.shown[None] = fork.mark(fork.percentage(self.weights))
         self.forks[frame.path, frame.visit] = fork
@@ -210,13 +219,12 @@ class Aggregates:
 
     def after(self, record: Record, events: Sequence["Event"]) -> Iterator[Told]:
         """Yield what is to be told after a record, of which these are the events."""
-        kind, _, frame, visit, step, *rest = record
+        kind, _, frame, _, step, *rest = record
         if frame is None:
             return
         yield from self._below(kind, frame, step, rest, events)
-        tracking = None if step is None else step.progress
-        if tracking is not None:
-            yield from self._of_fork(kind, frame, visit, step, tracking, rest, events)
+        if step is not None and step.progress is not None:
+            yield from self._of_fork(record, step, step.progress, events)
         if self.total:
             yield from self._of_workflow(frame, events)
 
@@ -247,17 +255,14 @@ class Aggregates:
     # Maps and Parallels
 
     def _of_fork(
-        self,
-        kind: str,
-        frame: "Frame",
-        visit: int,
-        step: Step,
-        tracking: Tracking,
-        rest: Sequence[Any],
-        events: Sequence["Event"],
+        self, record: Record, step: Step, track: Track, events: Sequence["Event"]
     ) -> Iterator[Told]:
+        kind, _, frame, visit, _, *rest = record
         key = frame.path, visit
         if kind in (kinds.STRETCH, kinds.AGAIN):
+            tracking = _tracking(record, step, track)
+            if tracking is None:
+                return
             total: int | None = len(tracking.states)
             for event in events:
                 if event.type == "MapStateStarted":
@@ -340,6 +345,18 @@ class Aggregates:
     def _reached(self, fork: _Fork, milestone: Milestone) -> Iterator[Told]:
         for event, details in milestone.told():
             yield fork.frame, fork.step, None, event, details
+
+
+def _tracking(record: Record, step: Step, track: Track) -> Tracking | None:
+    """Return how the progress of a visit is told that begins with a record, None if it is not."""
+    kind, time, frame, visit, _, *rest = record
+    data, variables = rest[5:] if kind == kinds.STRETCH else rest[:2]
+    at = frame.replayed(visit, variables, time, NO_USAGE)
+    at.step = step
+    try:
+        return track(data, at)
+    except StateError:  # the state fails of it
+        return None
 
 
 def _is_last(kind: str, step: Step | None, rest: Sequence[Any]) -> bool:

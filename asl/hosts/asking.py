@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Asking"]
 
 ESCALATED = "ApprovalEscalated"
-LATE = 60.0
-"""Seconds after which people are told that they should have been told before."""
 PATIENCE = 30.0
 """Seconds that sending one notification may take."""
 
@@ -77,40 +75,27 @@ class Asking:
         self.notice = next(self.coming, None)
 
     async def catch_up(self, now: float) -> Notice | None:
-        """Let happen what is due; returns the notice that ends the waiting, if it is.
-
-        Who comes late tells people once what was to be repeated, and nothing when all is over.
-        """
-        due: list[Notice] = []
-        over: Notice | None = None
-        while over is None and (notice := self.notice) is not None:
-            if self.asked.created + notice.after > now:
-                break
+        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
             if notice.final:
-                over = notice
-            else:
-                due.append(notice)
-                self.notice = next(self.coming, None)
-        latest = {id(each.details): each for each in due}  # repetitions share their details
-        for each in due:
-            stale = over is not None or latest[id(each.details)] is not each
-            await self._noted(each, silent=stale)
-        return over
+                return notice
+            await self._noted(notice)
+        return None
 
-    async def _noted(self, notice: Notice, *, silent: bool = False) -> None:
+    async def _noted(self, notice: Notice) -> None:
         self.at.now = self.asked.created + notice.after
         if notice.event:
             self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
-        kind = "escalation" if notice.event else "reminder"
-        await self._tell(kind, notice.details, silent=silent)
+        await self._tell("escalation" if notice.event else "reminder", notice.details)
+        self.notice = next(self.coming, None)
 
-    async def _tell(self, kind: str, details: dict[str, Json], *, silent: bool = False) -> None:
+    async def _tell(self, kind: str, details: dict[str, Json]) -> None:
         """Send a notification, unless an earlier process has; its failure stands in the history."""
         self.number += 1
         asked, number = self.asked, self.number
         if number > asked.told:
             now = self.at.now
-            failure = None if silent else await self._sent(kind, self._dated(details))
+            failure = await self._sent(kind, {"time": format_timestamp(now), **details})
             self.at.now, asked.told = now, number
             if failure is not None:
                 asked.unheard[number] = failure
@@ -120,12 +105,6 @@ class Asking:
             self.at.note(
                 "NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause}
             )
-
-    def _dated(self, details: dict[str, Json]) -> dict[str, Json]:
-        """Say when something was due, and whether that is some time ago."""
-        due = self.at.now
-        late = {"late": True} if self.host.now() - due > LATE else {}
-        return {"time": format_timestamp(due), **late, **details}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
         """Send a notification; return why that failed, None where it did not."""
@@ -224,7 +203,6 @@ class Asking:
                 task.add_done_callback(_seen)
                 return notice
             await self._noted(notice)
-            self.notice = next(self.coming, None)
         return await task
 
     async def _reached(self, handler: Agent) -> Any:

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, detached
 from asl.engine.events import ENDINGS, Event
-from asl.program import Program
 from asl.states.blocks.events import channels_of
 
 __all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
@@ -121,16 +120,15 @@ class Delivery:
         return {name: channel.report() for name, channel in self.channels.items()}
 
 
-def delivery_of(program: Program, sinks: Sinks) -> Delivery | None:
-    """Open the channels of a document, None where it has none.
+def delivery_of(block: Callable[[str], Any], sinks: Sinks) -> Delivery | None:
+    """Open the channels of a document by its blocks, None where it has none.
 
     Raises AslError for a channel that nobody serves.
     """
-    document = program.document
-    channels = channels_of(document)
+    hooks: Mapping[str, Any] = block("Events") or {}
+    channels = channels_of(hooks, block("RealTime") or {})
     if not channels:
         return None
-    hooks: Mapping[str, Any] = document.get("Events", {})
     return Delivery(
         {
             name: _Channel(

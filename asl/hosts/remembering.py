@@ -55,7 +55,7 @@ class Remembering(Service):
         what = request["do"]
         if what in _CACHE:
             return _CACHE[what](self.memories["memory"], request, now)
-        settings: Mapping[str, Json] = at.execution.program.document.get("Memory", {})
+        settings: Mapping[str, Json] = at.execution.block("Memory") or {}
         memory = self._memory(settings.get("Backend", "memory"), at.step.name)
         namespace = request.get("namespace")
         if namespace is None:

@@ -7,7 +7,7 @@ from os import urandom
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from asl.core.errors import StateError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.events import Event
@@ -97,6 +97,8 @@ async def execute(
         host.checkpoints = tuple(past.checkpoints)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
+        if program.settle is not None:
+            _settled(execution, services)
         if program.budgeted or (within is not None and within.execution.ledger is not None):
             _watch(host, frame, past, within, counted)
         output = await interpret(frame)
@@ -156,7 +158,7 @@ def _listened(
     Returns who listens in all, None for nobody, and the channels.
     """
     own = execution.listener = None if listener is None else _listener_of(execution, listener)
-    delivery = _delivery(execution.program, services)
+    delivery = _delivery(execution, services)
     if own is None and delivery is None:
         return None, None
     return _listening(execution, own, delivery), delivery
@@ -205,13 +207,30 @@ def _watch(
     ledger.show_limit()
 
 
-def _delivery(program: Program, services: Services | None) -> Delivery | None:
-    """Open the channels of the document, if it has any."""
-    if not program.sends:
+def _delivery(execution: Execution, services: Services | None) -> Delivery | None:
+    """Open the channels of the document, if it has any that can be opened (`_settled`)."""
+    if not execution.program.sends:
         return None
     from asl.hosts.delivery import delivery_of
 
-    return delivery_of(program, {} if services is None else services.sinks)
+    try:
+        return delivery_of(execution.block, {} if services is None else services.sinks)
+    except AslError:
+        if execution.program.settle is None:
+            raise
+        return None
+
+
+def _settled(execution: Execution, services: Services | None) -> None:
+    """Compute the blocks of the document; raises StateError for what does not fit, or a channel
+    that nobody serves."""
+    from asl.hosts.delivery import delivery_of
+
+    if execution.settled:
+        try:
+            delivery_of(execution.block, {} if services is None else services.sinks)
+        except AslError as error:
+            raise StateError("States.Runtime", f"the workflow: Events: {error}") from None
 
 
 def _both(one: Listener | None, other: Listener) -> Listener:

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
-from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint, Storage, record_of
 from asl.engine.journal import written_spending
-from asl.engine.records import each_record
-from asl.engine.visits import visited
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
-    from asl.engine.execution import Execution
     from asl.engine.frame import Frame
     from asl.hosts.local import LocalHost
     from asl.states.host import Saving
@@ -51,21 +47,13 @@ def saved(host: LocalHost, at: Frame, saving: Saving) -> Checkpoint:
     )
     if storage is not None:
         try:
-            storage[id] = _told(execution, checkpoint)
+            storage[id] = checkpoint.to_json()
         except Exception as error:
             # A storage is foreign code: anything it raises is its failure.
             message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
             raise Raised("States.TaskFailed", message) from error
     host.names.take(id, name)
     return checkpoint
-
-
-def _told(execution: Execution, checkpoint: Checkpoint) -> dict[str, Json]:
-    """Return what a storage is told, which has no history to look the rest up in."""
-    told = {**checkpoint.to_json(), **checkpoint.budget(execution)}
-    if execution.recorded:
-        told["visited"] = visited(execution, each_record(execution.so_far()))
-    return told
 
 
 def _storage(host: LocalHost, name: str) -> Storage:

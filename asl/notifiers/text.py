@@ -19,13 +19,11 @@ def title(kind: str, details: dict[str, Json]) -> str:
 
 def told(request: dict[str, Json], details: dict[str, Json]) -> str:
     """Return what is asked, by when, and how to name the request."""
-    late = f"(since {details['time']}, told late)" if details.get("late") else None
     until = f" until {request['expiresAt']}" if "expiresAt" in request else ""
     lines = [
         details.get("message"),
         request["promptText"] or compact(request["prompt"]),
         f"{' | '.join(request['options'])}{until}",
-        late,
         request["requestId"],
     ]
     return "\n".join(line for line in lines if line)

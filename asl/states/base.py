@@ -39,6 +39,11 @@ class Node(NamedTuple):
         """Whether a value is known only once parameters have been filled in."""
         return self.unfilled and type(value) is str and "{{" in value
 
+    def computed(self, value: Json) -> bool:
+        """Whether a value is known only once the state runs, or parameters have been filled in."""
+        jsonata = self.query_language == "JSONata" and type(value) is str and "{%" in value
+        return jsonata or self.open(value)
+
     def at(self, *steps: str | int) -> str:
         """Return the JSON Pointer of something below this state."""
         pointer = self.pointer
@@ -127,6 +132,13 @@ class Compiler(Protocol):
 
     def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile a field that is written, dynamic (`field.$`) or an expression; None if absent."""
+        ...
+
+    def settled(self, field: str) -> Evaluate | None:
+        """Compile a block that is read as a whole; None where nothing of it is computed.
+
+        The closure raises StateError for a block that would be wrong if it were written so.
+        """
         ...
 
     def finish(

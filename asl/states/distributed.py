@@ -13,7 +13,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate
 from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
-from asl.states.blocks.progress import counted
+from asl.states.blocks.progress import compile_following, counted
 from asl.states.host import ABSENT, Fan, Frame, Joined, Run, Source, Suspended, Target
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_tolerance, too_many_failed
@@ -37,7 +37,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     express = config.get("ExecutionType") == "EXPRESS"
     label = state.get("Label", compiler.name)
     pure = all(step.work is None for step in machine.steps.values())
-    tells, counts = mentions(processor, *TELLING), "Progress" in state
+    tells, follow = mentions(processor, *TELLING), compile_following(compiler)
     effective_input = compiler.input()
     source_of = compile_source(compiler)
     handler = Target("resource", state.get("ItemReader", {}).get("Resource", ""), compiler.name)
@@ -49,6 +49,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
+        follows = follow(data, frame)
         source = source_of(effective, frame)
         batched = batched_by and batched_by(effective, frame)
         most = int(limit(effective, frame)) if limit else 0
@@ -85,7 +86,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         finally:
             source.close()
         frame.note("MapRunSucceeded", {})
-        if counts:
+        if follows:
             counted(frame, run.begun - joined.failed, joined.failed)
         return results.value()
 

@@ -370,6 +370,9 @@ class Frame(ExpressionFrame, Protocol):
     said: str | None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
+    destinations: Mapping[str, Any] | None
+    """Where the latest visit puts what its blocks put into its output, as far as that is computed
+    (`asl.states.blocks.base.Destination`)."""
     scope: Scope | None
     """What an included document says of its tools, in the frame of its machine."""
     unsaved: tuple[int, int, float]

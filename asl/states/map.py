@@ -10,7 +10,7 @@ from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType
 from asl.states.blocks import inserts_of
-from asl.states.blocks.progress import compile_tracking, counted
+from asl.states.blocks.progress import compile_following, compile_tracking, counted
 from asl.states.host import ABSENT, Fan, Frame
 from asl.states.iteration import (
     TOLERATING,
@@ -69,10 +69,11 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
     limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
     tolerance = compile_tolerance(compiler)
     most = MOST_AT_ONCE if compiler.profile.aws else 0
-    tells = "Progress" in compiler.state
+    follow = compile_following(compiler)
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
+        follows = follow(data, frame)
         items = items_of(effective, frame)
         fan = Fan(
             len(items),
@@ -82,7 +83,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         if tolerance is not None:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
         joined = await frame.host.fork(frame, fan)
-        if tells:
+        if follows:
             counted(frame, len(items) - joined.failed, joined.failed)
         if not joined.failed:
             return joined.values

@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import inserts_of
-from asl.states.blocks.progress import compile_tracking, counted
+from asl.states.blocks.progress import compile_following, compile_tracking, counted
 from asl.states.host import Fan, Frame
 
 
@@ -17,16 +17,17 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
     payload = compiler.payload()
     branches = [compiler.machine("Branches", i) for i in range(len(compiler.state["Branches"]))]
 
-    tells = "Progress" in compiler.state
+    follow = compile_following(compiler)
 
     async def work(data: Json, frame: Frame) -> Json:
+        follows = follow(data, frame)
         shared = payload(data, frame)
 
         def child(index: int) -> Frame:
             return frame.child(index, branches[index], shared)
 
         joined = await frame.host.fork(frame, Fan(len(branches), child))
-        if tells:
+        if follows:
             counted(frame, len(branches), 0)
         return joined.values
 

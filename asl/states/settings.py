@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from asl.core.errors import EvaluationFailed, StateError
+from asl.core.errors import EvaluationFailed, ExpressionFault, StateError
 from asl.core.values import Json, excerpt, is_integer, is_number
+from asl.expr.paths import Path, parse_reference_path
 
 __all__ = ["Settings"]
 
@@ -47,6 +48,14 @@ class Settings:
         """Return a text that is not empty."""
         found: str | None = self._read(field, _is_name, "a name")
         return found
+
+    def way(self, field: str) -> Path | None:
+        """Return a reference path that leads to a member: `$.trace`."""
+        text = self.name(field)
+        path = None if text is None else _way(text)
+        if text is not None and path is None:
+            raise self.unfit(field, "a path to a member, such as $.found")
+        return path
 
     def one_or_more(self, field: str) -> list[str]:
         """Return the names in a list, or the one that stands there without it."""
@@ -116,6 +125,14 @@ class Settings:
         if value is None or fits(value):
             return value
         raise self.unfit(field, wanted.format(*bounds))
+
+
+def _way(text: str) -> Path | None:
+    try:
+        path = parse_reference_path(text)
+    except ExpressionFault:
+        return None
+    return path if path.root == "$" and path.segments else None
 
 
 def _is_flag(value: Json) -> bool:

@@ -42,7 +42,6 @@ REFUSED = {("document", "Memory", "Connection")}
 SILENT = {
     ("document", "Metadata", ""): "has no effect but for who reads it",
     ("Task", "Memory", "Type"): "must agree with the form of Read, which says the same",
-    ("Pass", "Memory", "Type"): "must agree with the form of Read, which says the same",
     ("Task", "Tools", "FileSystem/MaxFileSize"): "of real files: tests/tools",
     ("Task", "Tools", "Sandboxed"): "of real processes: tests/tools/test_sandbox.py",
 }

@@ -209,8 +209,8 @@ def test_sinks_may_be_named(tmp_path: Path) -> None:
         ({"Events": {"Channels": {"o": {"Type": "stdout", "Format": "xml"}}}},
          "/Events/Channels/o/Format"),
         ({"Events": {"Channels": {"o": {"Type": "stdout", "Url": "x"}}}}, "/Events/Channels/o/Url"),
-        ({"Events": {"OnComplete": {"Channel.$": "$.x"}}}, "/Events/OnComplete/Channel.$"),
-        ({"RealTime": {"Transport.$": "$.x"}}, "/RealTime/Transport.$"),
+        ({"Events": {"OnComplete.$": "$.x"}}, "/Events/OnComplete.$"),
+        ({"RealTime": {"Transport": "sse", "Events.$": "$.x"}}, "/RealTime/Events.$"),
     ],
 )  # fmt: skip
 def test_what_a_field_cannot_do_is_refused(fields: Json, pointer: str) -> None:
@@ -220,6 +220,27 @@ def test_what_a_field_cannot_do_is_refused(fields: Json, pointer: str) -> None:
     assert {(each.code, each.pointer) for each in refusal.value.report.errors} == {
         ("EXEC-02", pointer)
     }
+
+
+def test_a_computed_channel_needs_somebody_who_serves_it() -> None:
+    """Else nothing runs; what is served gets its events."""
+    channel = {"Type.$": "$.kind", "Url.$": "$.at"}
+    events = {"Channels": {"out": channel}, "OnComplete": {"Channel.$": "$.to"}}
+    given: list[tuple[Json, Json]] = []
+    sinks = {"pigeon": lambda event, settings: given.append((event["type"], settings))}
+
+    def run(kind: str) -> asl.Result:
+        data = {"kind": kind, "at": "loft", "to": "out"}
+        return asl.run(document(Events=events), data, agents=AGENTS, sinks=sinks, clock="virtual")
+
+    assert run("pigeon").ok
+    assert given[-1] == (
+        "ExecutionSucceeded",
+        {"name": "out", "Type": "pigeon", "Url": "loft"},
+    )
+    refused = run("raven")
+    assert (refused.status, refused.error, refused.visited) == ("FAILED", "States.Runtime", [])
+    assert "nobody takes the events of the channel 'out'" in str(refused.cause)
 
 
 def test_the_events_of_a_distributed_map_are_delivered() -> None:

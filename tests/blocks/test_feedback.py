@@ -118,7 +118,7 @@ def test_an_answer_may_come_later_and_elsewhere(tmp_path: Path) -> None:
     assert "a whole number from 1 to 5" in refused.stderr
 
 
-def test_what_is_computed_is_refused() -> None:
-    """Only the question can be."""
-    with pytest.raises(asl.InvalidDocument, match=r"'Scale.\$' of 'Feedback' is not computed"):
+def test_a_computed_list_is_refused() -> None:
+    """Only what is one value can be computed."""
+    with pytest.raises(asl.InvalidDocument, match=r"'Scale.\$' of 'Feedback' is not executed"):
         asked(**{"Scale.$": "$.x"})

@@ -203,10 +203,13 @@ def test_a_parallel_in_a_map_counts_for_it() -> None:
 @pytest.mark.parametrize(
     ("state", "pointer"),
     [
-        ({"Type": "Task", "Agent": "A", "Progress": {"Path.$": "$.p"}}, "/Progress/Path.$"),
         (
-            {"Type": "Map", "Progress": {"PerItem.$": "$.p"}, "ItemProcessor": EACH},
-            "/Progress/PerItem.$",
+            {"Type": "Task", "Agent": "A", "Progress": {"Milestones.$": "$.p"}},
+            "/Progress/Milestones.$",
+        ),
+        (
+            {"Type": "Map", "Progress": {"Milestones.$": "$.p"}, "ItemProcessor": EACH},
+            "/Progress/Milestones.$",
         ),
     ],
 )

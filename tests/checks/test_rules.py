@@ -694,10 +694,10 @@ OTHERS: list[Case] = [
     ("EXEC-02", task(Streaming={"Buffer.$": "$.x"}), f"{S}/Streaming/Buffer.$",
      machine(S={"Type": "Task", "Resource": "arn:x", "Streaming": {"Buffer.$": "$.x"},
                 "End": True})),
-    ("EXEC-02", {**passing(), "Progress": {"Enabled.$": "$.x"}}, "/Progress/Enabled.$",
-     {**passing(), "Progress": {}}),
-    ("EXEC-02", task(Reasoning={"Store.$": "$.x"}), f"{S}/Reasoning/Store.$",
-     task(Reasoning={"Store": "$.x"})),
+    ("EXEC-02", {**passing(), "Progress": {"WeightedProgress.$": "$.x"}},
+     "/Progress/WeightedProgress.$", {**passing(), "Progress": {"Enabled.$": "$.x"}}),
+    ("EXEC-02", task(Model={"FallbackOn.$": "$.x"}), f"{S}/Model/FallbackOn.$",
+     task(Model={"Preferred.$": "$.x"})),
     ("EXEC-05", {**without(passing(), "StartAt"), "Module": True}, "/Module", passing()),
 ]  # fmt: skip
 

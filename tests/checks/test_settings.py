@@ -106,7 +106,7 @@ def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) ->
 
 WATCHED = {
     **machine(Type="Task", Agent="A", Streaming={"Buffer.$": "$.buffer"}),
-    "Progress": {"Enabled.$": "$.tracked"},
+    "Progress": {"WeightedProgress.$": "$.tracked"},
 }
 
 
@@ -122,7 +122,7 @@ def test_what_is_not_executed_is_an_error_to_a_runner() -> None:
     report = check(read(WATCHED), for_run=True)
     assert [each.pointer for each in report.errors] == [
         f"{S}/Streaming/Buffer.$",
-        "/Progress/Enabled.$",
+        "/Progress/WeightedProgress.$",
     ]
 
 

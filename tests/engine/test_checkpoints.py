@@ -61,50 +61,6 @@ def test_a_folder_takes_checkpoints(tmp_path: Path) -> None:
         Folder(tmp_path)["other"]
 
 
-def test_a_storage_is_told_all_that_the_result_tells(tmp_path: Path) -> None:
-    """What was visited and spent, too, also after the execution was resumed elsewhere."""
-    save = {"Type": "Checkpoint", "Name": "in", "Storage": "vault", "End": True}
-    document = {
-        "Checkpointing": {"Storage": "vault"},
-        "Budget": {"MaxCost": "9"},
-        "StartAt": "A",
-        "States": {
-            "A": {"Type": "Pass", "Next": "B"},
-            "B": {"Type": "Task", "Agent": "Costly", "ResultPath": None, "Next": "Each"},
-            "Each": {
-                "Type": "Map",
-                "ItemsPath": "$.items",
-                "Iterator": {"StartAt": "Save", "States": {"Save": save}},
-                "ResultPath": None,
-                "Next": "Choose",
-            },
-            "Choose": {
-                "Type": "Choice",
-                "Choices": [{"Variable": "$.items", "IsNull": True, "Next": "A"}],
-                "Default": "C",
-            },
-            "C": {"Type": "Task", "Agent": "Flaky", "End": True},
-        },
-    }
-    agents = {**BOOM, "Costly": {"return": {"_cost": 2}}}
-    vault: dict[str, Any] = {}
-    result = asl.run(document, {"items": [1, 2]}, agents=agents, checkpoints={"vault": vault})
-    assert list(vault.values()) == result.saved
-    assert [each["visited"] for each in result.saved][-1] == ["A", "B", "Each", "Choose"]
-    again = asl.resume(result, "auto-2", agents=agents, checkpoints={"vault": vault})
-    assert list(vault.values()) == again.saved
-    kept: dict[str, Any] = {}
-    for resume in ({}, {"from_checkpoint": "auto-2"}):
-        with asl.open_store(tmp_path / "db", agents=agents, checkpoints={"vault": kept}) as store:
-            if resume:
-                store.resume("it", **resume)
-            else:
-                store.start(document, {"items": [1, 2]}, name="it")
-            saved = store.result("it").saved
-        without = {"data": None, "variables": {}}  # what another storage holds is not kept twice
-        assert [each | without for each in kept.values()] == saved
-
-
 def test_a_folder_that_cannot_be_written_fails_the_state(tmp_path: Path) -> None:
     """With `States.TaskFailed`, which can be caught."""
     (tmp_path / "file").write_text("")

@@ -1,6 +1,6 @@
 """The agent blocks (Specification 8): what an agent may spend, see, say and do."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from asl.core.values import Json
@@ -8,7 +8,7 @@ from asl.expr.frame import Evaluate, Frame
 from asl.program import Finish
 from asl.states.base import Compiler
 from asl.states.blocks.audit import AUDIT, record_call
-from asl.states.blocks.base import Block, Wrap, make_parameters
+from asl.states.blocks.base import Attempt, Block, Perform, Wrap, make_parameters
 from asl.states.blocks.budget import BUDGET
 from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
 from asl.states.blocks.context import CONTEXT, show_context
@@ -19,8 +19,18 @@ from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
 from asl.states.blocks.memory import MEMORY, use_memory
 from asl.states.blocks.metadata import METADATA, tell_metadata
 from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
-from asl.states.blocks.progress import PROGRESS, follow_progress, store_progress
-from asl.states.blocks.reasoning import REASONING, demand_reasoning, store_reasoning
+from asl.states.blocks.progress import (
+    PROGRESS,
+    follow_progress,
+    progress_goes_to,
+    store_progress,
+)
+from asl.states.blocks.reasoning import (
+    REASONING,
+    demand_reasoning,
+    store_reasoning,
+    trace_goes_to,
+)
 from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
 from asl.states.blocks.tools import DEFAULT_TOOLS, TOOL_CATEGORIES, TOOLS, use_tools
 
@@ -72,6 +82,22 @@ STATE_BLOCKS: tuple[str, ...] = (*AGENT_BLOCKS, "Events")
 DOCUMENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_documents)
 """The blocks of a document. `Metadata` and `Observability` have no effect there anyway."""
 
+
+def settle_destinations(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what says where blocks put something into the output, where that is computed."""
+    found = [each(compiler) for each in (trace_goes_to, progress_goes_to)]
+    computed = [each for each in found if each.computed]
+    if not computed:
+        return inner
+
+    def perform(attempt: Attempt) -> Awaitable[Json]:
+        for each in computed:
+            each.settle(attempt.data, attempt.frame)
+        return inner(attempt)
+
+    return perform
+
+
 _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Streaming",), tell_stream),
     (("Model",), choose_model),
@@ -86,6 +112,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Guardrails",), guard_input),
     ((), make_parameters),
     (("Tools",), use_tools),
+    (("Reasoning", "Progress", "Streaming"), settle_destinations),
     (("Memory",), use_memory),
     (("Audit",), record_call),
     (("Progress", "Streaming"), follow_progress),

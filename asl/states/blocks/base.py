@@ -4,7 +4,7 @@ A block that is about one call wraps it: a function from one `Perform` to anothe
 state is compiled. A block that is about all calls stands elsewhere and has a row all the same.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,13 +21,16 @@ from asl.states.settings import Settings
 __all__ = [
     "Attempt",
     "Block",
+    "Destination",
     "Limits",
     "Perform",
     "Wrap",
     "compile_call",
     "given",
+    "is_computed",
     "make_parameters",
     "settings",
+    "settings_within",
 ]
 
 
@@ -146,15 +149,55 @@ def settings(
     What is computed is looked at when it is read from the settings.
     """
     inner = compiler.within(*block.split(".")) if block else compiler
-    jsonata, state, prefix = compiler.jsonata, compiler.name, f"{block}." if block else ""
-    written = {field: inner.state[field] for field in fields if field in inner.state}
-    if inner.state.keys().isdisjoint(f"{field}.$" for field in fields) and (
-        not jsonata or "{%" not in compact(written)
-    ):
+    return settings_within(inner, fields, f"{block}." if block else "")
+
+
+def settings_within(
+    inner: Compiler, fields: tuple[str, ...], prefix: str
+) -> Callable[[Json, Any], Settings]:
+    """Compile the fields of the object at hand; *prefix* stands before their names."""
+    jsonata, state = inner.jsonata, inner.name
+    if not is_computed(inner, fields):
+        written = {field: inner.state[field] for field in fields if field in inner.state}
         whole = Settings(written, jsonata, prefix, state)
         return lambda data, frame: whole
     values = given(inner, fields)
     return lambda data, frame: Settings(values(data, frame), jsonata, prefix, state)
+
+
+def is_computed(block: Compiler, fields: Iterable[str]) -> bool:
+    """Whether one of the fields has its value only when the state runs."""
+    if block.jsonata:
+        return any("{%" in compact(block.state.get(field)) for field in fields)
+    return not block.state.keys().isdisjoint(f"{field}.$" for field in fields)
+
+
+class Destination:
+    """Where a block puts something into the output of a state (step 13 of Specification 3.1).
+
+    A path that is computed is computed once the memory was read, as all fields are; so a path that
+    leads nowhere fails the state before anything is done.
+    """
+
+    def __init__(self, block: Compiler, field: str, prefix: str) -> None:
+        self.field = field
+        self.name = prefix + field
+        self.fields = settings_within(block, (field,), prefix)
+        self.computed = is_computed(block, (field,))
+        written = None if self.computed else self.fields(None, None).way(field)
+        self.written = None if written is None else written.segments
+
+    def settle(self, data: Json, frame: Frame) -> None:
+        """Compute it, for when the state has succeeded; raises StateError for what is no path."""
+        if self.computed:
+            path = self.fields(data, frame).way(self.field)
+            steps = None if path is None else path.segments
+            frame.destinations = {**(frame.destinations or {}), self.name: steps}
+
+    def placed(self, output: Json, value: Json, frame: Any) -> Json:
+        """Return an output with a value in its place, if it has one."""
+        steps = frame.destinations[self.name] if self.computed else self.written
+        return output if steps is None else place(output, steps, value)
 
 
 def compile_call(

@@ -330,6 +330,10 @@ def _fallback(written: Mapping[str, Json]) -> Fallback:
     )
 
 
+TOLD: Final = ("At", "Notify", "Channel", "Priority")
+"""The fields of an alert, besides its message, which tells of the moment at which it is emitted."""
+
+
 def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
     """Compile the alerts, the lowest share first."""
     computed = _computed(block, "Alerts")
@@ -339,8 +343,10 @@ def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
         )
     count = range(len(block.state.get("Alerts", ())))
     entries = [block.within("Alerts", index) for index in count]
-    alerts = _in_order([_alert(each.state, each.text("Message")) for each in entries])
-    return lambda data, frame: alerts
+    made = [(given(each, TOLD), each.text("Message")) for each in entries]
+    return lambda data, frame: _in_order(
+        [_alert(fields(data, frame), message) for fields, message in made]
+    )
 
 
 def _in_order(alerts: list[Alert]) -> tuple[Alert, ...]:
@@ -405,7 +411,7 @@ def _signs(
     budget: Mapping[str, Json], pointer: str, workflow: Mapping[str, Json] | None = None
 ) -> Iterator[Finding]:
     """Find amounts with a sign other than the dollar's, where no Currency is named."""
-    if "Currency" in (budget if workflow is None else workflow):
+    if not {"Currency", "Currency.$"}.isdisjoint(budget if workflow is None else workflow):
         return
     for field, value in budget.items():
         foreign = type(value) is str and value[:1] not in "$0123456789"

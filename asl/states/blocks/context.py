@@ -54,8 +54,7 @@ class _Plan:
             for field in ("Exclude", "Include", "Priority", "Candidates")
         )
         self.summarizes = "Summarize" in block.state
-        self.summary = settings(compiler, "Context.Summarize", ("When", "Using", "Ratio"))
-        (self.target,) = _paths([block.within("Summarize").state.get("Target", "$")])
+        self.summary = settings(compiler, "Context.Summarize", ("When", "Using", "Ratio", "Target"))
 
     async def built(self, attempt: Attempt) -> Json:
         """Return the context of one attempt; raises StateError for one that cannot be."""
@@ -119,7 +118,7 @@ class _Plan:
         when = found.word("When", MOMENTS) or MOMENTS[0]
         ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
         exceeds = most is not None and token_count(self.profile, document) > most
-        nodes = located(self.target, document)
+        nodes = located(_target(found), document)
         if when == "Never" or (when != "Always" and not exceeds) or not nodes:
             return document
         if agent is None:
@@ -139,6 +138,15 @@ class _Plan:
             reason = f"the summariser {agent!r} answered without a summary"
         attempt.frame.note("ContextWarning", {"reason": reason})
         return document
+
+
+def _target(found: Settings) -> Path:
+    """Return the way to what is summarised: all of it where nothing is said."""
+    text = found.name("Target") or "$"
+    path = _path(text)
+    if path is None or not path.reference:
+        raise found.unfit("Target", "a path to one node, such as $.history")
+    return path
 
 
 def _summary(answer: Json) -> Json:
@@ -284,7 +292,7 @@ def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
             "V-CTX-01", message, node.at("Context", "Summarize"), "add Using", at_key=True
         )
     target = summary.get("Target")
-    if type(target) is str and not node.open(target):
+    if type(target) is str and not node.computed(target):
         path = _path(target)
         if path is None or not path.reference:
             message = f"the summary takes the place of one node, which {target!r} does not name"
@@ -301,6 +309,5 @@ CONTEXT = Block(
         "Exclude.$",
         "Candidates.$",
         "Summarize.$",
-        "Summarize/Target.$",
     ),
 )

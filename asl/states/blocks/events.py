@@ -4,18 +4,18 @@ An event that a state emits follows from the history, as progress does: whoever 
 derives it. Delivery to channels is the host's business (`asl.hosts.delivery`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from asl.core.diagnostics import Finding, did_you_mean, escape
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.templates import dynamic_fields
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Block
+from asl.states.blocks.base import Block, settings
+from asl.states.settings import Settings
 
 __all__ = ["EVENTS", "REAL_TIME", "Hook", "channels_of", "compile_hooks", "format_faults"]
 
@@ -31,28 +31,39 @@ FORMATS: Final = ("json", "text")
 class Hook(NamedTuple):
     """An event that a state emits."""
 
-    type: str
+    type: Callable[[Json, Any], Settings]
     on: str
     include: tuple[tuple[str, Evaluate], ...]
 
     def details(self, data: Json, frame: Frame) -> dict[str, Json]:
-        """Return the details of the event; what leads nowhere is left out."""
+        """Return the details of the event; what leads nowhere is left out.
+
+        Raises StateError for a computed name that is none.
+        """
+        found_type = self.type(data, frame)
+        name = found_type.name("Type")
+        if name is None:
+            raise found_type.unfit("Type", "a name")
         found: dict[str, Json] = {}
         for key, evaluate in self.include:
             try:
                 found[key] = evaluate(data, frame)
             except StateError:
                 continue
-        return {"type": self.type, "on": self.on, "data": found}
+        return {"type": name, "on": self.on, "data": found}
 
 
 def compile_hooks(compiler: Compiler) -> Mapping[str, Hook] | None:
     """Compile the events that a state emits, by what they are about; None for none."""
     block: Mapping[str, Json] = compiler.state.get("Events", {})
     found = {
-        on: Hook(block[name]["Type"], on, tuple(_included(block[name], compiler.name)))
+        on: Hook(
+            settings(compiler, f"Events.{name}", ("Type",)),
+            on,
+            tuple(_included(block[name], compiler.name)),
+        )
         for name, on in HOOKS.items()
-        if "Type" in block.get(name, {})
+        if not {"Type", "Type.$"}.isdisjoint(block.get(name, {}))
     }
     return found or None
 
@@ -71,11 +82,12 @@ def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evalu
 # Channels
 
 
-def channels_of(document: Mapping[str, Json]) -> Mapping[str, Mapping[str, Json]]:
+def channels_of(
+    events: Mapping[str, Json], real_time: Mapping[str, Json]
+) -> Mapping[str, Mapping[str, Json]]:
     """Return the channels of a document by their names; that of RealTime is called so."""
-    written: Mapping[str, Mapping[str, Json]] = document.get("Events", {}).get("Channels", {})
+    written: Mapping[str, Mapping[str, Json]] = events.get("Channels", {})
     channels = {name: channel for name, channel in written.items() if "Type" in channel}
-    real_time = document.get("RealTime", {})
     if "Transport" in real_time and real_time.get("Enabled") is not False:
         rest = {key: value for key, value in real_time.items() if key != "Enabled"}
         channels["RealTime"] = {"Type": real_time["Transport"], **rest}
@@ -107,7 +119,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("V-EVT-01", message, node.at("Events", name), at_key=True)
         paths = hook.get("Include")
         for index, text in enumerate(paths if type(paths) is list else ()):
-            if type(text) is str and not node.open(text):
+            if type(text) is str and not node.computed(text):
                 yield from _check_path(text, node.at("Events", name, "Include", index))
 
 
@@ -146,9 +158,11 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("V-EVT-01", message, f"/Events/Channels/{escape(name)}", at_key=True)
 
 
+_LISTS: Final = tuple(f"{name}/Include.$" for name in HOOKS)
+"""The lists of paths, which are written out: what an event shows can be read in the document."""
+
+
 def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
-    for pointer, field, _ in dynamic_fields(block):
-        yield pointer, f"{field!r} of 'Events' is not computed"
     channels = block.get("Channels", {}) if node is None else {}
     for name, channel in channels.items() if type(channels) is dict else ():
         for field, why in format_faults(channel) if type(channel) is dict else ():
@@ -156,7 +170,13 @@ def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str
 
 
 EVENTS = Block(
-    "Events", _check, _check_workflow, missing=_missing, of_agents=False, of_documents=True
+    "Events",
+    _check,
+    _check_workflow,
+    missing=_missing,
+    lacks=(*(f"{name}.$" for name in (*HOOKS, *OF_WORKFLOW, "Channels")), *_LISTS),
+    of_agents=False,
+    of_documents=True,
 )
 
 
@@ -166,15 +186,10 @@ def _check_real_time(block: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding("V-RT-01", message, "/RealTime", at_key=True)
 
 
-def _missing_real_time(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
-    for pointer, field, _ in dynamic_fields(block):
-        yield pointer, f"{field!r} of 'RealTime' is not computed"
-
-
 REAL_TIME = Block(
     "RealTime",
     check_workflow=_check_real_time,
-    missing=_missing_real_time,
+    lacks=("Authentication.$", "Events.$"),
     of_agents=False,
     of_documents=True,
 )

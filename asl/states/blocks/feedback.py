@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Final
 
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.values import Json, is_integer, is_number, type_name
+from asl.core.values import Json, compact, is_integer, is_number, type_name
 from asl.expr.frame import Frame
-from asl.expr.templates import dynamic_fields
+from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler, Node
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import Block
@@ -38,8 +38,9 @@ OF_TYPE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 OF_FIELD: Final = ("rating", "thumbs", "choice", "text", "number", "boolean")
 """The types of the fields of a structured answer."""
 
-Ask = Callable[[Json, Frame], dict[str, Json]]
-"""Returns what is asked about a result: `(raw input, frame)`; raises StateError."""
+Ask = Callable[[Json, Frame], dict[str, Json] | None]
+"""Returns what is asked about a result, None for nothing: `(raw input, frame)`; raises
+StateError."""
 
 
 def compile_feedback(compiler: Compiler) -> Ask | None:
@@ -49,15 +50,17 @@ def compile_feedback(compiler: Compiler) -> Ask | None:
         return None
     block = compiler.within("Feedback")
     effective, question = compiler.input(), block.text("Question")
-    redact = compile_redaction(compiler)
-    shape = _shape(written)
+    redact, settled = compile_redaction(compiler), compiler.settled("Feedback")
 
-    def ask(raw: Json, frame: Frame) -> dict[str, Json]:
+    def ask(raw: Json, frame: Frame) -> dict[str, Json] | None:
         data = effective(raw, frame)
         if redact is not None:
             data = redact(data)
+        found = written if settled is None else settled(data, frame)
+        if found.get("Collect") is False:
+            return None
         asked = {} if question is None else {"question": question(data, frame)}
-        return {**shape, **asked}
+        return {**_shape(found), **asked}
 
     return ask
 
@@ -173,8 +176,8 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         message = "'Source' is another name of 'Type': write one of them"
         yield Finding("V-FB-01", message, node.at("Feedback", "Source"), at_key=True)
     kind = _type(block) if type(_raw_type(block)) is str else ""
-    if kind not in OF_TYPE:
-        return  # the schema says so
+    if kind not in OF_TYPE or is_dynamic(block) or node.computed(compact(block)):
+        return  # the schema says so, or it is looked at once it is computed
     for field in ("Scale", "Labels", "Fields"):
         if field in block and field not in OF_TYPE[kind]:
             message = f"{field!r} says nothing about an answer of the type {kind}"
@@ -236,10 +239,4 @@ def _check_fields(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
             yield Finding("V-FB-01", message, node.at("Feedback", "Optional", index))
 
 
-def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
-    for pointer, field, _ in dynamic_fields(block):
-        if pointer != "/Question.$":
-            yield pointer, f"{field!r} of 'Feedback' is not computed"
-
-
-FEEDBACK = Block("Feedback", _check, missing=_missing)
+FEEDBACK = Block("Feedback", _check, lacks=("Scale.$", "Labels.$", "Fields.$"))

@@ -12,15 +12,17 @@ from asl.expr.frame import Evaluate
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
 from asl.expr.references import place
+from asl.expr.templates import SUFFIX
 from asl.expr.times import parse_duration
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Perform, given, settings
 from asl.states.host import Frame
 
 __all__ = ["MEMORY", "Read", "Rights", "Write", "compile_read", "compile_write", "use_memory"]
 
-INJECT_AT: Final = "$._memory"
+DEFAULT_PATH: Final = parse_reference_path("$._memory")
+"""Where a memory goes of which nothing is said."""
 SEARCH: Final = {"TopK": 5, "MinScore": 0}
 RECENT: Final = {"Limit": 10, "Order": "desc"}
 
@@ -73,20 +75,34 @@ def compile_read(compiler: Compiler) -> Read | None:
     if written is None:
         return None
     namespace, state = block.text("Namespace"), compiler.name
+    kind, form = settings(compiler, "Memory", ("Type",)), "key_value"
     if type(written) is list:
-        path, ask = parse_reference_path(INJECT_AT), _keys(lambda data, frame: written, None, state)
+        ask, goes_to = _keys(lambda data, frame: written, None, state), None
     else:
-        inner = block.within("Read")
-        path = parse_reference_path(written.get("InjectAt", INJECT_AT))
-        ask = _asked(inner, state)
+        ask, form = _asked(block.within("Read"), state), _form(written)
+        goes_to = settings(compiler, "Memory.Read", ("InjectAt",))
 
     async def read(data: Json, frame: Frame) -> tuple[Json, Path, Json]:
+        path = DEFAULT_PATH
+        if goes_to is not None:
+            kind(data, frame).word("Type", (form,))
+            path = goes_to(data, frame).way("InjectAt") or path
         space = None if namespace is None else namespace(data, frame)
         value, keys = await ask(space, data, frame)
         frame.note("MemoryRead", {"keys": keys})
         return place(data, path.segments, value), path, value
 
     return read
+
+
+KINDS: Final = {"Keys": "key_value", "Query": "semantic"}
+"""The types of memory by the field that only their form of `Read` has; else it is episodic."""
+
+
+def _form(read: Mapping[str, Json]) -> str:
+    """Return the type of memory that a form of `Read` is for."""
+    names = {name.removesuffix(SUFFIX) for name in read}
+    return next((kind for name, kind in KINDS.items() if name in names), "episodic")
 
 
 _Ask: TypeAlias = Callable[[Json, Json, Frame], Awaitable[tuple[Json, list[str]]]]
@@ -268,8 +284,6 @@ class _Entry:
 # --------------------------------------------------------------------------------------------
 # Checking
 
-_KINDS: Final = {"Keys": "key_value", "Query": "semantic"}
-
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block = node.value["Memory"]
@@ -289,16 +303,15 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 def _check_read(read: Mapping[str, Json], kind: Json, node: Node) -> Iterator[Finding]:
-    names = {name.removesuffix(".$") for name in read}
-    form = next((each for name, each in _KINDS.items() if name in names), "episodic")
-    if type(kind) is str and kind != form:
+    names, form = {name.removesuffix(".$") for name in read}, _form(read)
+    if type(kind) is str and kind != form and not node.computed(kind):
         message = f"such a Read is for {form} memory, not for {kind}"
         yield Finding("V-MEM-01", message, node.at("Memory", "Read"), f'"Type": "{form}"')
     if form == "key_value" and "Default" not in names:
         message = "a key that is not stored yet fails, as there is no Default"
         yield Finding("V-MEM-05", message, node.at("Memory", "Read"), at_key=True)
     target = read.get("InjectAt")
-    if type(target) is str and not node.open(target):
+    if type(target) is str and not node.computed(target):
         try:
             path = parse_reference_path(target)
         except ExpressionFault as fault:
@@ -315,14 +328,5 @@ MEMORY = Block(
     "Memory",
     _check,
     of_documents=True,
-    lacks=(
-        "Connection",
-        "Backend.$",
-        "DefaultTTL.$",
-        "Read.$",
-        "Write.$",
-        "Type.$",
-        "Read/InjectAt.$",
-        "Read/Filter.$",
-    ),
+    lacks=("Connection", "Read.$", "Write.$", "Read/Filter.$"),
 )

@@ -7,18 +7,18 @@ history, so nothing is written for it: whoever reads events derives it (`asl.eng
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import isfinite
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, is_number
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_reference_path
-from asl.expr.references import place
+from asl.expr.templates import SUFFIX
 from asl.expr.times import format_timestamp
 from asl.program import Finish
 from asl.states.base import Compiler, Node, machines_of
-from asl.states.blocks.base import Attempt, Block, Perform, given
+from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
 from asl.states.host import Frame
 from asl.states.settings import Settings
 
@@ -26,14 +26,18 @@ __all__ = [
     "EMITTED",
     "PROGRESS",
     "REACHED",
+    "Follow",
     "Milestone",
     "Plan",
     "Told",
+    "Track",
     "Tracking",
     "check_of_streaming",
+    "compile_following",
     "compile_tracking",
     "follow_progress",
     "milestones_of",
+    "progress_goes_to",
     "store_progress",
     "told_of",
 ]
@@ -155,9 +159,13 @@ def clamped(percentage: Json) -> float | None:
 
 def _settings(compiler: Compiler) -> Compiler:
     """Return a compiler of the block, with what the block Streaming says of progress."""
-    streaming = compiler.state.get("Streaming", {})
-    besides = {own: streaming[name] for name, own in OF_STREAMING.items() if name in streaming}
-    block = compiler.within("Progress")
+    streaming, block = compiler.state.get("Streaming", {}), compiler.within("Progress")
+    besides = {
+        own + suffix: streaming[name + suffix]
+        for name, own in OF_STREAMING.items()
+        for suffix in ("", SUFFIX)
+        if name + suffix in streaming and {own, own + SUFFIX}.isdisjoint(block.state)
+    }
     if besides:
         block.state = {**besides, **block.state}
     return block
@@ -242,17 +250,21 @@ def _faults(written: Json) -> Iterator[tuple[int, str, str]]:
             yield index, "At", message
 
 
+def progress_goes_to(compiler: Compiler) -> Destination:
+    """Compile where the final progress goes."""
+    return Destination(_settings(compiler), "Path", "Progress.")
+
+
 def store_progress(compiler: Compiler) -> Finish | None:
     """Compile what puts the final progress into the output, None where it goes nowhere."""
-    block = _settings(compiler)
-    target = block.state.get("Path")
-    if target is None or block.state.get("Enabled") is False:
+    block = _settings(compiler).state
+    if {"Path", "Path.$"}.isdisjoint(block) or block.get("Enabled") is False:
         return None
-    steps = parse_reference_path(target).segments
+    target = progress_goes_to(compiler)
 
     def store(output: Json, result: Json, frame: ExpressionFrame) -> Json:
         told = told_of(frame)  # type: ignore[arg-type]  # it is the frame of a state
-        return output if told.update is None else place(output, steps, told.update)
+        return output if told.update is None else target.placed(output, told.update, frame)
 
     return store
 
@@ -279,13 +291,48 @@ class Tracking(NamedTuple):
     """Whether it shows only at the end how many there are: they are read, or put into batches."""
 
 
-def compile_tracking(compiler: Compiler) -> Tracking | None:
-    """Return how the progress of a Map or a Parallel is told, None where it is not."""
+Track: TypeAlias = Callable[[Json, Any], Tracking | None]
+"""`(raw input, frame) -> tracking`, None where the visit is not followed; raises StateError."""
+Follow: TypeAlias = Callable[[Json, Frame], bool]
+"""`(raw input, frame)`: whether the progress of a visit is told; raises StateError."""
+
+
+def compile_tracking(compiler: Compiler) -> Track | None:
+    """Compile how the progress of a Map or a Parallel is told, None where it never is."""
     block: Mapping[str, Json] = compiler.state.get("Progress", {"Enabled": False})
     if block.get("Enabled") is False:
         return None
+    settled, effective, state = compiler.settled("Progress"), compiler.input(), compiler.state
+    if settled is None:
+        written = _tracking(block, state)
+        return lambda raw, frame: written
+
+    def track(raw: Json, frame: Any) -> Tracking | None:
+        block = settled(effective(raw, frame), frame)
+        return None if block.get("Enabled") is False else _tracking(block, state)
+
+    return track
+
+
+def compile_following(compiler: Compiler) -> Follow:
+    """Compile what a Map or a Parallel looks at before it begins its parts."""
+    track, effective = compile_tracking(compiler), compiler.input()
+    if track is None:
+        return lambda raw, frame: False
+    target, tracked = progress_goes_to(compiler), track
+
+    def follow(raw: Json, frame: Frame) -> bool:
+        followed = tracked(raw, frame) is not None
+        if followed:
+            target.settle(effective(raw, frame), frame)
+        return followed
+
+    return follow
+
+
+def _tracking(block: Mapping[str, Json], state: Mapping[str, Json]) -> Tracking:
     emit = block.get("Emit", True)
-    branches = compiler.state.get("Branches")
+    branches = state.get("Branches")
     return Tracking(
         tuple(milestones_of(block.get("Milestones", ()))),
         emit if type(emit) is str else None,
@@ -295,8 +342,8 @@ def compile_tracking(compiler: Compiler) -> Tracking | None:
         if branches is None
         else block.get("Aggregation", "average"),
         tuple(tuple(_states(branch)) for branch in branches or ()),
-        branches is None and _distributed(compiler.state),
-        not compiler.state.keys().isdisjoint(("ItemReader", "ItemBatcher")),
+        branches is None and _distributed(state),
+        not state.keys().isdisjoint(("ItemReader", "ItemBatcher")),
     )
 
 
@@ -368,7 +415,7 @@ def _is_list_of_numbers(written: Json) -> bool:
 
 def _check_path(block: Mapping[str, Json], field: str, node: Node, name: str) -> Iterator[Finding]:
     target = block.get(field)
-    if type(target) is not str or node.open(target):
+    if type(target) is not str or node.computed(target):
         return
     pointer = node.at(name, field)
     try:
@@ -392,18 +439,6 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding("V-PRG-01", message, place, severity=Severity.WARNING, at_key=True)
 
 
-def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
-    """Yield what of a block is not executed: the place, and why."""
-    computed = [field for field in block if field.endswith(".$")]
-    if node is None or node.value.get("Type") != "Task":
-        for field in computed:
-            yield f"/{field}", f"{field!r} of 'Progress' is not computed here"
-    else:
-        for field in ("Path.$", "Milestones.$"):
-            if field in block:
-                yield f"/{field}", f"{field!r} of 'Progress' is not computed"
-
-
 def _distributed(state: Mapping[str, Json]) -> bool:
     from asl.states.iteration import is_distributed
 
@@ -411,4 +446,10 @@ def _distributed(state: Mapping[str, Json]) -> bool:
     return type(state.get(processor)) is dict and is_distributed(state, processor)
 
 
-PROGRESS = Block("Progress", _check, _check_workflow, missing=_missing, of_documents=True)
+PROGRESS = Block(
+    "Progress",
+    _check,
+    _check_workflow,
+    lacks=("Milestones.$", "WeightedProgress.$"),
+    of_documents=True,
+)

@@ -8,12 +8,11 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, is_integer
 from asl.expr.frame import Frame
 from asl.expr.paths import parse_reference_path
-from asl.expr.references import place
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.blocks.base import Attempt, Block, Destination, Perform, settings
 
-__all__ = ["REASONING", "demand_reasoning", "store_reasoning"]
+__all__ = ["REASONING", "demand_reasoning", "store_reasoning", "trace_goes_to"]
 
 FIELDS: Final = ("Required", "Format", "MinSteps", "MaxSteps")
 FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_form")
@@ -61,16 +60,20 @@ def _fault(
     return None
 
 
+def trace_goes_to(compiler: Compiler) -> Destination:
+    """Compile where the trace goes."""
+    return Destination(compiler.within("Reasoning"), "Store", "Reasoning.")
+
+
 def store_reasoning(compiler: Compiler) -> Finish | None:
     """Compile what puts the trace into the output: `(output, raw result, frame) -> output`."""
-    target = compiler.within("Reasoning").state.get("Store")
-    if target is None:
+    if {"Store", "Store.$"}.isdisjoint(compiler.within("Reasoning").state):
         return None
-    steps = parse_reference_path(target).segments
+    target = trace_goes_to(compiler)
 
     def store(output: Json, result: Json, frame: Frame) -> Json:
         trace = result.get("reasoning") if type(result) is dict else None
-        return output if trace is None else place(output, steps, trace)
+        return output if trace is None else target.placed(output, trace, frame)
 
     return store
 
@@ -82,7 +85,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         message = f"MinSteps {least} is above MaxSteps {most}"
         yield Finding("V-RSN-01", message, node.at("Reasoning", "MinSteps"))
     target = block.get("Store")
-    if type(target) is str and not node.open(target):
+    if type(target) is str and not node.computed(target):
         yield from _check_store(target, node.at("Reasoning", "Store"))
 
 
@@ -97,4 +100,4 @@ def _check_store(target: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-RSN-02", message, pointer, "a path such as $.trace")
 
 
-REASONING = Block("Reasoning", _check, lacks=("Store.$",))
+REASONING = Block("Reasoning", _check)

@@ -220,5 +220,5 @@ def warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
 STREAMING = Block(
     "Streaming",
     check_of_streaming,
-    lacks=("Callbacks.$", "Buffer.$", "ProgressPath.$", "Milestones.$"),
+    lacks=("Callbacks.$", "Buffer.$", "Milestones.$"),
 )

@@ -1,0 +1,106 @@
+"""Blocks that others read once their fields are computed (Specification 3.9).
+
+Most fields are read one by one when a call is made (`asl.states.settings`). A history, a channel
+and the memory of a run read a block as a whole. So it is computed as a whole, and held against what
+a document is held against: its schema, and its check.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import EvaluationFailed, StateError
+from asl.core.values import Json, compact
+from asl.expr.frame import Evaluate, Frame
+from asl.expr.templates import is_dynamic
+from asl.states.base import Node
+from asl.states.blocks import BLOCKS
+
+if TYPE_CHECKING:
+    from asl.compiler.state import StateCompiler
+
+__all__ = ["compile_settled"]
+
+
+def compile_settled(compiler: "StateCompiler", field: str) -> Evaluate | None:
+    """Compile a block: `(effective or execution input, frame) -> block`; None if it is written.
+
+    A computed null is as good as an absent field. Raises StateError for what does not fit:
+    States.InvalidTTL for a duration, else States.Runtime, in JSONata EvaluationFailed.
+    """
+    block, template = compiler.state[field], compiler.template(field)
+    namespace = compiler.within(field).text("Namespace") if field == "Memory" else None
+    texts = namespace is not None and "{{" in str(block.get("Namespace"))
+    if template is None or not (texts or _is_computed(compiler.jsonata, block)):
+        return None
+    evaluate = template
+
+    def settled(data: Json, frame: Frame) -> Json:
+        value = _present(block, evaluate(data, frame))
+        if texts and namespace is not None:
+            value["Namespace"] = namespace(data, frame)
+        for finding in _faults(compiler, field, value):
+            if (finding.severity or lookup(finding.code).severity) == Severity.ERROR:
+                raise _unfit(compiler, finding)
+        return value
+
+    return settled
+
+
+def _is_computed(jsonata: bool, block: Json) -> bool:
+    return "{%" in compact(block) if jsonata else is_dynamic(block)
+
+
+def _present(written: Json, value: Json) -> Json:
+    """Return a computed value without the fields that came to nothing."""
+    if type(written) is list and type(value) is list:
+        return [_present(*each) for each in zip(written, value, strict=True)]
+    if type(written) is not dict or type(value) is not dict:
+        return value
+    return {
+        key: _present(written.get(key), each)
+        for key, each in value.items()
+        if each is not None or written.get(key, "") is None
+    }
+
+
+def _faults(compiler: "StateCompiler", field: str, value: Json) -> Iterator[Finding]:
+    from asl.checks.structure import shape
+    from asl.checks.workflow import Suggestions
+
+    step, block = compiler.own, BLOCKS[field]
+    near = Suggestions()
+    if not step.pointer:
+        yield from shape(f"asl#/properties/{field}", value, f"/{field}", near)
+        yield from block.check_workflow(value)
+        yield from _refused(block.missing(value, None))
+        return
+    pointer = f"{step.pointer}/{field}"
+    yield from shape(f"states:{step.type}#/properties/{field}", value, pointer, near)
+    node = Node(
+        {**compiler.whole, field: value},
+        step.pointer,
+        step.name,
+        frozenset(compiler.steps),
+        compiler.profile,
+    )
+    yield from block.check(node, {})
+    yield from _refused(block.missing(value, node))
+
+
+def _refused(missing: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    for place, why in missing:
+        yield Finding("EXEC-02", why, place, severity=Severity.ERROR)
+
+
+def _unfit(compiler: "StateCompiler", finding: Finding) -> StateError:
+    step = compiler.own
+    place = finding.pointer.removeprefix(step.pointer).strip("/").replace("/", ".")
+    whose = f"state '{step.name}'" if step.pointer else step.name
+    cause = f"{whose}: {place}: {finding.message}"
+    if finding.pointer.endswith("TTL"):
+        return StateError("States.InvalidTTL", cause)
+    if compiler.jsonata:
+        return EvaluationFailed(cause, place)
+    return StateError("States.Runtime", cause)
