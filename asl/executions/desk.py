@@ -20,8 +20,8 @@ __all__ = ["StoreTokens"]
 LOOK = 0.2
 """Seconds between two looks at whether there is a task."""
 DUE = (
-    "UPDATE execution SET wake = min(coalesce(wake, ?1), ?1) "
-    "WHERE status = 'PAUSED' AND number = (SELECT execution FROM request WHERE id = ?2)"
+    "UPDATE execution SET wake = min(coalesce(wake, ?), ?) "
+    "WHERE status = 'PAUSED' AND number = (SELECT execution FROM request WHERE id = ?)"
 )
 
 
@@ -42,7 +42,7 @@ class StoreTokens(Desk):
             task = self._open(token)
             task.outcome, task.status = [self.now(), output, written], "answered"
             put_outcome(self.file, task)
-            self.file.write(DUE, 0.0, token)
+            self.file.write(DUE, 0.0, 0.0, token)
 
     def _sign(self, token: str) -> None:
         with self.file.transaction():
@@ -82,7 +82,7 @@ class StoreTokens(Desk):
     def _keep_sign(self, task: Awaited) -> None:
         put_sign(self.file, task)
         if task.due is not None:
-            self.file.write(DUE, task.due, task.token)
+            self.file.write(DUE, task.due, task.due, task.token)
 
     def _open(self, token: str) -> Awaited:
         """Return the task of a token that may still be answered."""

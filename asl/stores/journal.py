@@ -49,12 +49,12 @@ CLOSED = (
 """What the end of an execution means to those that it has started."""
 CUT_OFF = (
     "WITH RECURSIVE below (number) AS ("
-    "SELECT number FROM execution WHERE parent = ?1 AND name IN (SELECT value FROM json_each(?2)) "
+    "SELECT number FROM execution WHERE parent = ? AND name IN (SELECT value FROM json_each(?)) "
     "UNION ALL SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
 )
 """The executions of these names that one has started, and those that they have."""
 CUT = (
-    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?3, wake = NULL "
+    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
     "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
 )
 CUT_REQUESTS = (

@@ -37,7 +37,7 @@ BEGINNING = (
 """The hash before the first step, the number of the last one and its place."""
 STEP = (
     "INSERT INTO step (execution, number, before, hash, body) "
-    "VALUES (?1, ?2, (SELECT place FROM head WHERE execution = ?1), ?3, ?4)"
+    "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
 )
 BACK = (
     "WITH RECURSIVE back (place, number, before) AS ("
@@ -199,7 +199,7 @@ class Log:
         self._entries, self._size = [], 0
         self.steps += 1
         self.chain = sha256(self.chain + body).digest()
-        return STEP, (self.number, self.steps, self.chain, body)
+        return STEP, (self.number, self.steps, self.number, self.chain, body)
 
     def _last_step(self) -> Iterator[Write]:
         self._is_due = False

@@ -1,6 +1,7 @@
 """What a store promises beside recovery: names, exclusion, a word for all that is wrong."""
 
 import asyncio
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,13 @@ def test_a_store_that_cannot_be_written_any_more_is_let_go(path: Path) -> None:
     again.close()
     with pytest.raises(sqlite3.ProgrammingError):
         file._file.execute("SELECT 1")
+
+
+def test_no_statement_numbers_its_parameters() -> None:
+    """CPython 3.12.0 to 3.12.3 warn of those that are given as a sequence."""
+    sources = [path for path in Path(asl.__file__).parent.rglob("*.py") if "stores" in str(path)]
+    sources += Path(asl.__file__).parent.glob("executions/*.py")
+    assert [path.name for path in sources if re.search(r"= \?\d|[(, ]\?\d", path.read_text())] == []
 
 
 def test_an_input_of_null_is_none_that_is_absent(path: Path) -> None:
