@@ -132,6 +132,6 @@ def path(result: Any) -> list[str]:
             name, kind = event.path[-1], event.type.removesuffix("StateEntered")
             if kind == "Approval":
                 found += [name.split(":")[0], "<resume>"]
-            elif kind in ("Task", "Pass", "Fail"):
+            elif kind in ("Task", "Pass", "Fail") and name != "end:failed":
                 found.append(name)
     return found

@@ -186,6 +186,17 @@ class Chain:
                     break
         return [*before.values()], default
 
+    def rescue(self, task: Task) -> str | None:
+        """Return the task that follows a failure of one, None where the run fails."""
+        caught = self.caught(task)
+        return task.on_failure if caught is None else caught.goto
+
+    @cached_property
+    def rescuers(self) -> frozenset[str]:
+        """The tasks that follow failures."""
+        found = (self.rescue(each) for each in self.tasks.values())
+        return frozenset(each for each in found if each is not None)
+
     def caught(self, task: Task) -> Branch | None:
         """Return the branch that takes a failure in the seed's reading, None in any other."""
         if self.profile != "seed" or task.on_failure is not None:

@@ -107,14 +107,16 @@ class _Machine:
     def raising(self, task: Task, name: str) -> None:
         given = self.given(task)
         message = f"$contenox_prompt({given})"
+        error = f"{{'Error': 'Contenox.RaiseError', 'Cause': {message}}}"
         if task.on_failure is None:
+            if task.id in self.chain.rescuers:
+                message = f"{self.after(task, error)}.Cause"
             state: dict[str, Json] = {
                 "Type": "Fail",
                 "Error": "Contenox.RaiseError",
                 "Cause": query(message),
             }
         else:
-            error = f"{{'Error': 'Contenox.RaiseError', 'Cause': {message}}}"
             failed = f"$contenox_failed({INPUT}, {literal(task.id)}, {error}, {given})"
             state = {
                 "Type": "Pass",
@@ -122,6 +124,18 @@ class _Machine:
                 "Next": self.target(task.on_failure),
             }
         self.put(name, _commented(task, state), task.pointer)
+
+    def after(self, task: Task, error: str) -> str:
+        """Return the error of a task that may follow a failure: the first one leads."""
+        return f"$contenox_after({INPUT}, {literal(task.id)}, {error})"
+
+    def failing(self, task: Task) -> str:
+        """Return the state that fails the run with the error that it is given."""
+        name = self.name(END, "failed")
+        if name not in self.states:
+            error, cause = query(f"{INPUT}.Error"), query(f"{INPUT}.Cause")
+            self.put(name, {"Type": "Fail", "Error": error, "Cause": cause}, task.pointer)
+        return name
 
     def work(self, task: Task) -> dict[str, Json]:
         """Return the state of a task, without where it goes."""
@@ -132,9 +146,14 @@ class _Machine:
             )
         if task.handler in OWN:
             found = self.done(task, _call(task.handler, given))
+            own = ", ".join((INPUT, literal(task.id), literal(task.handler), given))
             if task.on_failure is not None:
-                tried = (INPUT, literal(task.id), literal(task.handler), given)
-                found = f"$contenox_tried({', '.join(tried)})"
+                found = f"$contenox_tried({own})"
+                if "compose" in task.value:  # unless it has failed
+                    composed = self.composed(task, "$tried")
+                    found = f"($tried := {found}; $exists($tried.eval) ? {composed} : $tried)"
+            elif task.id in self.chain.rescuers:
+                found = self.composed(task, f"$contenox_own({own})")
             return _commented(task, {"Type": "Pass", "Output": found})
         state = _commented(
             task, {"Type": "Task", "Agent": task.id, "Arguments": self.arguments(task, given)}
@@ -150,9 +169,13 @@ class _Machine:
                     "BackoffRate": 1,
                 }
             ]
-        caught = self.chain.caught(task)
-        rescue = task.on_failure or (caught and caught.goto)
-        if rescue:
+        rescue = self.chain.rescue(task)
+        if rescue is None and task.id in self.chain.rescuers:
+            error = self.after(task, "$states.errorOutput")
+            state["Catch"] = [
+                {"ErrorEquals": ["States.ALL"], "Output": query(error), "Next": self.failing(task)}
+            ]
+        elif rescue is not None:
             parts = [INPUT, literal(task.id), "$states.errorOutput"]
             if task.template or task.input_var:
                 parts.append(given)
@@ -266,7 +289,10 @@ class _Machine:
 
     def done(self, task: Task, handled: str) -> str:
         """Return the Output of a task: what it made is put into the data."""
-        found = f"$contenox_done({INPUT}, {literal(task.id)}, {handled})"
+        return self.composed(task, f"$contenox_done({INPUT}, {literal(task.id)}, {handled})")
+
+    def composed(self, task: Task, found: str) -> str:
+        """Return the data behind a task, composed where the task itself says so."""
         if "compose" in task.value:
             compose = literal(task.value["compose"])
             found = f"$contenox_compose({found}, {literal(task.id)}, {compose})"

@@ -22,6 +22,7 @@ class Naming:
         listed = [*tasks]
         for task in (*listed, END):
             self._give(task, "")
+        self._give(END, "failed")
         for task in listed:
             for beside in BESIDE:
                 self._give(task, beside)

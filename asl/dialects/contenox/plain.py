@@ -67,8 +67,11 @@ class _Writer:
                 self.made.states[name] = self.choice(name, state, task)
             else:
                 self.made.states[name] = self.state(name, state, task)
+        failing = self.naming.name(END, "failed")
         for name, state in self.value["States"].items():
-            if name not in self.made.states and state["Type"] in ("Fail", "Approval", "Choice"):
+            if name == failing:
+                self.unled(name)
+            elif name not in self.made.states and state["Type"] in ("Fail", "Approval", "Choice"):
                 self.made.states[name] = {**state, "QueryLanguage": "JSONata"}
         self.made.lost(
             "L-INPUT",
@@ -86,6 +89,11 @@ class _Writer:
         states = {name: each for name, each in self.made.states.items() if name in known}
         return {**machine, "StartAt": start, "States": states}
 
+    def unled(self, name: str) -> None:
+        message = "a failure behind another tells nothing of the first one"
+        hint = "the first one is in the history of the run"
+        self.made.lost("L-CAUSE", message, name, hint=hint)
+
     # States
 
     def state(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
@@ -99,7 +107,7 @@ class _Writer:
             placing = self.templated(name, task)
             made = {"Type": "Task", **kept, **self.asking(name, task)}
             made["ResultPath"] = path_to(self.keys[task.id])
-            if "Catch" in state:
+            if self.chain.rescue(task) is not None:
                 caught = {"ErrorEquals": ["States.ALL"], "ResultPath": path_to(FAILED)}
                 made["Catch"] = [
                     {**caught, "Next": self.failed(name, task, each["Next"])}
@@ -152,6 +160,8 @@ class _Writer:
         ending, cause = said(self.given(name, task))
         error = {"Error": "Contenox.RaiseError"}
         if task.on_failure is None:
+            if task.id in self.chain.rescuers:
+                self.unled(name)
             return {"Type": "Fail", **error, ("CausePath" if ending else "Cause"): cause}
         return {
             "Type": "Pass",
@@ -556,7 +566,7 @@ def _keys(chain: Chain) -> dict[Any, str]:
     asked = _asked(chain)
     for task in chain.tasks.values():
         caught = chain.caught(task)
-        rescue = task.on_failure or (caught and caught.goto)
+        rescue = chain.rescue(task)
         goes = {each.goto for each in task.branches if each is not caught}
         for goto in goes - {END}:
             if goto in used:

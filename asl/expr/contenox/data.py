@@ -1,9 +1,10 @@
 """The data of an execution: the output that moves along, and the variables of the chain.
 
 `input` is the chain's input, `output` what moves along, `eval` what the last task evaluated to
-(absent behind a failure), `variables` what tasks have left under their names, `vars` what the
-caller has given for `{{var:name}}`, and `edges` how often transitions were made, where somebody
-asks. An execution's own input is the chain's input, or an object of just `input` and `vars`.
+(behind a failure there is `failure` instead, the message of the first one), `variables` what tasks
+have left under their names, `vars` what the caller has given for `{{var:name}}`, and `edges` how
+often transitions were made, where somebody asks. An execution's own input is the chain's input, or
+an object of just `input` and `vars`.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from asl.core.values import Json
 
 __all__ = [
     "Data",
+    "after",
     "counted",
     "done",
     "failed",
@@ -71,16 +73,31 @@ def done(data: Json, task: str, handled: Mapping[str, Json]) -> Data:
     """Return the data after a task: *handled* is its `output` and what it evaluates to, `eval`."""
     found = opened(data)
     named = {**found["variables"], task: handled["output"]}
-    return {**found, "output": handled["output"], "eval": handled["eval"], "variables": named}
+    new = {**found, "output": handled["output"], "eval": handled["eval"], "variables": named}
+    new.pop("failure", None)  # a success forgets it
+    return new
 
 
 def failed(data: Json, task: str, error: Json, given: Json) -> Data:
     """Return the data behind a task that failed: its input moves on, and the message is kept."""
-    told = error if isinstance(error, dict) else {}
-    message = f"task {task}: {told.get('Cause') or told.get('Error') or 'failed'}"
+    message = _message(task, error)
     found = {key: value for key, value in opened(data).items() if key != "eval"}
+    found.setdefault("failure", message)
     errors = {"last_error": message, f"{task}_error": message}
     return {**found, "output": given, "variables": {**found["variables"], task: given, **errors}}
+
+
+def after(data: Json, task: str, error: Json) -> Json:
+    """Return the error that ends a run; behind a failure its cause leads with the first one."""
+    first = opened(data).get("failure")
+    if first is None or not isinstance(error, dict):
+        return error
+    return {**error, "Cause": f"{first}; then {_message(task, error)}"}
+
+
+def _message(task: str, error: Json) -> str:
+    told = error if isinstance(error, dict) else {}
+    return f"task {task}: {told.get('Cause') or told.get('Error') or 'failed'}"
 
 
 def counted(data: Json, edge: str) -> Data:

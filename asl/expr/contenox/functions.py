@@ -34,6 +34,17 @@ def _tried(found: Json, task: str, handler: str, given: Json) -> Json:
         return data.failed(found, task, {"Error": error.name, "Cause": error.cause}, given)
 
 
+def _own(found: Json, task: str, handler: str, given: Json) -> Json:
+    """Do a task that no agent does; behind a failure its own tells of the first one."""
+    try:
+        return data.done(found, task, _OWN[handler](given))
+    except StateError as error:
+        if error.name == "States.Runtime":
+            raise
+        told: Any = data.after(found, task, {"Error": error.name, "Cause": error.cause})
+        raise StateError(told["Error"], told["Cause"]) from None
+
+
 _OWN: Mapping[str, Callable[[Json], answers.Handled]] = {
     "parse_transition": answers.command,
     "parse_key_value": answers.pairs,
@@ -51,6 +62,8 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "done": ("<xso:o>", data.done, 3),
     "failed": ("<xsox?:o>", _failed, 4),
     "tried": ("<xssx:o>", _tried, 4),
+    "own": ("<xssx:o>", _own, 4),
+    "after": ("<xso:o>", data.after, 3),
     "counted": ("<xs:o>", data.counted, 2),
     "edge_count": ("<xs:n>", data.traversals, 2),
     "compose": ("<xsos?:o>", composing.composed, 4),
