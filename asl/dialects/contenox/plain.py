@@ -526,7 +526,7 @@ def _picks(chain: Chain) -> frozenset[str]:
 def _picked(compose: Mapping[str, Any]) -> str | None:
     """Return the path by which a composition takes a variable out of an output, if it does."""
     strategy = compose.get("strategy") or ""
-    path = str(strategy).removeprefix(JSON_PATH)
+    path = str(strategy).removeprefix(JSON_PATH).strip()
     # A second root would be that of the data.
     return path if path != strategy and path.rfind("$") == 0 else None
 

@@ -313,13 +313,16 @@ def _compose(chain: Chain, compose: Json, pointer: str) -> Iterator[Finding]:
         message = "this strategy is documented, but no engine has ever known it"
         yield Finding("CX-ENGINE", message, place, "it is understood here")
         try:
-            parse_path(strategy.removeprefix(JSON_PATH))
+            path = strategy.removeprefix(JSON_PATH)
+            parse_path(path.strip())
         except ExpressionFault as fault:
-            offset = fault.offset + len(JSON_PATH)
+            offset = fault.offset + strategy.index(path.strip(), len(JSON_PATH))
             hint = fault.hint or "a path is written $.user.id, $.items[0] or $.items[*].id"
             yield Finding("CX-COMPOSE", fault.message, place, hint, inside=offset)
     elif strategy not in STRATEGIES:
-        hint = did_you_mean(strategy, STRATEGIES) or "json_path:$.path makes a variable"
+        near = did_you_mean(strategy.partition(":")[0] + ":", [JSON_PATH])
+        hint = near or did_you_mean(strategy, [*STRATEGIES][1:])
+        hint = hint or f"there are {', '.join([*STRATEGIES][1:])} and json_path:$.path"
         yield Finding("CX-COMPOSE", f"there is no strategy {strategy!r}", place, hint)
 
 

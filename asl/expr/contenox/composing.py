@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.json_text import loads
-from asl.core.source import DEFAULT_LIMITS
+from asl.core.json_text import read_data
 from asl.core.values import Json
 from asl.expr.contenox.data import Data, opened, refusal, variables
 from asl.expr.contenox.texts import is_chat
@@ -36,7 +35,7 @@ def composed(data: Json, task: str, compose: Mapping[str, Any], when: str | None
     found = opened(data)
     name, strategy = compose["with_var"], compose.get("strategy") or ""
     if strategy.startswith(JSON_PATH):
-        value = _picked(found["output"], strategy.removeprefix(JSON_PATH))
+        value = _picked(found["output"], strategy.removeprefix(JSON_PATH).strip())
         return {**found, "variables": {**found["variables"], name: value}}
     named = variables(data)
     if name not in named:
@@ -51,9 +50,10 @@ def composed(data: Json, task: str, compose: Mapping[str, Any], when: str | None
 
 def _picked(output: Json, path: str) -> Json:
     if isinstance(output, str):
-        output, faults = loads(output, DEFAULT_LIMITS)
-        if faults:
-            raise refusal(f"{JSON_PATH}{path} finds nothing: the output is no JSON")
+        try:
+            output = read_data(output)
+        except ValueError:
+            raise refusal(f"{JSON_PATH}{path} finds nothing: the output is no JSON") from None
     try:
         parsed = parse_path(path)
         nodes = select(parsed.segments, output, output)

@@ -198,6 +198,42 @@ def _index(value: Any, *keys: Json) -> Any:
     return value
 
 
+def _printed(*values: Json) -> str:
+    """Show values, with a blank between two where none of them is a text."""
+    parts: list[str] = []
+    for index, each in enumerate(values):
+        if index and not isinstance(each, str) and not isinstance(values[index - 1], str):
+            parts.append(" ")
+        parts.append(shown(each))
+    return "".join(parts)
+
+
+_VERB: Final = re.compile(r"%(\.[0-9])?([a-zA-Z%])")
+
+
+def _formatted(form: Any, *values: Json) -> str:
+    """Show values where %s, %v, %q, %t, %d, %f or %.2f stand, each once."""
+    coming = iter(values)
+
+    def verb(match: re.Match[str]) -> str:
+        digits, kind = match[1], match[2]
+        if kind == "%":
+            return "%"
+        value = next(coming, MISSING)
+        if kind == "f" and type(value) in (int, float):
+            return f"{value:{digits or '.6'}f}"
+        kinds = {"s": object, "v": object, "q": str, "t": bool, "d": int}
+        wanted = None if digits or value is MISSING else kinds.get(kind)
+        if wanted is None or (wanted is not object and type(value) is not wanted):
+            raise ValueError
+        return as_json(value) if kind == "q" else shown(value)
+
+    told = _VERB.sub(verb, form)
+    if next(coming, MISSING) is not MISSING:
+        raise ValueError
+    return told
+
+
 def _truncated(length: Any, text: Any) -> str:
     return str.__getitem__(text, slice(length) if length >= 0 else slice(length, None))
 
@@ -214,9 +250,13 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "not": lambda value: not truth(value),
     "len": len,
     "index": _index,
-    "print": lambda *values: "".join(shown(each) for each in values),
+    "print": _printed,
+    "printf": _formatted,
     "default": lambda fallback, value: value if truth(value) else fallback,
-    "toJson": as_json,
+    "coalesce": lambda *values: next((each for each in values if truth(each)), None),
+    "empty": lambda value: not truth(value),
+    "ternary": lambda one, other, value: one if truth(value) else other,
+    "toJson": lambda value: as_json(value, ordered=True),
     "trunc": _truncated,
     "upper": lambda text: str.upper(text),
     "lower": lambda text: str.lower(text),

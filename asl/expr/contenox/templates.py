@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 
@@ -52,7 +53,11 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "len": (1, 1),
     "index": (2, 9),
     "print": (0, 9),
+    "printf": (1, 9),
     "default": (2, 2),
+    "coalesce": (1, 9),
+    "empty": (1, 1),
+    "ternary": (3, 3),
     "toJson": (1, 1),
     "trunc": (2, 2),
     "upper": (1, 1),
@@ -201,8 +206,8 @@ class _Parser:
         self.depth = 0
         self.trimming = False
 
-    def fault(self, message: str, at: int) -> ExpressionFault:
-        hint = "fields, if, with, range, else, end and some functions are understood"
+    def fault(self, message: str, at: int, hint: str | None = None) -> ExpressionFault:
+        hint = hint or "fields, if, with, range, else, end and some functions are understood"
         return ExpressionFault(message, at, CODE, hint)
 
     def template(self) -> tuple[Node, ...]:
@@ -225,7 +230,8 @@ class _Parser:
                 return tuple(found), None, self.at
             match = _ACTION.match(self.text, start)
             if match is None:
-                raise self.fault("this action is not closed, or holds a brace", start)
+                hint = 'close it with }}; braces that are meant are written {{"{{"}}'
+                raise self.fault("this action is not closed, or holds a brace", start, hint)
             if match["left"]:
                 literal = literal.rstrip(" \t\r\n")
             found += [literal] if literal else []
@@ -279,7 +285,8 @@ class _Parser:
         while place < end:
             match = _TOKEN.match(body, place)
             if match is None or match.lastgroup is None:
-                raise self.fault(f"{body[place:end][:40]!r} is not understood", at)
+                hint = "there are no variables: name the field itself" if "$" in body else None
+                raise self.fault(f"{body[place:end][:40]!r} is not understood", at, hint)
             yield match.lastgroup, match[match.lastgroup]
             place = match.end()
 
@@ -321,10 +328,14 @@ class _Parser:
 
     def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> Call:
         if name not in FUNCTIONS:
-            raise self.fault(f"there is no function {name!r} here", at)
+            near = None if arguments else f"a field has a dot in front: {{{{.{name}}}}}"
+            hint = did_you_mean(name, FUNCTIONS) or near or f"there are {', '.join(FUNCTIONS)}"
+            raise self.fault(f"there is no function {name!r} here", at, hint)
         least, most = FUNCTIONS[name]
         if not least <= len(arguments) <= most:
-            raise self.fault(f"{name!r} takes {least} to {most} arguments", at)
+            many = str(least) if least == most else f"{least} to {most}"
+            message = f"{name!r} takes {many} arguments, not {len(arguments)}"
+            raise self.fault(message, at, "give it just as many")
         return Call(name, arguments)
 
     def operand(

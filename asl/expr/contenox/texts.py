@@ -71,6 +71,6 @@ def _exponent(text: str) -> str:
     return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
 
 
-def as_json(value: Json) -> str:
-    """Return a value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def as_json(value: Json, *, ordered: bool = False) -> str:
+    """Return a value as compact JSON; *ordered* by the keys of its objects."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
