@@ -320,9 +320,10 @@ def _compose(chain: Chain, compose: Json, pointer: str) -> Iterator[Finding]:
             hint = fault.hint or "a path is written $.user.id, $.items[0] or $.items[*].id"
             yield Finding("CX-COMPOSE", fault.message, place, hint, inside=offset)
     elif strategy not in STRATEGIES:
+        known = [*filter(None, STRATEGIES)]
         near = did_you_mean(strategy.partition(":")[0] + ":", [JSON_PATH])
-        hint = near or did_you_mean(strategy, [*STRATEGIES][1:])
-        hint = hint or f"there are {', '.join([*STRATEGIES][1:])} and json_path:$.path"
+        near = near or did_you_mean(strategy, known)
+        hint = near or f"there are {', '.join(known)} and json_path:$.path"
         yield Finding("CX-COMPOSE", f"there is no strategy {strategy!r}", place, hint)
 
 

@@ -206,7 +206,7 @@ def text_of(value: Json) -> str:
 
 
 def key(data: Json, condition: str | None = None, mode: str = "") -> str | None:
-    """Return the branch that a condition names, None where it fails or names none.
+    """Return the branch that a condition names, None where it fails or gives null.
 
     Without a condition it is what moves along.
     """
@@ -223,9 +223,7 @@ def key(data: Json, condition: str | None = None, mode: str = "") -> str | None:
 def _key(value: Json) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    return value if isinstance(value, str) else None
+    return None if value is None else text_of(value)
 
 
 def until(data: Json, condition: str, mode: str = "") -> bool | None:

@@ -21,7 +21,7 @@ def conditional(states: States, step: Step, then: Then, failing: Failing | None)
     condition = step.value.get("condition_expression")
     if condition is None and function:
         decided = f"{INPUT}.decision"
-        if function.replace(":", ".").removesuffix("_sync") == CONFIRMATION:
+        if _confirms(function):
             decided = f"$flujo_confirmed({INPUT})"
             states.put(name, choice, step.pointer)
         else:
@@ -93,8 +93,8 @@ def _otherwise(
         choice["Default"] = last["Next"]
         return
     if default is not None:
-        if condition is not None and (fails(condition, states.options.expressions)):
-            cause = literal("the condition fails or names no branch")
+        if _may_be_nothing(states, step, condition):
+            cause = literal("the condition fails or gives null, which names no branch")
             failed = states.fail(step, failing, "Flujo.NoBranch", cause)
             choices.insert(0, {"Condition": query(f"{decided} = null"), **failed})
         made = _behind(states, step, default, then, way)
@@ -110,6 +110,18 @@ def _otherwise(
         choice.clear()
         choice |= {"Type": "Pass", **kept, "Next": made["Next"]}
         states.states[name] = choice
+
+
+def _may_be_nothing(states: States, step: Step, condition: str | None) -> bool:
+    """Whether what decides may fail or give null, and then fails the step."""
+    if condition is None:
+        function = str(step.value.get("condition") or "")
+        return bool(function) and not _confirms(function)
+    return not yields_boolean(condition) or fails(condition, states.options.expressions)
+
+
+def _confirms(function: str) -> bool:
+    return function.replace(":", ".").removesuffix("_sync") == CONFIRMATION
 
 
 def _both(states: States, step: Step, condition: str) -> bool:
