@@ -279,6 +279,8 @@ class _Scanner:
     def advice(self, found: str, word: str, expected: str) -> str | None:
         if found in _QUOTES:
             return 'strings take double quotes: "..."'
+        if found == ",":
+            return "take this comma out, or write what is missing before it"
         if found == "#" or self.text.startswith(("//", "/*"), self.at):
             return 'JSON has no comments; put the text into a "Comment" field'
         if found.isdigit() or found in "+-.":

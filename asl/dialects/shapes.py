@@ -17,6 +17,7 @@ __all__ = [
     "TEXTS",
     "Codes",
     "Items",
+    "Members",
     "Shape",
     "anything",
     "check",
@@ -35,7 +36,7 @@ class Codes(NamedTuple):
     unknown: str
 
 
-Kind: TypeAlias = "Callable[[Json], str | None] | Shape | Items"
+Kind: TypeAlias = "Callable[[Json], str | None] | Shape | Items | Members"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,13 @@ class Shape:
 @dataclass(frozen=True)
 class Items:
     """A list, and what its items are."""
+
+    kind: Any
+
+
+@dataclass(frozen=True)
+class Members:
+    """An object of any keys, and what stands under each."""
 
     kind: Any
 
@@ -135,12 +143,21 @@ def _check(value: Json, kind: Kind, pointer: str, codes: Codes, found: list[Find
             return
         for index, item in enumerate(value):
             _check(item, kind.kind, f"{pointer}/{index}", codes, found)
+    elif type(kind) is Members:
+        if type(value) is not dict:
+            found.append(_misfit(value, "must be an object", pointer, codes))
+            return
+        for key, each in value.items():
+            _check(each, kind.kind, f"{pointer}/{escape(key)}", codes, found)
     elif complaint := kind(value):  # type: ignore[operator]
         found.append(_misfit(value, complaint, pointer, codes))
 
 
 def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
-    name = pointer.rpartition("/")[2] or "the document"
+    holder, _, last = pointer.rpartition("/")
+    name = repr(last or "the document")
+    if last.isdecimal():
+        name = f"item {last} of {holder.rpartition('/')[2]!r}"
     shown = type_name(value)
     if isinstance(value, int | float | str):
         shown = compact(value) if type(value) is bool else repr(value)[:60]
@@ -152,7 +169,7 @@ def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     else:
         wanted = complaint.removeprefix("must ")
         hint = f"write {wanted[3:]}" if wanted.startswith("be ") else f"it must {wanted}"
-    message = f"{name!r} {complaint}, not {shown}"
+    message = f"{name} {complaint}, not {shown}"
     return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 
 

@@ -5,6 +5,7 @@ that itself.
 """
 
 import ast
+import re
 import warnings
 from typing import Final
 
@@ -24,7 +25,8 @@ def parsed(text: str, code: str) -> tuple[ast.expr, int]:
     Raises ExpressionFault with this code for what is none.
     """
     if len(text) > MAX_LENGTH:
-        raise ExpressionFault(f"the expression is longer than {MAX_LENGTH} characters", 0, code)
+        message = f"the expression is longer than {MAX_LENGTH} characters"
+        raise ExpressionFault(message, 0, code, "let a step before it work out a part")
     if "\0" in text or not text.strip():
         raise ExpressionFault("there is no expression", 0, code, "write what must hold")
     lead = len(text) - len(text.lstrip())
@@ -42,6 +44,8 @@ def parsed(text: str, code: str) -> tuple[ast.expr, int]:
 
 
 def _advice(text: str) -> str:
+    if shouted := re.search(r"\b(AND|OR|NOT|IN)\b", text):
+        return f"write {shouted[1].lower()}"
     for written, meant in (
         ("&&", "and"),
         ("||", "or"),

@@ -26,13 +26,14 @@ def _of_text(text: str) -> bool:
 
 
 def _of_value(value: Mapping[str, Any]) -> bool:
-    tasks = value.get("tasks")
-    if type(tasks) is not list or any(key in value for key in ("StartAt", "states", "steps")):
+    if "tasks" not in value or any(key in value for key in ("StartAt", "states", "steps")):
         return False
-    return all(type(each) is dict for each in tasks) and (
-        not tasks
-        or any("handler" in each or "transition" in each for each in tasks)
-        or all("id" in each and "type" in each for each in tasks)
+    tasks = value["tasks"]
+    listed = [each for each in (tasks if type(tasks) is list else ()) if type(each) is dict]
+    return (
+        not listed  # the reader says what is wrong
+        or any("handler" in each or "transition" in each for each in listed)
+        or all("id" in each and "type" in each for each in listed)
     )
 
 

@@ -34,6 +34,16 @@ _WHENS: Final = {
     "edge_traversed_at_least": "a whole number: 3",
 }
 """What the right-hand sides of operators look like."""
+_MEANT: Final = {
+    **dict.fromkeys(("==", "=", "eq", "is"), "equals"),
+    **dict.fromkeys(("!=", "<>", "ne", "neq", "not"), "not_equals"),
+    **dict.fromkeys(("includes", "in", "matches", "regex", "like"), "contains"),
+    **dict.fromkeys(("greater_than", "greater", "more_than", "above"), "gt"),
+    **dict.fromkeys(("less_than", "less", "smaller", "below"), "lt"),
+    **dict.fromkeys(("between", "within"), "in_range"),
+    **dict.fromkeys(("else", "otherwise", "always", "*"), "default"),
+}
+"""Operators as other languages call them."""
 SEED_ONLY: Final = ("not_equals", "not_contains", "range")
 """Operators that are documented and that no engine has ever known."""
 
@@ -221,8 +231,9 @@ def _branch(
 ) -> Iterator[Finding]:
     written, place = branch.value["operator"], f"{branch.pointer}/operator"
     if written not in OPERATORS:
-        near = did_you_mean(written, OPERATORS) if written else None
-        hint = near or f"there are {', '.join(OPERATORS)}"
+        meant = _MEANT.get(written.lower())
+        near = f"did you mean {meant!r}?" if meant else did_you_mean(written, OPERATORS)
+        hint = near if near and written else f"there are {', '.join(OPERATORS)}"
         yield Finding("CX-UNKNOWN-OPERATOR", f"there is no operator {written!r}", place, hint)
         return
     if "alert_on_match" in branch.value:
@@ -262,9 +273,9 @@ def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
     try:
         ends = edge(written)
     except ValueError as error:
-        yield Finding(
-            "CX-EDGE", str(error), at, "an edge is written work->check", at_key=not written
-        )
+        message = str(error) if written else "the branch does not say which edge it counts"
+        form = 'say it as "edge": "work->check"'
+        yield Finding("CX-EDGE", message, at, form, at_key=not written)
         return
     for name in ends:
         if name not in chain.tasks:

@@ -6,7 +6,18 @@ from typing import Final
 from asl.core.diagnostics import Finding
 from asl.core.values import Json, type_name
 from asl.dialects import shapes
-from asl.dialects.shapes import BOOLEAN, OBJECT, TEXT, TEXTS, Codes, Items, Shape, anything, is_a
+from asl.dialects.shapes import (
+    BOOLEAN,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    Codes,
+    Items,
+    Members,
+    Shape,
+    anything,
+    is_a,
+)
 
 __all__ = ["CHAIN", "check"]
 
@@ -30,14 +41,6 @@ def _whole(value: Json) -> str | None:
 def _retries(value: Json) -> str | None:
     complaint = _whole(value)
     return complaint or (None if value <= MOST else f"must be {MOST} or less")
-
-
-def _conditions(value: Json) -> str | None:
-    if type(value) is not dict:
-        return "must be an object"
-    if all(type(each) is bool for each in value.values()):
-        return None
-    return "must hold booleans"
 
 
 _RETRY = Shape(
@@ -111,7 +114,7 @@ _TASK = Shape(
         "input_max_bytes": _whole,
         "output_template": TEXT,
         "print": TEXT,
-        "valid_conditions": _conditions,
+        "valid_conditions": Members(BOOLEAN),
         "execute_config": _CONFIG,
         "hook": _TOOL,
         "tools": _TOOL,

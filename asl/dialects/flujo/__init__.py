@@ -16,10 +16,6 @@ from asl.dialects.plain import Plain
 __all__ = ["DIALECT"]
 
 _STEPS = re.compile(r"""^["']?steps["']?[ \t]*:""", re.MULTILINE)
-_STEP = re.compile(
-    r"""^(?:[ \t]*-[ \t]+|[ \t]+|.*[{,][ \t]*)["']?(?:kind|name|step|uses|agent)["']?[ \t]*:""",
-    re.MULTILINE,
-)
 _OTHER = re.compile(
     r"""^["']?(?:States|StartAt|Resources|states|tasks|assistants|execution_config|yaml_config"""
     r"""|jobs|runs)["']?[ \t]*:""",
@@ -28,20 +24,16 @@ _OTHER = re.compile(
 
 
 def _of_text(text: str) -> bool:
-    found = _STEPS.search(text) is not None and _STEP.search(text) is not None
-    return found and _OTHER.search(text) is None
+    return _STEPS.search(text) is not None and _OTHER.search(text) is None
 
 
 def _of_value(value: Mapping[str, Any]) -> bool:
-    steps = value.get("steps")
-    if type(steps) is not list or any(key in value for key in ("StartAt", "states", "tasks")):
+    if "steps" not in value or any(key in value for key in ("StartAt", "states", "tasks")):
         return False
-    return (
-        bool(steps)
-        and all(type(each) is dict for each in steps)
-        and any(
-            "kind" in each or "uses" in each or "agent" in each or "name" in each for each in steps
-        )
+    steps = value["steps"]
+    listed = [each for each in (steps if type(steps) is list else ()) if type(each) is dict]
+    return not listed or any(  # where there are no steps the reader says so
+        "kind" in each or "uses" in each or "agent" in each or "name" in each for each in listed
     )
 
 

@@ -205,14 +205,12 @@ def _expression(text: str, place: str, options: Options, effect: str) -> Iterato
     except ExpressionFault as fault:
         yield Finding(fault.code, fault.message, place, fault.hint, inside=fault.offset)
         return
-    for offset, reason in found.doomed:
-        yield Finding(
-            "FL-WHEN-FAILS",
-            f"{reason}: where it is reached it {effect}",
-            place,
-            "write names of the context, output or steps, comparisons, and, or, not, in",
-            inside=offset,
-        )
+    for offset, reason, hint in found.doomed:
+        message = f"{reason}: where it is reached it {effect}"
+        yield Finding("FL-WHEN-FAILS", message, place, hint or _KNOWN, inside=offset)
+
+
+_KNOWN: Final = "write names of the context, output or steps, comparisons, and, or, not, in"
 
 
 def _texts(step: Step) -> Iterator[Finding]:
@@ -226,6 +224,10 @@ def _texts(step: Step) -> Iterator[Finding]:
             message = f"{fault.message}, so nothing of this text is used"
             yield Finding("FL-TEMPLATE", message, step.at(key), fault.hint, inside=fault.offset)
             continue
+        last = text.rfind("{{")
+        if "}}" not in text[last:] and text[last - 1 : last] != "\\":
+            message = "this is not closed, so it stays in the text as it is"
+            yield Finding("FL-TEMPLATE", message, step.at(key), "close it with }}", inside=last)
         for steps, offset in names_in(parts):
             if steps == ("context",) or steps == ("steps",):
                 yield Finding(

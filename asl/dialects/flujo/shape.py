@@ -124,7 +124,11 @@ _MAP = Shape(
         "finalize": anything,
     },
     ("iterable_input", "body"),
-    {"items": "the key is iterable_input", "steps": "the key is body"},
+    {
+        "items": "the key is iterable_input",
+        "iterable": "the key is iterable_input",
+        "steps": "the key is body",
+    },
 )
 _BRANCHED: Final[Mapping[str, Any]] = {"branches": OBJECT}
 _OF_STEP = Shape(
@@ -186,7 +190,13 @@ SHAPES: Final[Mapping[str, Shape]] = {
             "states": OBJECT,
             "transitions": is_a("array", "null"),
         },
-        near_misses={"max_hops": "a machine makes ten hops for each of its states"},
+        near_misses={
+            "max_hops": "a machine makes ten hops for each of its states",
+            "start": "the key is start_state",
+            "initial_state": "the key is start_state",
+            "ends": "the key is end_states",
+            "rules": "the key is transitions",
+        },
     ),
 }
 """The shape of each kind of step."""

@@ -213,7 +213,8 @@ class _Parser:
     def template(self) -> tuple[Node, ...]:
         nodes, closing, at = self.nodes()
         if closing is not None:
-            raise self.fault(f"{{{{{closing}}}}} closes nothing", at)
+            message = f"{{{{{closing}}}}} closes nothing"
+            raise self.fault(message, at, "take it out, or open a block by if, with or range")
         return nodes
 
     def nodes(self) -> tuple[tuple[Node, ...], str | None, int]:
@@ -255,7 +256,8 @@ class _Parser:
     def block(self, kind: str, rest: list[str], at: int) -> Block:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.fault(f"blocks stand more than {MAX_DEPTH} deep in each other", at)
+            message = f"blocks stand more than {MAX_DEPTH} deep in each other"
+            raise self.fault(message, at, "close them by {{end}}, or let a task do this")
         value = self.expression(rest[0] if rest else "", at)
         body, closing, place = self.nodes()
         otherwise: tuple[Node, ...] = ()
@@ -269,7 +271,8 @@ class _Parser:
                 raise self.fault(f"{{{{{closing}}}}} is not understood", place)
             otherwise, closing, place = self.nodes()
         if closing != "end":
-            raise self.fault(f"{{{{{kind}}}}} is not closed by {{{{end}}}}", place)
+            message = f"{{{{{kind}}}}} is not closed by {{{{end}}}}"
+            raise self.fault(message, place, "add {{end}} behind what it holds")
         self.depth -= 1
         return Block(kind, value, body, otherwise)
 
@@ -294,7 +297,8 @@ class _Parser:
         self, tokens: list[tuple[str, str]], at: int, depth: int
     ) -> tuple[Expression, list[tuple[str, str]]]:
         if depth > MAX_DEPTH:
-            raise self.fault(f"parentheses stand more than {MAX_DEPTH} deep in each other", at)
+            message = f"parentheses stand more than {MAX_DEPTH} deep in each other"
+            raise self.fault(message, at, "close some of them")
         value: Expression | None = None
         while True:
             value, tokens = self.command(tokens, value, at, depth)
@@ -323,7 +327,8 @@ class _Parser:
             return self.call(name, tuple(operands), at), tokens
         if len(operands) != 1 or piped is not None:
             what = "nothing is shown here" if not operands else "only functions take arguments"
-            raise self.fault(what, at)
+            hint = "name what is shown: {{.input}}" if not operands else "a field is named alone"
+            raise self.fault(what, at, hint)
         return operands[0], tokens
 
     def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> Call:

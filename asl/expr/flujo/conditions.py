@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.pythonic import MAX_DEPTH, parsed
@@ -56,8 +57,8 @@ class Expression:
     tree: ast.expr
     value: Closure
     """May raise Failure."""
-    doomed: tuple[tuple[int, str], ...]
-    """Offsets, and why what stands there fails when it is reached."""
+    doomed: tuple[tuple[int, str, str | None], ...]
+    """Offsets, why what stands there fails when it is reached, and what to do if that is known."""
 
 
 @lru_cache(maxsize=1024)
@@ -100,12 +101,12 @@ class _Compiler:
     def __init__(self, mode: str, lead: int) -> None:
         self.mode = mode
         self.lead = lead
-        self.doomed: list[tuple[int, str]] = []
+        self.doomed: list[tuple[int, str, str | None]] = []
 
-    def fails(self, node: ast.AST, reason: str) -> Closure:
+    def fails(self, node: ast.AST, reason: str, hint: str | None = None) -> Closure:
         """Return what fails whenever it is reached."""
         offset = self.lead + int(getattr(node, "col_offset", 0) or 0)
-        self.doomed.append((offset, reason))
+        self.doomed.append((offset, reason, hint))
 
         def failing(names: Names) -> NoReturn:
             raise Failure(reason)
@@ -129,7 +130,8 @@ class _Compiler:
                 inner = self.closure(operand, depth + 1)
                 return lambda names: not inner(names)
             case ast.UnaryOp(op=ast.USub()):
-                return self.fails(node, "a minus sign is not known here")
+                hint = "compare with a field of the context that holds the number"
+                return self.fails(node, "a minus sign is not known here", hint)
             case ast.Compare():
                 return self.compared(node, depth)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -147,7 +149,11 @@ class _Compiler:
     def named(self, node: ast.AST, name: str) -> Closure:
         known = _NAMES if self.mode != "strict" else _STRICT_NAMES
         found = known.get(name)
-        return found or self.fails(node, f"{name!r} names nothing")
+        if found is not None:
+            return found
+        meant = _MEANT.get(name.lower())
+        hint = f"write {meant}" if meant else did_you_mean(name, known)
+        return self.fails(node, f"{name!r} names nothing", hint)
 
     def joined(self, every: bool, parts: list[ast.expr], depth: int) -> Closure:
         each = [self.closure(part, depth + 1) for part in parts]
@@ -179,9 +185,11 @@ class _Compiler:
             return self.fails(node, "only plain arguments are known here")
         held, name = node.func.value, node.func.attr
         if name not in _METHODS:
-            return self.fails(node, f"there is no method .{name}()")
+            hint = did_you_mean(name, _METHODS) or f"there are {', '.join(_METHODS)}"
+            return self.fails(node, f"there is no method .{name}()", hint)
         if isinstance(held, ast.Name) and held.id == "context":
-            return self.fails(node, "context itself has no methods")
+            hint = "name the field itself: context.name"
+            return self.fails(node, "context itself has no methods", hint)
         inner = self.closure(held, depth + 1)
         arguments = [self.closure(each, depth + 1) for each in node.args]
         strict = self.mode == "strict"
@@ -232,6 +240,8 @@ _NAMES: Final[Mapping[str, Closure]] = {
     "true": lambda names: True,
     "false": lambda names: False,
 }
+_MEANT: Final = {"null": "None", "nil": "None", "none": "None", "true": "True", "false": "False"}
+"""What other languages call the constants."""
 _NAMED: Final[Mapping[type[ast.AST], str]] = {
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "this operator",

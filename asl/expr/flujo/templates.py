@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, index_of
 
@@ -145,7 +146,8 @@ def _choice(text: str, start: int) -> Steps | Text:
         return Text(_unquoted(match[1], match[2]))
     match = _PATH.fullmatch(text)
     if match is None or match["name"] not in _ROOTS:
-        hint = f"a path begins with {', '.join(_ROOTS)}"
+        near = did_you_mean(re.split(r"[.\[]", text.strip())[0], _ROOTS)
+        hint = near or f"a path begins with {', '.join(_ROOTS)}"
         raise ExpressionFault(f"{text.strip()[:60]!r} is no path", start, CODE, hint)
     steps = (next(each for each in one if each) for one in _STEP.findall(match["rest"]))
     return (match["name"], *steps)
@@ -154,7 +156,8 @@ def _choice(text: str, start: int) -> Steps | Text:
 def _filter(text: str, start: int) -> tuple[str, str | None]:
     match = _FILTER.fullmatch(text)
     if match is None or match["name"] not in FILTERS:
-        hint = f"there are {', '.join(FILTERS)}"
+        near = did_you_mean(re.split(r"\W", text.strip())[0], FILTERS)
+        hint = near or f"there are {', '.join(FILTERS)}"
         raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
     given = match[2] is not None or match[3] is not None
     return match["name"], _unquoted(match[2], match[3]) if given else None
