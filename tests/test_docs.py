@@ -145,6 +145,30 @@ def test_pages_are_reachable(page: str) -> None:
     assert page == "README.md" or here in linked or here.parent in linked
 
 
+INWARD = {
+    *("init", "execution", "records", "origin", "end_details", "ended", "id", "name"),
+    *("asked", "tasks"),
+}
+"""Members of a result that other parts of the package read, or that say nothing more."""
+
+
+def test_the_page_of_the_api_leaves_nothing_out() -> None:
+    """Every name of the front door, argument of a run and member of its result stands there."""
+    import inspect
+
+    import asl
+    from asl.engine.result import Result
+
+    page = PAGES["docs/python.md"].read_text(encoding="utf-8")
+    names = [name for name in asl.__all__ if f"`{name}`" not in page]
+    assert [name for name in names if not re.search(rf"asl\.{name}\b", page)] == []
+    given = {*inspect.signature(asl.run).parameters} - {"workflow", "bindings"}
+    for argument in given | set(asl.Bindings.__annotations__):
+        assert f"| `{argument}` |" in page, argument
+    for member in {name for name in dir(Result) if not name.startswith("_")} - INWARD:
+        assert re.search(rf"`{member}(\(\))?`", page), member
+
+
 def test_rules_page_is_current() -> None:
     """docs/rules.md is what the catalogue gives; `python tests/rules_page.py` rewrites it."""
     assert RULES["PAGE"].read_text(encoding="utf-8") == RULES["rules_page"]()
