@@ -17,6 +17,7 @@ BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 
 
 def compile_retrier(entry: Mapping[str, Json], profile: Profile) -> Retrier:
+    """Return one entry of `Retry` with the defaults for what it does not say (4.3)."""
     return Retrier(
         matches=compile_matcher(entry["ErrorEquals"], profile),
         interval=entry.get("IntervalSeconds", 1),

@@ -413,6 +413,7 @@ def _task(frame: Frame, at: StateView) -> Json:
 
 
 def digest(*parts: object) -> str:
+    """Return a hash, in 64 hexadecimal digits, of what identifies something within an execution."""
     from hashlib import sha256
 
     return sha256("\n".join(map(str, parts)).encode()).hexdigest()

@@ -291,10 +291,6 @@ class Blueprint:
         """Every step, from top to bottom."""
         return [*steps_of(self.steps)]
 
-    @cached_property
-    def step_names(self) -> frozenset[str]:
-        return frozenset(step.name for step in self.all_steps)
-
 
 def steps_of(steps: tuple[Step, ...]) -> Iterator[Step]:
     """Yield steps and all steps in them."""

@@ -24,6 +24,8 @@ _ABSENT = object()
 
 
 class Literal(NamedTuple):
+    """A value that is written in the filter."""
+
     value: Json
 
     def read(self, node: Json, root: Json) -> Json:
@@ -51,10 +53,12 @@ Operand = Query | Literal
 
 
 def any_of(tests: list[Test]) -> Test:
+    """Return `||` of some tests."""
     return lambda node, root: any(test(node, root) for test in tests)
 
 
 def all_of(tests: list[Test]) -> Test:
+    """Return `&&` of some tests."""
     return lambda node, root: all(test(node, root) for test in tests)
 
 
@@ -83,10 +87,13 @@ RELATIONS: dict[str, Callable[[Json, Json], bool]] = {
 
 
 def compared(left: Operand, holds: Callable[[Json, Json], bool], right: Operand) -> Test:
+    """Return the test whether a relation of `RELATIONS` holds between two operands."""
     return lambda node, root: holds(left.read(node, root), right.read(node, root))
 
 
 def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
+    """Return the test whether an operand is a text that an expression matches."""
+
     def test(node: Json, root: Json) -> bool:
         value = left.read(node, root)
         return type(value) is str and matches(value)
@@ -95,7 +102,10 @@ def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
 
 
 def linear_regex(source: str, fail: Callable[[str], NoReturn]) -> Callable[[str], bool]:
-    # Documents may come from strangers: RE2 matches in linear time, the standard library does not.
+    """Compile a regular expression of a document; *fail* is told why it is none.
+
+    Documents may come from strangers: RE2 matches in linear time, the standard library does not.
+    """
     import re2
 
     options = re2.Options()
