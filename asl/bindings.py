@@ -221,6 +221,9 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
     for program in (services.program, *(services.workflows or {}).values()):
         if program is not None:
             delivery_of(program.document.get, found)
+            for machine in program.machines.values():
+                if machine.scope is not None:
+                    delivery_of(machine.scope.document.get, found)
     return found
 
 

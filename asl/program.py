@@ -1,7 +1,7 @@
 """Layer 2: a compiled workflow. Built once by the compiler, never changed afterwards."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
@@ -130,11 +130,39 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """What an included document says of the tools of its own states (8.9, 9)."""
+    """What the blocks of an included document say of its own states (8, 9)."""
 
     document: Mapping[str, Json]
-    tools: Callable[[Json, Any], Any] | None
+    tools: Callable[[Json, Any], Any] | None = None
     """Its `DefaultTools` (`asl.states.blocks.policy.Rules`), by the execution input."""
+    settle: Settle | None = None
+    """Computes the blocks that others read, None where all of them are written."""
+    budget: Callable[[Json, Any], Any] | None = None
+    """What one visit of it may spend (`asl.states.blocks.budget.Limits`), by what it is given."""
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    """Those blocks, while it runs."""
+    limits: Any = None
+    """And what it may spend."""
+
+    @property
+    def of_tools(self) -> bool:
+        """Whether it says anything of tools."""
+        return self.tools is not None or "ToolCategories" in self.document
+
+    def entered(self, data: Json, frame: Any) -> "Scope":
+        """Return it for a visit that is given *data*; raises StateError for what does not fit."""
+        if self.settle is None and self.budget is None:
+            return self
+        return replace(
+            self,
+            settled={} if self.settle is None else self.settle(data, frame),
+            limits=None if self.budget is None else self.budget(data, frame),
+        )
+
+    def block(self, name: str) -> Mapping[str, Json] | None:
+        """Return a block of the document, None where it has none."""
+        own: Mapping[str, Json] | None = self.settled.get(name)
+        return self.document.get(name) if own is None else own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +173,7 @@ class Machine:
     steps: Mapping[str, Step]
     pointer: str
     scope: Scope | None = None
-    """What binds the tools of an included document beside what binds those around it."""
+    """What holds in an included document beside what holds around it."""
 
 
 _HOLDERS = ("ItemProcessor", "Iterator", "Template")
@@ -174,7 +202,9 @@ class Program:
     hooked: bool = False
     """Whether a state of it emits events."""
     sends: bool = False
-    """Whether it has channels for events."""
+    """Whether it, or a document that it includes, has channels for events."""
+    opens: bool = False
+    """Whether a document that it includes may have some."""
     tracked: bool = False
     """Whether progress follows from its history."""
     tools: Callable[[Json, Any], Any] | None = None

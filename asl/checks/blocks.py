@@ -19,42 +19,58 @@ _FIELDS = frozenset(field for name in BLOCKS for field in (name, f"{name}.$"))
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the blocks of the document and of its states."""
-    yield from _weights(workflow)
-    for name in DOCUMENT_BLOCKS:
-        if name in workflow.value:
-            of_workflow = below(workflow.value, name)
-            yield from _expressions(of_workflow, f"/{name}")
-            yield from BLOCKS[name].check_workflow(of_workflow)
-    for node in workflow.nodes():
-        for field in filter(_FIELDS.__contains__, node.value):
-            name = field.removesuffix(".$")
-            if field == name and type(node.value[field]) is dict:
-                yield from BLOCKS[name].check(node, below(workflow.value, name))
-            else:
-                yield from BLOCKS[name].check_field(node, field)
+    documents = {scope.pointer: scope for scope in workflow.scopes if scope.pointer == scope.home}
+    for scope in documents.values():
+        yield from _weights(workflow, scope)
+        for name in DOCUMENT_BLOCKS:
+            if name in scope.value:
+                block = below(scope.value, name)
+                yield from _expressions(block, f"{scope.pointer}/{name}")
+                for finding in BLOCKS[name].check_workflow(block):
+                    yield finding._replace(pointer=scope.pointer + finding.pointer)
+    for scope in workflow.scopes:
+        home = documents[scope.home].value
+        for node in scope.nodes:
+            for field in filter(_FIELDS.__contains__, node.value):
+                name = field.removesuffix(".$")
+                if field == name and type(node.value[field]) is dict:
+                    around = below(home, name) or below(workflow.value, name)
+                    yield from BLOCKS[name].check(node, around)
+                else:
+                    yield from BLOCKS[name].check_field(node, field)
 
 
-def _weights(workflow: Workflow) -> Iterator[Finding]:
+def _weights(workflow: Workflow, document: Scope) -> Iterator[Finding]:
     """Yield the weights of states that are not there (V-PRG-01)."""
-    weights = below(workflow.value, "Progress", "WeightedProgress")
+    weights = below(document.value, "Progress", "WeightedProgress")
+    around = f"{document.pointer}/Progress/WeightedProgress"
     apart = _isolated(workflow) if weights else set()
+    names = workflow.names
+    if weights and document.included:
+        here = f"{document.pointer}/"
+        names = frozenset(
+            name
+            for scope in workflow.scopes
+            if scope is document or scope.pointer.startswith(here)
+            for name in scope.names
+        )
     for field in weights:
         name = field.removesuffix(SUFFIX)
         if name in apart:
             yield Finding(
                 "V-PRG-01",
                 f"{name!r} stands in a distributed Map, so it is no state of this execution",
-                f"/Progress/WeightedProgress/{escape(field)}",
+                f"{around}/{escape(field)}",
                 "weigh the Map, whose own Progress counts its items",
                 severity=Severity.WARNING,
                 at_key=True,
             )
-        elif name not in workflow.names:
+        elif name not in names:
             yield Finding(
                 "V-PRG-01",
                 f"there is no state {name!r}",
-                f"/Progress/WeightedProgress/{escape(field)}",
-                workflow.suggestions.near(name, workflow.names),
+                f"{around}/{escape(field)}",
+                workflow.suggestions.near(name, names),
                 severity=Severity.WARNING,
                 at_key=True,
             )

@@ -1,7 +1,8 @@
 """What this version checks but does not execute: `EXEC-...`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from typing import Final
 
 from asl.checks import tools
 from asl.checks.workflow import Workflow, below
@@ -9,6 +10,7 @@ from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.values import Json
 from asl.states.base import Node
 from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.states.blocks.budget import WINDOWS
 
 __all__ = ["check"]
 
@@ -39,15 +41,30 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:
         if scope.included:
             for field in DOCUMENT_BLOCKS:
-                if field in tools.SCOPED and field in scope.value:
+                if field in scope.value:
                     yield from _of_block(field, scope.value[field], f"{scope.pointer}/{field}")
-                elif field in scope.value:
-                    message = f"{field!r} of an included document is not executed yet"
-                    yield Finding("EXEC-02", message, f"{scope.pointer}/{field}", at_key=True)
+                if f"{field}.$" in scope.value:
+                    yield _computed(field, f"{scope.pointer}/{field}.$")
+            yield from _of_whole(workflow, below(scope.value, "Budget"), f"{scope.pointer}/Budget")
     if workflow.module:
         yield Finding("EXEC-05", "a module is included, not run by itself", "/Module", at_key=True)
     for node in workflow.nodes():
         yield from _of_state(node)
+
+
+OF_WHOLE: Final = (*WINDOWS, "Pool", "MaxFromPool", "ReleaseOnComplete", "TrackBy", "ResetPeriod")
+"""The fields of a budget that are about executions."""
+
+
+def _of_whole(workflow: Workflow, budget: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """Yield what the budget of an included document says of executions, which are not its own."""
+    currency = below(workflow.value, "Budget").get("Currency", "USD")
+    for field in budget:
+        name = field.removesuffix(".$")
+        if name in OF_WHOLE or (name == "Currency" and budget[field] != currency):
+            message = f"{name!r} of an included document is not executed: it is about executions"
+            hint = "write it in the document around it"
+            yield Finding("EXEC-02", message, f"{pointer}/{field}", hint, at_key=True)
 
 
 def _of_state(node: Node) -> Iterator[Finding]:

@@ -158,10 +158,11 @@ def _language() -> Any:
 def _of_document(workflow: Workflow) -> list[Written]:
     """Return every string in the blocks of a JSONata document that may be an expression."""
     found: list[Written] = []
-    if workflow.value.get("QueryLanguage") == "JSONata":
-        for field in DOCUMENT_BLOCKS:
-            if field in workflow.value:
-                _look(found, workflow.value[field], f"/{field}", ALWAYS)
+    for scope in workflow.scopes:
+        document = scope.pointer == scope.home and scope.value.get("QueryLanguage") == "JSONata"
+        for field in DOCUMENT_BLOCKS if document else ():
+            if field in scope.value:
+                _look(found, scope.value[field], f"{scope.pointer}/{field}", ALWAYS)
     return found
 
 

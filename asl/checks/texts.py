@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from asl.checks.workflow import Workflow
+from asl.checks.workflow import Scope, Workflow
 from asl.core.diagnostics import Finding, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
@@ -22,13 +22,20 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         kind = node.value.get("Type")
         for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
             yield from _texts(_at(node.value, steps), node.at(*steps), node.unfilled)
-    if workflow.value.get("QueryLanguage") != "JSONata":
-        namespace = _at(workflow.value, ("Memory", "Namespace"))
-        yield from _texts(namespace, "/Memory/Namespace", workflow.unfilled)
-    alerts = _at(workflow.value, ("Budget", "Alerts"))
+    for scope in workflow.scopes:
+        if scope.pointer == scope.home:
+            yield from _of_document(scope)
+
+
+def _of_document(scope: Scope) -> Iterator[Finding]:
+    value, pointer = scope.value, scope.pointer
+    if value.get("QueryLanguage") != "JSONata":
+        namespace = _at(value, ("Memory", "Namespace"))
+        yield from _texts(namespace, f"{pointer}/Memory/Namespace", scope.unfilled)
+    alerts = _at(value, ("Budget", "Alerts"))
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
         message = _at(alert, ("Message",))
-        yield from _texts(message, f"/Budget/Alerts/{index}/Message", workflow.unfilled)
+        yield from _texts(message, f"{pointer}/Budget/Alerts/{index}/Message", scope.unfilled)
 
 
 def _at(value: Json, steps: interpolation.Steps) -> Json:

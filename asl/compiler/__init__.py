@@ -19,7 +19,7 @@ from asl.expr.tellers import teller
 from asl.program import Machine, Program, Scope, Settle, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
-from asl.states.blocks import budget, tools
+from asl.states.blocks import DOCUMENT_BLOCKS, budget, tools
 from asl.states.blocks.events import compile_hooks
 from asl.states.checkpoint import automatic
 
@@ -50,6 +50,11 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         for each in machines.values()
         for step in each.steps.values()
     )
+    opens = any(
+        step.type == "Include" and mentions(workflow, "Channels", "RealTime")
+        for each in machines.values()
+        for step in each.steps.values()
+    )
     told = None if profile.aws else teller(workflow.get("Metadata"))
     return Program(
         machine,
@@ -63,7 +68,8 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         told=told,
         tracked=tracked,
         hooked=hooked,
-        sends=not workflow.keys().isdisjoint(("Events", "RealTime")),
+        sends=not workflow.keys().isdisjoint(("Events", "RealTime")) or opens,
+        opens=opens,
         tools=_default_tools(workflow, profile),
         between=between,
         settle=_settle(workflow, profile),
@@ -152,9 +158,14 @@ def _included(
 ) -> Machine:
     """Compile the machine of an included document."""
     machine = _machine(profile, machines, "JSONPath", definition, pointer)
-    if not definition.keys().isdisjoint(("DefaultTools", "ToolCategories")):
-        rules = _default_tools(definition, profile)
-        machine = machines[pointer] = replace(machine, scope=Scope(definition, rules))
+    if not definition.keys().isdisjoint(DOCUMENT_BLOCKS):
+        scope = Scope(
+            definition,
+            _default_tools(definition, profile),
+            _settle(definition, profile),
+            _budget(definition, profile),
+        )
+        machine = machines[pointer] = replace(machine, scope=scope)
     return machine
 
 

@@ -36,15 +36,10 @@ _CONSUMED: Final = ("Parameters", "EntryPoint", "ExitPoint", "Override")
 _ORDER: Final = ("Comment", "QueryLanguage", "Parameters", "StartAt", "States")
 _SETTINGS: Final = (
     "TimeoutSeconds",
-    "Budget",
     "Checkpointing",
-    "Memory",
-    "Progress",
-    "Events",
-    "RealTime",
 )
-"""What a document sets for executions of its own, unlike `DefaultTools` and `ToolCategories`, which
-hold for its states wherever they run."""
+"""What a document sets for executions of its own, unlike its blocks, which hold for its states
+wherever they run."""
 
 
 def expanded(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:

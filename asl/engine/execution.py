@@ -151,6 +151,8 @@ class Execution:
     listener: Any = None
     """Takes its events; one that has a method `within` knows who takes those of an execution that a
     state starts."""
+    delivery: Any = None
+    """Takes events to the channels of the document, where there are any."""
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     context: Mapping[str, Json] | None = None

@@ -79,7 +79,7 @@ class Frame:
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""
     scope: Scope | None = None
-    """What an included document says of its tools, in the frame of its machine."""
+    """What the blocks of an included document say, in the frame of its machine."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
@@ -165,6 +165,12 @@ class Frame:
 
         return MapRun(self, machine, label, express, pure, tells)
 
+    def open_channels(self, scope: Scope) -> None:
+        """Open the channels of a document that the present state includes, if it has any."""
+        delivery = self.execution.delivery
+        if delivery is not None:
+            delivery.open((*self.place, self.step.name), scope.block)
+
     def listening(self) -> Any:
         """Return who listens to an execution that the present state starts, None for nobody."""
         within = getattr(self.execution.listener, "within", None)
@@ -215,7 +221,7 @@ class Frame:
 
     @property
     def scopes(self) -> list[Scope]:
-        """What the documents say of their tools that are included around, the outermost first."""
+        """What the documents say that are included around, the outermost first."""
         around = [] if self.parent is None else self.parent.scopes
         return around if self.scope is None else [*around, self.scope]
 

@@ -169,15 +169,16 @@ class Ledger:
     def accounts(self, at: Frame) -> list[Account]:
         """Return the accounts around a call, from the widest to that of the state itself."""
         found: list[Account] = []
-        frame, step, visit = at, at.step, at.visit
+        frame, step, visit, budget = at, at.step, at.visit, at.step.budget
         while True:
-            if step.budget is not None:
-                found.append(self._account(frame, step.budget, visit, frame is not at, step.name))
+            if budget is not None:
+                found.append(self._account(frame, budget, visit, frame is not at, step.name))
             if frame.parent is None:
                 found.reverse()
                 return self.whole + found
             step, visit, _ = frame.origin
-            frame = frame.parent
+            scope, frame = frame.scope, frame.parent
+            budget = step.budget if scope is None else _included(scope.limits, step.name)
 
     def _account(self, frame: Frame, budget: Any, visit: int, around: bool, name: str) -> Account:
         account: Account | None = frame.spending
@@ -235,12 +236,22 @@ class Ledger:
                 if action == "PauseAndNotify":
                     return Pause(account, _excess(account, name))
                 if action == "Throttle":
-                    terms.delay += self.workflow.limits.delay
+                    terms.delay += self._document(terms, account).limits.delay
                 elif action == "UseFallback":
                     spare = spare or (account, name)
-        if spare is not None or self.workflow.limits.fallbacks:
+        if spare is not None or any(each.limits.fallbacks for each in terms.accounts):
             return self._fall_back(at, terms, spare)
         return None
+
+    def _document(self, terms: Terms, account: Account) -> Account:
+        """Return the account of the document in which the limits of another one are written."""
+        found = self.workflow
+        for each in terms.accounts:
+            if each.limits.included:
+                found = each
+            if each is account:
+                break
+        return found
 
     def _refresh(self, at: Frame) -> None:
         """Look at what others have spent, and whether a new period has begun."""
@@ -259,9 +270,15 @@ class Ledger:
         """Apply the fallback with the highest threshold that has been reached."""
         if terms.accounts[-1].limits.priority == "critical":
             return None
-        workflow = self.workflow
-        for entry in workflow.limits.fallbacks:
-            reached = not entry.of or workflow.reached(entry.of, entry.percent)
+        entries = [
+            (entry, account)
+            for account in reversed(terms.accounts)
+            if account is self.workflow or account.limits.included
+            for entry in account.limits.fallbacks
+        ]
+        entries.sort(key=lambda each: -each[0].percent)  # the innermost of those that are equal
+        for entry, account in entries:
+            reached = not entry.of or account.reached(entry.of, entry.percent)
             if reached and (spare is None or entry.model or entry.agent):
                 break
         else:
@@ -271,13 +288,13 @@ class Ledger:
         terms.applied = entry
         terms.model, terms.instead = entry.model, entry.agent
         if entry.action == "PauseAndNotify":
-            return Pause(workflow, f"{entry.when} is reached")
+            return Pause(account, f"{entry.when} is reached")
         if entry.action == "Fail":
             raise StateError(
                 "States.BudgetExceeded", f"state '{at.step.name}': {entry.when} is reached"
             )
         if entry.action == "Throttle":
-            terms.delay += workflow.limits.delay
+            terms.delay += account.limits.delay
         terms.reduced = entry.action == "ReduceQuality"
         return None
 
@@ -481,8 +498,9 @@ class Ledger:
                 "at": format_timestamp(at.now),
             },
         }
-        if self.workflow.limits.notify is not None:
-            body["notify"] = self.workflow.limits.notify
+        notify = limits.notify if limits.included else self.workflow.limits.notify
+        if notify is not None:
+            body["notify"] = notify
         return body
 
     def decide(self, pause: Pause, record: Mapping[str, Json]) -> None:
@@ -544,6 +562,14 @@ class Ledger:
         for table, found in zip(tables, written["tables"], strict=True):
             table.update({key: (Decimal(cost), tokens) for key, (cost, tokens) in found.items()})
         self.show_limit()
+
+
+def _included(limits: Limits | None, state: str) -> Any:
+    """Return what says what a visit of an Include may spend, None for a document without budget."""
+    if limits is None:
+        return None
+    own = limits._replace(state=state, included=True)
+    return lambda raw, frame: own
 
 
 def _rest(account: Account) -> dict[str, Decimal | int]:

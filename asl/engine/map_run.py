@@ -46,6 +46,8 @@ class ChildExecution(Execution):
         self.emit = run.emit
         self.parent, self.run = parent, run
         self.prices, self.ledger = parent.prices, parent.ledger
+        if parent.delivery is not None:
+            self.delivery = parent.delivery
         return self
 
     def events(self, record: Record) -> Iterator[Event]:

@@ -63,6 +63,7 @@ class _Fork:
     def __init__(self, frame: "Frame", step: Step, tracking: Tracking, total: int | None) -> None:
         self.frame = frame
         self.step = step
+        self.place = (*frame.place, step.name)
         self.tracking = tracking
         self.total = total
         """How many parts there are, None while nobody knows."""
@@ -78,6 +79,8 @@ class _Fork:
         self.shown: dict[int | None, int] = {}
         """The whole percentages that were told, by part; None for all together."""
         self.reached: set[float] = set()
+        self.passed: set[str] = set()
+        """The states behind an included document."""
 
     @property
     def ended(self) -> int:
@@ -90,6 +93,18 @@ class _Fork:
             self.running.add(index)
             self.begun += 1
         return self.parts[index]
+
+    def pass_by(self, events: Sequence["Event"]) -> None:
+        """Count the states of an included document that a record has left behind.
+
+        Without weights these are those of its machine.
+        """
+        weights = self.tracking.weights
+        for event in events if self.tracking.by == "states" else ():
+            name = event.details.get("name")
+            own = name in weights if weights is not None else event.path[:-2] == self.place
+            if event.type.endswith("StateExited") and type(name) is str and own:
+                self.passed.add(name)
 
     def end(self, index: int, kind: str) -> None:
         """Count the end of a part, by the kind of the record that tells of it."""
@@ -115,6 +130,10 @@ class _Fork:
         by = self.tracking.by
         if self.total is None:
             return None
+        if by == "states":
+            known = self.tracking.weights
+            passed = sum(1 if known is None else known[name] for name in self.passed)
+            return min(100, 100 * passed / self.tracking.whole) if self.tracking.whole else 100
         if by == "completed":
             return 100 * self.ended / self.total if self.total else 100
         if by == "progress":
@@ -145,6 +164,8 @@ class _Fork:
 
     def details(self, percentage: float | None) -> dict[str, Json]:
         """Return the progress object."""
+        if self.tracking.by == "states":
+            return {"percentage": round(percentage or 0, 3), "completed": len(self.passed)}
         return {
             "total": self.total,
             "completed": self.completed,
@@ -263,7 +284,7 @@ class Aggregates:
             tracking = _tracking(record, step, track)
             if tracking is None:
                 return
-            total: int | None = len(tracking.states)
+            total: int | None = len(tracking.states) or 1
             for event in events:
                 if event.type == "MapStateStarted":
                     total = None if tracking.open else event.details["length"]
@@ -295,6 +316,7 @@ class Aggregates:
                 frame, kind = frame.parent, ""
                 continue
             first = rest[0] if kind == kinds.STRETCH else step
+            fork.pass_by(events)
             machine = fork.part(frame.index, 1 if first is None else len(first.beside))
             ended = kind == kinds.BROKEN or kind == kinds.ABORTED or _is_last(kind, step, rest)
             if current is not None:

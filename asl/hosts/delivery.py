@@ -11,7 +11,7 @@ from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Any, Final, TypeAlias
 
-from asl.core.errors import AslError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact, detached
 from asl.engine.events import ENDINGS, Event
 from asl.states.blocks.events import channels_of
@@ -29,6 +29,8 @@ PATIENCE: Final = 5.0
 """Real seconds that the end of an execution waits for all sinks together."""
 PROGRESS: Final = ("ProgressUpdated", "MilestoneReached")
 EMITTED: Final = "EventEmitted"
+INCLUDED: Final = ("IncludeStateSucceeded", "IncludeStateFailed")
+"""The ends of an included document."""
 
 _Wants = Callable[[Event], bool]
 
@@ -94,8 +96,24 @@ class _Channel:
 class Delivery:
     """The channels of one execution."""
 
-    def __init__(self, channels: Mapping[str, _Channel]) -> None:
-        self.channels = channels
+    def __init__(self, channels: Mapping[str, _Channel], sinks: Sinks) -> None:
+        self.channels = dict(channels)
+        self.sinks = sinks
+
+    def open(self, place: tuple[str | int, ...], block: Callable[[str], Any]) -> None:
+        """Open the channels of a document that is included at a place.
+
+        They get what happens there. Raises StateError for one that nobody serves.
+        """
+        around = "/".join(map(str, place))
+        try:
+            opened = _opened(block, self.sinks)
+        except AslError as error:
+            raise StateError("States.Runtime", f"state '{place[-1]}': Events: {error}") from None
+        for name, channel in opened.items():
+            if f"{around}/{name}" not in self.channels:
+                channel.wants = _within(place, channel.wants, block, name)
+                self.channels[f"{around}/{name}"] = channel
 
     def listen(self, event: Event) -> None:
         """Take one event to those who want it."""
@@ -120,25 +138,42 @@ class Delivery:
         return {name: channel.report() for name, channel in self.channels.items()}
 
 
-def delivery_of(block: Callable[[str], Any], sinks: Sinks) -> Delivery | None:
+def delivery_of(block: Callable[[str], Any], sinks: Sinks, opens: bool = False) -> Delivery | None:
     """Open the channels of a document by its blocks, None where it has none.
 
-    Raises AslError for a channel that nobody serves.
+    *opens* says that documents which it includes may have some. Raises AslError for a channel that
+    nobody serves.
     """
+    channels = _opened(block, sinks)
+    return Delivery(channels, sinks) if channels or opens else None
+
+
+def _opened(block: Callable[[str], Any], sinks: Sinks) -> dict[str, _Channel]:
     hooks: Mapping[str, Any] = block("Events") or {}
     channels = channels_of(hooks, block("RealTime") or {})
-    if not channels:
-        return None
-    return Delivery(
-        {
-            name: _Channel(
-                {"name": name, **settings},
-                _sink(name, settings, sinks),
-                _wants(name, settings, hooks),
-            )
-            for name, settings in channels.items()
-        }
-    )
+    return {
+        name: _Channel(
+            {"name": name, **settings},
+            _sink(name, settings, sinks),
+            _wants(name, settings, hooks),
+        )
+        for name, settings in channels.items()
+    }
+
+
+def _within(
+    place: tuple[str | int, ...], wants: _Wants, block: Callable[[str], Any], name: str
+) -> _Wants:
+    """Return which events go to a channel of a document that is included at a place."""
+    hook = (block("Events") or {}).get("OnComplete", {})
+    ends = hook.get("Channel") == name
+
+    def wanted(event: Event) -> bool:
+        if event.path == place:
+            return ends and event.type in INCLUDED
+        return event.path[: len(place)] == place and wants(event)
+
+    return wanted
 
 
 def _sink(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:

@@ -56,6 +56,8 @@ class Remembering(Service):
         if what in _CACHE:
             return _CACHE[what](self.memories["memory"], request, now)
         settings: Mapping[str, Json] = at.execution.block("Memory") or {}
+        for scope in at.scopes:
+            settings = {**settings, **(scope.block("Memory") or {})}
         memory = self._memory(settings.get("Backend", "memory"), at.step.name)
         namespace = request.get("namespace")
         if namespace is None:

@@ -91,7 +91,7 @@ def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level
             execution.default_tools = program.tools(execution.input, at)
         default = execution.default_tools
     scopes: list[tuple[Rules | None, Mapping[str, Json]]] = [(default, program.document)]
-    for scope in at.scopes:
+    for scope in (each for each in at.scopes if each.of_tools):
         rules = None if scope.tools is None else scope.tools(execution.input, at)
         scopes.append((rules, scope.document))
     room = host.serving().tools

@@ -214,11 +214,14 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
     from asl.hosts.delivery import delivery_of
 
     try:
-        return delivery_of(execution.block, {} if services is None else services.sinks)
+        opens = execution.program.opens
+        execution.delivery = delivery_of(
+            execution.block, {} if services is None else services.sinks, opens
+        )
     except AslError:
         if execution.program.settle is None:
             raise
-        return None
+    return execution.delivery  # type: ignore[no-any-return]
 
 
 def _settled(execution: Execution, services: Services | None) -> None:

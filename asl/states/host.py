@@ -374,10 +374,17 @@ class Frame(ExpressionFrame, Protocol):
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""
     scope: Scope | None
-    """What an included document says of its tools, in the frame of its machine."""
+    """What the blocks of an included document say, in the frame of its machine."""
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""
+
+    def open_channels(self, scope: Scope) -> None:
+        """Open the channels of a document that the present state includes, if it has any.
+
+        Raises StateError for one that nobody serves.
+        """
+        ...
 
     def listening(self) -> Any:
         """Return who listens to an execution that the present state starts, None for nobody."""

@@ -1,12 +1,14 @@
 """Include: runs a template or a module as an inner machine of the same execution (6.12, 9)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.expr.frame import constant
-from asl.program import Step
-from asl.states.base import Compiler, Node, StateType
+from asl.program import Machine, Scope, Step
+from asl.states.base import Compiler, Node, StateType, mentions
+from asl.states.blocks.progress import Tracking, tracking_of_document
 from asl.states.host import Fan, Frame
 
 
@@ -21,19 +23,34 @@ def compile_include(compiler: Compiler, step: Step) -> None:
     arguments = compiler.template("Parameters") or constant({})
     machine_of = compiler.included()
 
-    async def work(data: Json, frame: Frame) -> Json:
+    def entered(data: Json, frame: Any) -> tuple[Machine, Json, Scope | None]:
+        """Return what runs, what it is given, and what its own blocks say."""
         machine = machine_of(arguments(effective(data, frame), frame))
         shared = payload(data, frame)
+        scope = machine.scope
+        return machine, shared, None if scope is None else scope.entered(shared, frame)
+
+    async def work(data: Json, frame: Frame) -> Json:
+        machine, shared, scope = entered(data, frame)
+        if scope is not None:
+            frame.open_channels(scope)
 
         def child(index: int) -> Frame:
             made = frame.child(index, machine, shared)
-            made.scope = machine.scope
+            made.scope = scope
             return made
 
         joined = await frame.host.fork(frame, Fan(1, child))
         return joined.values[0]
 
+    def track(data: Json, frame: Any) -> Tracking | None:
+        machine, _, scope = entered(data, frame)
+        block = None if scope is None else scope.block("Progress")
+        return None if block is None else tracking_of_document(block, len(machine.steps))
+
     step.work = work
+    if mentions(compiler.state["Template"], "Progress"):
+        step.progress = track
     step.finish = compiler.finish()
 
 

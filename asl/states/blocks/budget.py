@@ -118,6 +118,8 @@ class Limits(NamedTuple):
     attribution: Json = None
     windows: tuple[Window, ...] = ()
     pool: Pool | None = None
+    included: bool = False
+    """Whether it is the budget of a document that the state includes."""
     reset: float | None = None
     """Seconds after which the counts start again, None for never."""
 

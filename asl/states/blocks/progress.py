@@ -40,6 +40,7 @@ __all__ = [
     "progress_goes_to",
     "store_progress",
     "told_of",
+    "tracking_of_document",
 ]
 
 UPDATED: Final = "ProgressUpdated"
@@ -282,13 +283,17 @@ class Tracking(NamedTuple):
     each: bool
     """Whether that of each part is told, too."""
     by: str
-    """`completed`, `progress`, `average`, `minimum` or `weighted`."""
+    """`completed`, `progress`, `average`, `minimum` or `weighted`; `states` of a document."""
     states: tuple[tuple[str, ...], ...] = ()
     """The names of the states in each branch, at any depth."""
     distributed: bool = False
     """Whether the parts are executions of their own."""
     open: bool = False
     """Whether it shows only at the end how many there are: they are read, or put into batches."""
+    weights: Mapping[str, float] | None = None
+    """Of an included document: the weights of its states."""
+    whole: float = 0
+    """And what makes 100 percent of it: the sum of these, or the number of its states."""
 
 
 Track: TypeAlias = Callable[[Json, Any], Tracking | None]
@@ -345,6 +350,15 @@ def _tracking(block: Mapping[str, Json], state: Mapping[str, Json]) -> Tracking:
         branches is None and _distributed(state),
         not state.keys().isdisjoint(("ItemReader", "ItemBatcher")),
     )
+
+
+def tracking_of_document(block: Mapping[str, Json], states: int) -> Tracking | None:
+    """Return how the progress of an included document is told that has so many states."""
+    if block.get("Enabled") is False:
+        return None
+    weights = block.get("WeightedProgress") or None
+    whole = block.get("TotalStates", states) if weights is None else sum(weights.values())
+    return Tracking((), None, False, False, "states", weights=weights, whole=whole)
 
 
 def _states(machine: Mapping[str, Json]) -> Iterator[str]:
