@@ -1,8 +1,9 @@
 """Agents that are HTTP endpoints: parameters as JSON in the request, the result in the answer.
 
 An endpoint fails a Task by its status, or by an answer `{"error": NAME, "cause": TEXT}` with a
-status from 400 on. A request is sent once: repeating it is a matter of `Retry`. Redirections are
-errors unless they are allowed; then they stay within the origin, since headers may hold secrets.
+status from 400 on; what it has used stands beside that (`_tokens`, `_cost`, ...). A request is sent
+once: repeating it is a matter of `Retry`. Redirections are errors unless they are allowed; then
+they stay within the origin, since headers may hold secrets.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asl.agents.kind import Kind
+from asl.core.errors import lost
 from asl.core.extras import needed
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Held, Outsider
+from asl.engine.execution import usage_in
 from asl.engine.tools import Bounds
 from asl.states.host import Raised
 
@@ -89,15 +92,15 @@ class _Endpoint(Outsider):
 
         try:
             return await self._exchange(self._client(call), payload, call)
-        except httpx2.TimeoutException:
-            raise Raised(
-                "States.Timeout", f"{self._where}: nothing came for {self.agent.timeout:g} s"
-            ) from None
+        except httpx2.TimeoutException as error:
+            text = f"{self._where}: nothing came for {self.agent.timeout:g} s"
+            raise _unless_unsent(Raised("States.Timeout", text), error) from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Raised("Agent.InvalidInput", f"{self._where}: {error}") from None
         except httpx2.RequestError as error:
             said = str(error) or type(error).__name__
-            raise Raised("Agent.NetworkError", f"{self._where}: {said}") from None
+            failure = Raised("Agent.NetworkError", f"{self._where}: {said}")
+            raise _unless_unsent(failure, error) from None
 
     def _client(self, call: Call) -> httpx2.AsyncClient:
         import httpx2
@@ -162,15 +165,13 @@ class _Endpoint(Outsider):
 
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Raised("Agent.ParseError", f"{self._where}: the answer is compressed")
+            raise lost(Raised("Agent.ParseError", f"{self._where}: the answer is compressed"))
         body = bytearray()
         async for part in response.aiter_raw():
             body += part
             if len(body) > self.agent.max_bytes:
-                raise Raised(
-                    "States.DataLimitExceeded",
-                    f"{self._where}: an answer of more than {self.agent.max_bytes} bytes",
-                )
+                text = f"{self._where}: an answer of more than {self.agent.max_bytes} bytes"
+                raise lost(Raised("States.DataLimitExceeded", text))
         return bytes(body)
 
     def _result(self, response: httpx2.Response, body: bytes, call: Call) -> Json:
@@ -183,30 +184,45 @@ class _Endpoint(Outsider):
             self._failed(response, value, _excerpt(body, call))
         if fault:
             said = _excerpt(body, call)
-            raise Raised("Agent.ParseError", f"{self._where}: no JSON ({fault}): {said}")
+            text = f"{self._where}: no JSON ({fault}): {said}"
+            raise lost(Raised("Agent.ParseError", text))
         return value
 
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
         """Raise the error that an endpoint names, or that its status stands for."""
+        usage = usage_in(value)
+        named = type(value) is dict and "error" in value
         if (
-            type(value) is dict
-            and "error" in value
-            and value.keys() <= {"error", "cause"}
-            and all(type(text) is str for text in value.values())
+            named
+            and value.keys() - (usage or {}).keys() <= {"error", "cause"}
+            and all(type(value.get(name, "")) is str for name in ("error", "cause"))
         ):
-            raise Raised(value["error"], value.get("cause"))
+            failure = Raised(value["error"], value.get("cause"))
+            failure.usage = usage
+            raise failure
         status = response.status_code
         text = f"{self._where}: {status} {response.reason_phrase}".rstrip()
         after = response.headers.get("retry-after")
         if after is not None:
             text += f", retry after {after}"
-        raise Raised(NAMES.get(status, "Agent.APIError"), f"{text}: {said}" if said else text)
+        text = f"{text}: {said}" if said else text
+        failure = Raised(NAMES.get(status, "Agent.APIError"), text)
+        failure.usage = usage
+        raise failure
 
     async def close(self) -> None:
         """Close every connection."""
         while self.clients:
             _, client = self.clients.popitem()
             await client.aclose()
+
+
+def _unless_unsent(failure: Raised, error: Exception) -> Raised:
+    """Return the failure of a request of which nobody knows what it has used, if it was sent."""
+    import httpx2
+
+    unsent = httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout
+    return failure if isinstance(error, unsent) else lost(failure)
 
 
 def _bounds_of(request: httpx2.Request) -> list[Bounds]:

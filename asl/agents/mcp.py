@@ -15,7 +15,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.agents.process import Program, check_folder
 from asl.agents.secrets import Discreet, hiding
 from asl.core.diagnostics import Finding
-from asl.core.errors import AslError, StateError
+from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider, opened
@@ -313,7 +313,8 @@ class _Session(Outsider):
         label = self.server.label
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
-            return Raised("States.Timeout", f"{label}: no answer within {self.server.timeout:g} s")
+            text = f"{label}: no answer within {self.server.timeout:g} s"
+            return Raised("States.Timeout", text)
         if isinstance(error, StateError):  # it could not be started
             return Raised("Agent.NetworkError", str(error.cause))
         said = str(error) or type(error).__name__
@@ -364,7 +365,13 @@ class _Session(Outsider):
         ) -> None:  # the names are those of the library
             call.report_progress(100 * progress / total if total else 0.0, message or "")
 
-        result = await self._answered(client.call_tool(name, arguments, progress_callback=progress))
+        asked = client.call_tool(name, arguments, progress_callback=progress)
+        try:
+            result = await self._answered(asked)
+        except Raised as failure:  # it was asked: only an answer says what it has used
+            if failure.name != "Agent.ToolError":
+                lost(failure)
+            raise
         if result.is_error:
             said = str(call.hide(_text(result.content)))[:SHOWN]
             raise Raised("Agent.ToolError", f"{name}: {said}")

@@ -143,6 +143,10 @@ class _Model(Outsider):
                 forbidden = _forbidden(call, messages, {*tools, *answers})
                 failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
                 raise _spent(forbidden or failure, name, messages, error) from error
+            except BaseException:  # given up in the middle of a request
+                if any(_responses(messages)):
+                    call.usage = _usage(name, messages)
+                raise
             finally:
                 _refuse(call, _uses(messages, answers), tools)
         answer = _response(output, messages) if type(output) is str else output

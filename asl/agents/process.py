@@ -2,7 +2,8 @@
 
 Each call writes one line to the program's standard input:
 `{"parameters": ..., "call": {"execution", "state", "attempt", "key"}}`, and reads lines from its
-standard output until one ends the call: `{"return": value}` or `{"error": name, "cause": text}`.
+standard output until one ends the call: `{"return": value}` or `{"error": name, "cause": text}`,
+beside which may stand what it has used (`_tokens`, `_usage`, `_cost`, `model`).
 A line `{"heartbeat": true}`, `{"progress": percent, "message": text}` or `{"chunk": text}`, a
 piece of the answer, is a sign of life.
 A line `{"tool": name, "arguments": {...}}` uses a tool of the run; what it answers is written to
@@ -19,13 +20,13 @@ from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakSet
 
-import orjson
-
 from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding
-from asl.core.errors import StateError
+from asl.core.errors import StateError, lost
+from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
+from asl.engine.execution import usage_in
 from asl.states.host import Raised
 
 if TYPE_CHECKING:
@@ -232,7 +233,9 @@ class Program:
             if "return" in message:
                 return message["return"]
             if "error" in message:
-                raise Raised(_text(message["error"]), _text(message.get("cause")))
+                failure = Raised(_text(message["error"]), _text(message.get("cause")))
+                failure.usage = usage_in(message)
+                raise failure
             if "progress" in message:
                 call.report_progress(message["progress"], str(message.get("message", "")))
             elif type(message.get("chunk")) is str:
@@ -242,11 +245,9 @@ class Program:
             elif "heartbeat" in message:
                 call.heartbeat()
             else:
-                raise StateError(
-                    "States.TaskFailed",
-                    "a line with none of return, error, progress, chunk, heartbeat, tool: "
-                    + self._shown(compact(message).encode()),
-                )
+                text = "a line with none of return, error, progress, chunk, heartbeat, tool"
+                shown = self._shown(compact(message).encode())
+                raise lost(StateError("States.TaskFailed", f"{text}: {shown}"))
 
     async def _use(self, message: Mapping[str, Json], call: Call) -> None:
         """Use a tool for the program, and tell it what came of that."""
@@ -265,19 +266,17 @@ class Program:
             while line.isspace():
                 line = await self.answers.readline()
         except ValueError:
-            raise StateError(
-                "States.TaskFailed", f"an answer of more than {MAX_LINE} bytes"
-            ) from None
+            text = f"an answer of more than {MAX_LINE} bytes"
+            raise lost(StateError("States.TaskFailed", text)) from None
         if not line:
             raise await self._died()
         try:
-            message = orjson.loads(line)
-        except orjson.JSONDecodeError:
+            message = read_data(line.decode())
+        except ValueError:
             message = None
         if type(message) is not dict:
-            raise StateError(
-                "States.TaskFailed", f"a line that is no JSON object: {self._shown(line)}"
-            )
+            text = f"a line that is no JSON object: {self._shown(line)}"
+            raise lost(StateError("States.TaskFailed", text))
         return message
 
     async def _died(self) -> StateError:
@@ -290,7 +289,8 @@ class Program:
         if alive:
             what = "closed its output"
         text = f"the process {what} before it answered"
-        return StateError("States.TaskFailed", f"{text}: {self.tail}" if self.tail else text)
+        text = f"{text}: {self.tail}" if self.tail else text
+        return lost(StateError("States.TaskFailed", text))
 
     @property
     def tail(self) -> str:

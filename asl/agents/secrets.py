@@ -222,6 +222,7 @@ class _Discreet(Deputy):
             name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
             hidden = Raised(name, cause)
             hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
+            hidden.lost = error.lost
             raise hidden from None
         except Exception as error:  # of a library: its text may show what it was given
             cause = self.hide(f"{type(error).__name__}: {error}")

@@ -7,9 +7,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
-import orjson
-
 from asl.agents.typed import typed
+from asl.core.json_text import read_data
+from asl.core.values import encoded
+from asl.engine.execution import usage_in
 
 __all__ = ["main"]
 
@@ -19,7 +20,7 @@ def main(name: str) -> None:
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what the function prints is no answer
     function = _named(name)
     for line in sys.stdin.buffer:
-        request = orjson.loads(line)
+        request = read_data(line.decode())
         answers.write(_answer(function, request["parameters"]) + b"\n")
         answers.flush()
 
@@ -34,14 +35,15 @@ def _answer(function: Any, parameters: Any) -> bytes:
                 return await result
 
             result = run(awaited())
-        return orjson.dumps({"return": result})
+        return encoded({"return": result})
     except Exception as error:  # foreign code: anything it raises is its failure
         from asl.core.errors import StateError
 
         if isinstance(error, StateError):
-            return orjson.dumps({"error": error.name, "cause": error.cause})
+            told = {"error": error.name, "cause": error.cause}
+            return encoded({**told, **(usage_in(dict(error.usage or {})) or {})})
         cause = f"{type(error).__name__}: {error}"
-        return orjson.dumps({"error": "States.TaskFailed", "cause": cause})
+        return encoded({"error": "States.TaskFailed", "cause": cause})
 
 
 def _named(name: str) -> Any:

@@ -40,6 +40,9 @@ def _report(usage: dict[str, Json]) -> dict[str, Json]:
 
 def _lines(report: dict[str, Json]) -> Iterator[str]:
     rows = [("in all", "", report["cost"], report["tokens"])]
+    assumed = report.get("assumed", {"cost": 0, "tokens": 0})
+    if any(assumed.values()):
+        rows.append(("assumed", "", assumed["cost"], assumed["tokens"]))
     tables = {kind: report.get(name, {}) for name, kind in TABLES.items()}
     tables |= report.get("byAttribution", {})
     for kind, table in tables.items():

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,11 +68,13 @@ class NotJson(AslError):
 class StateError(Exception):
     """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both.
 
-    `usage` is what an agent has used before it failed, as it would report it in a result.
+    `usage` is what an agent has used before it failed, as it would report it in a result. Where it
+    is `lost`, nobody knows that: the call was given up, or broke off, before its end.
     """
 
     __slots__ = ("cause", "name")
     usage: Mapping[str, Any] | None = None
+    lost = False
 
     def __init__(self, name: str | None, cause: str | None = None) -> None:
         super().__init__(name, cause)
@@ -81,6 +83,15 @@ class StateError(Exception):
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.name, self.cause) if part is not None)
+
+
+E = TypeVar("E", bound=StateError)
+
+
+def lost(error: E) -> E:
+    """Return the error of a call of which nobody knows what it has used."""
+    error.lost = True
+    return error
 
 
 class EvaluationFailed(StateError):

@@ -76,6 +76,8 @@ class Account:
     """Whether it was found as it stood, with all that the visit's own calls had used."""
     alerted = 0
     """How many alerts there were; they are sorted."""
+    doubtful = False
+    """Whether some of what was spent is assumed, so that a limit that is reached is gone."""
 
     def __init__(
         self, limits: Limits, frame: "Frame | None" = None, visit: int = 0, label: str = ""
@@ -127,6 +129,17 @@ class Account:
             if (spent[name] if lent is None else spent[name] + lent[name]) > most:
                 return name
         return None
+
+    @property
+    def gone(self) -> str | None:
+        """The limit for which no call is made any more, None if there is none.
+
+        As much as the limit may be spent, but not after a call of which nobody knows what it used.
+        """
+        name = self.exceeded
+        if name is None and self.doubtful:
+            return next((name for name, most in self.most.items() if self.used(name) >= most), None)
+        return name
 
     @property
     def left(self) -> dict[str, Json]:
@@ -213,12 +226,23 @@ class Account:
         if sizes is not None:
             self.release(sizes, entry, now)
 
+    def assume(self, used: Amounts, entry: str, now: float) -> None:
+        """Count what a call may have used of which nobody knows."""
+        self.doubtful = True
+        self.add(used, entry, now)
+
+    def recover(self, known: Amounts) -> None:
+        """Count what is known of a call that was cut off, as far as that is limited here."""
+        used = {name: each for name, each in known.items() if each and name in self.most}
+        if used:
+            self.assume(used, "", 0.0)
+
     # Keeping
 
     def start_again(self, period: int) -> Amounts:
         """Count from 0 in a new period; return what was spent in those before."""
         before, self.spent = self.spent, NOTHING.copy()
-        self.period, self.told, self.alerted = period, False, 0
+        self.period, self.told, self.alerted, self.doubtful = period, False, 0, False
         self.watch()
         return before
 
@@ -231,16 +255,19 @@ class Account:
             self.rejected,
             self.alerted,
             self.period,
+            self.doubtful,
         ]
 
     def restore(self, written: Json) -> None:
         """Stand as it was written."""
-        spent, most, self.told, self.rejected, self.alerted, *period = written
+        spent, most, self.told, self.rejected, self.alerted, *more = written
         self.spent = {name: Decimal(each) for name, each in spent.items()}
         self.untouched = False
         self.most = {name: Decimal(each) for name, each in most.items()}
-        if period:
-            (self.period,) = period
+        if more:
+            self.period, *more = more
+        if more:
+            (self.doubtful,) = more
         self.watch()
 
 
@@ -257,6 +284,8 @@ class Lent(Account):
         self.account = account
         self.total = dict(NOTHING)
         """What this execution has spent."""
+        self.assumed = dict(NOTHING)
+        """What of that is assumed: nobody will report it."""
         self.add(spent, "", 0.0)
         self._look()
 
@@ -272,7 +301,7 @@ class Lent(Account):
         account = self.account
         self.most, self.rejected = account.most, account.rejected
         self.spent, self.lent, self.held = account.spent, account.lent, account.held
-        self.open = account.open
+        self.open, self.doubtful = account.open, account.doubtful
 
     def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
         """Hold it there."""
@@ -297,10 +326,18 @@ class Lent(Account):
             self.total[name] += each
         self._look()
 
+    def assume(self, used: Amounts, entry: str, now: float) -> None:
+        """Count it there, for good."""
+        self.account.doubtful = True
+        self.add(used, entry, now)
+        for name, each in used.items():
+            self.assumed[name] += each
+
     def give_back(self) -> None:
-        """Lend nothing any more."""
+        """Lend nothing any more; what is assumed stays spent."""
         lent = self.account.lent
         assert lent is not None
         for name, each in self.total.items():
             lent[name] -= each
-        self.total = dict(NOTHING)
+        self.account.add({name: each for name, each in self.assumed.items() if each}, "", 0.0)
+        self.total, self.assumed = dict(NOTHING), dict(NOTHING)

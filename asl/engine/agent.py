@@ -57,6 +57,8 @@ class Call:
     """What may be reached, where that is limited: in the call of a tool."""
     deadline: float | None = None
     """When the state times out, None for never."""
+    usage: Mapping[str, Json] | None = None
+    """What an agent has used by the time that it is given up, where it can say so."""
     cancelled = False
     """Becomes True when nobody waits for the answer any more: stop working."""
     progress: tuple[float, str] | None = None

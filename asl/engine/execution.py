@@ -21,6 +21,7 @@ __all__ = [
     "ANYBODY",
     "ARN",
     "NO_USAGE",
+    "USAGE_KEYS",
     "Execution",
     "Identity",
     "Price",
@@ -31,6 +32,7 @@ __all__ = [
     "execution_id",
     "reported",
     "totals",
+    "usage_in",
 ]
 
 REGION = "us-east-1"
@@ -38,6 +40,8 @@ ARN = f"arn:aws:states:{REGION}:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)
+USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
+"""The keys under which a raw result reports what it has used (Specification 7)."""
 MOST = 10**12
 """The usage that one call can report; what is beyond is no usage but nonsense."""
 
@@ -351,6 +355,13 @@ def execution_id(workflow_id: str, name: str, express: bool) -> str:
     if express:
         return f"{prefix}:express:{workflow}:{name}:{name}"
     return f"{prefix}:execution:{workflow}:{name}"
+
+
+def usage_in(failure: Json) -> dict[str, Json] | None:
+    """Return what an agent says that it has used, beside what it says of its failure."""
+    if type(failure) is not dict or USAGE_KEYS.isdisjoint(failure):
+        return None
+    return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
 
 
 def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:

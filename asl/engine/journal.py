@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
-from asl.engine.accounts import amounts
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import HistoryFull
-from asl.engine.execution import NO_USAGE, Execution, Spent, Usage, Used
+from asl.engine.execution import NO_USAGE, Execution, Spent, Usage
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.expr.references import member_of
 from asl.program import Program, Step
+from asl.states.blocks.budget import Amounts
 from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
 
@@ -223,9 +223,9 @@ def read_usage(written: Json) -> Usage:
     return Usage(Decimal(cost), tokens)
 
 
-def written_used(used: Used) -> Json:
-    """Return what one call has used as JSON, by the fields that limit it."""
-    return {name: str(each) for name, each in amounts(used).items()}
+def written_used(used: Amounts) -> Json:
+    """Return what one call counts as in JSON, by the fields that limit it."""
+    return {name: str(each) for name, each in used.items()}
 
 
 def read_used(written: Json) -> dict[str, Decimal]:

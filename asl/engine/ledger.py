@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import zip_longest
+from math import ceil
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -26,11 +27,15 @@ from asl.expr.times import format_timestamp
 from asl.states.blocks.budget import Amounts, Fallback, Limits, amount
 from asl.states.host import Exhausted
 
-__all__ = ["Later", "Ledger", "Pause", "Terms"]
+__all__ = ["LOST", "Later", "Ledger", "Pause", "Terms"]
+
+LOST: Final = Used(ZERO, 0, 0, 0, None, fault="nothing")
+"""What is known of a call that was given up before its end."""
 
 UNKNOWN: Final[Amounts] = {}
 """What is known of an agent that was never called."""
 UNCATEGORIZED: Final = "uncategorized"
+UNSAID: Final = "the call ended before it said what it used: it counts as what was set aside for it"
 
 
 class Terms:
@@ -55,6 +60,12 @@ class Terms:
         """From the workflow to the state itself."""
         self.held: list[Amounts] = []
         """What is held in the first of them."""
+        self.known: Amounts = UNKNOWN
+        """What is known of the call beforehand."""
+        self.counted: Amounts = UNKNOWN
+        """What it counts as in the account of the state itself, once it is settled."""
+        self.assumed: Amounts = UNKNOWN
+        """What of that is assumed, in any account."""
 
 
 class Later:
@@ -94,6 +105,14 @@ class Ledger:
         is known of a call beforehand by both."""
         self.calling: set[int] = set()
         """The machines that have a call under way."""
+        self.open: dict[str, Terms] = {}
+        """The calls under way by their entries, where another process may have to find them."""
+        self.keeps = False
+        """Whether they have: the execution is kept, so that another process may go on with it."""
+        self.cut: dict[str, Amounts] = {}
+        """What is known of calls that were cut off when a process died, by their entries."""
+        self.assumed: Amounts = NOTHING
+        """What calls count as beyond what they have reported."""
         self.questions = 0
         """How often people have decided."""
         self.before = ZERO
@@ -129,9 +148,9 @@ class Ledger:
             else:
                 spent, name = self.execution.usage.cost, self.execution.id
                 around.append(Taken(tab, name, pool.most, limits, spent, now))
-        self._surround(around)
+        self._surround(around, now)
 
-    def borrow(self, lenders: Iterable[Account], counted: Usage) -> None:
+    def borrow(self, lenders: Iterable[Account], counted: Usage, now: float) -> None:
         """Spend what the accounts around the state allow that has started this execution.
 
         *counted* is what they have counted already.
@@ -145,12 +164,18 @@ class Ledger:
         tabs = {each.name for each in self.around if isinstance(each, Tab)}
         for lender in lenders:
             if not isinstance(lender, Tab):
-                self._surround([Lent(lender, own)])
+                self._surround([Lent(lender, own)], now)
             elif lender.name not in tabs:
-                self._surround([lender])
+                self._surround([lender], now)
 
-    def _surround(self, accounts: Iterable[Account]) -> None:
-        self.around += accounts
+    def _surround(self, accounts: Iterable[Account], now: float) -> None:
+        for account in accounts:
+            if isinstance(account, Tab):
+                if self.cut:
+                    account.give_up(self.cut, now)
+            else:
+                account.recover(self.assumed)
+            self.around.append(account)
         self.whole = [*self.around, self.workflow]
 
     def close(self, now: float) -> None:
@@ -214,6 +239,7 @@ class Ledger:
             self._refresh(at)
         accounts = self.accounts(at)
         terms = Terms(at, agent, accounts)
+        terms.known = self._known(terms, sizes)
         for account in accounts:
             if not account.quiet:
                 pause = self._heed(at, terms)
@@ -222,14 +248,16 @@ class Ledger:
                 break
         if id(at) in self.calling:  # a call within a call spends what is held for that
             return terms
-        return self._hold(at, terms, sizes)
+        return self._hold(at, terms)
 
     def _heed(self, at: Frame, terms: Terms) -> Pause | None:
         """Apply to a call what comes of what was spent; raises as `admit` does."""
         spare = None
         for account in terms.accounts:
-            name = account.exceeded
+            name = account.gone
             if name is not None:
+                if account.doubtful:
+                    self._tell(at, account, name)
                 action = account.action
                 if action == "Fail":
                     raise _failure(account, name, at)
@@ -298,20 +326,23 @@ class Ledger:
         terms.reduced = entry.action == "ReduceQuality"
         return None
 
-    def _hold(self, at: Frame, terms: Terms, sizes: Amounts) -> "Terms | type[Later] | None":
+    def _known(self, terms: Terms, sizes: Amounts) -> Amounts:
+        """Return what is known of a call beforehand: by its state, its agent and its size."""
+        own = terms.accounts[-1]
+        if own.frame is terms.frame:
+            known = self._foreseen(terms.agent, own)
+        else:
+            known = self.largest.get(terms.agent, UNKNOWN)
+        return {**known, **sizes} if sizes else known
+
+    def _hold(self, at: Frame, terms: Terms) -> "Terms | type[Later] | None":
         """Hold for the call what it may use, or say that it is not there now.
 
         The state itself makes one call at a time, so nothing is held of what is its own.
         """
-        accounts = terms.accounts
-        own, outer = accounts[-1], accounts
-        if own.frame is at:
-            known, outer = self._foreseen(terms.agent, own), accounts[:-1]
-        else:
-            known = self.largest.get(terms.agent, UNKNOWN)
-        if sizes:
-            known = {**known, **sizes}
-        if self.around:
+        accounts, known = terms.accounts, terms.known
+        outer = accounts[:-1] if accounts[-1].frame is at else accounts
+        if self.around or self.keeps:
             terms.entry = f"{self.execution.id}:{at.key}"
         for account in outer:
             held = account.share(known)
@@ -322,6 +353,8 @@ class Ledger:
         for account in self.whole:
             account.mark()
         self.calling.add(id(at))
+        if self.keeps:
+            self.open[terms.entry] = terms
         return terms
 
     def _foreseen(self, agent: str, own: Account) -> Amounts:
@@ -341,10 +374,14 @@ class Ledger:
     def release(self, terms: Terms) -> None:
         """Give back what is held for a call."""
         if terms.held:
-            self.calling.discard(id(terms.frame))
+            self._close(terms)
             for account, held in zip(terms.accounts, terms.held, strict=False):
                 account.release(held, terms.entry, terms.frame.now)
             terms.held = []
+
+    def _close(self, terms: Terms) -> None:
+        self.calling.discard(id(terms.frame))
+        self.open.pop(terms.entry, None)
 
     def settle(self, terms: Terms, state: str, used: Used, failed: bool = False) -> None:
         """Count what a call has used; raises as `admit` does where that exceeds a limit.
@@ -352,6 +389,7 @@ class Ledger:
         What cannot be known (the report is none, or the price) counts as it was held, and is a
         failure by itself unless the call has *failed* already.
         """
+        terms.counted = spending(used)
         counted = spending(used)
         if used.fault is None and not used.unpriced:
             largest = self.largest.get(terms.agent)
@@ -367,24 +405,47 @@ class Ledger:
         failures: list[StateError | Exhausted] = []
         at, accounts, sizes = terms.frame, terms.accounts, terms.held
         if sizes:
-            self.calling.discard(id(at))
+            self._close(terms)
         done = 0
         try:
             for account, held in zip_longest(accounts, sizes):
                 account.settle(counted, held, terms.entry, at.now)
                 done += 1
-                if unknown is not None and _limits(account, used) and account.action in HARD:
-                    if not failed:
-                        failures.append(unknown)
-                    account.add(_beyond(account, at, held or {}, counted), terms.entry, at.now)
+                if unknown is not None and self._assume(terms, account, held, used):
+                    failures.append(unknown)
                 if not account.quiet:
                     failures += self._heeded(at, account)
         except BaseException:  # the rest is given back, not settled
             terms.accounts, terms.held = accounts[done:], sizes[done:]
             raise
         terms.held = []
+        if unknown is not None:
+            if terms.assumed:
+                self._tell_assumed(at, terms.assumed, used)
+            if failed:  # by an error of its own; limits that are gone are those of later calls
+                return
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
+
+    def _assume(self, terms: Terms, account: Account, held: Amounts | None, used: Used) -> bool:
+        """Count what a call may have used beyond its report; say whether that must be known."""
+        sizes = account.share(terms.known) if held is None else held
+        if used.fault is None:  # its tokens are known
+            sizes = {name: sizes[name] for name in ("MaxCost",) if name in sizes}
+        rest = _beyond(sizes, spending(used))
+        if rest:
+            account.assume(rest, terms.entry, terms.frame.now)
+            terms.assumed = _most(terms.assumed, rest)
+            if account.frame is terms.frame:
+                terms.counted = {**terms.counted, **_sum(terms.counted, rest)}
+        return bool(sizes) and account.action in HARD
+
+    def _tell_assumed(self, at: Frame, assumed: Amounts, used: Used) -> None:
+        """Remember what a call counts as, and tell of one that has not even reported anything."""
+        self.assumed = {**self.assumed, **_sum(self.assumed, assumed)}
+        if used.fault == LOST.fault:
+            details = {name: float(each) for name, each in assumed.items()}
+            at.note("UsageWarning", {"reason": UNSAID, "assumed": details})
 
     def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
         """Tell of limits and shares that are reached; yield the failure that comes of one."""
@@ -402,7 +463,9 @@ class Ledger:
         Its calls are on all tabs already.
         """
         accounts = [each for each in self.accounts(at) if not isinstance(each, Tab)]
-        self.settle(Terms(at, "", accounts), at.step.name, used)
+        terms = Terms(at, "", accounts)
+        terms.known = self._known(terms, UNKNOWN)
+        self.settle(terms, at.step.name, used)
 
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
@@ -467,12 +530,14 @@ class Ledger:
     def report(self) -> dict[str, Json]:
         """Return what was spent on what, as far as budgets say more than the states do."""
         attributed = {key: totals(table) for key, table in self.by_attribution.items()}
+        assumed = self.assumed
         return {
             "currency": self.workflow.limits.currency,
             "reserved": {
                 "cost": float(self.workflow.peak["MaxCost"]),
                 "tokens": float(self.workflow.peak["MaxTokens"]),
             },
+            "assumed": {"cost": float(assumed["MaxCost"]), "tokens": int(assumed["MaxTokens"])},
             "byCategory": totals(self.by_category),
             "byTag": totals(self.by_tag),
             "byAttribution": attributed,
@@ -540,7 +605,10 @@ class Ledger:
             "visits": {key: each.written() for key, each in self.visits.items()} | self.kept,
             "questions": self.questions,
             "before": str(self.before),
-            "reserved": {name: str(each) for name, each in self.workflow.peak.items()},
+            "assumed": _written(self.assumed),
+            "open": {entry: _written(terms.known) for entry, terms in self.open.items()},
+            "largest": {agent: _written(known) for agent, known in self.largest.items()},
+            "reserved": _written(self.workflow.peak),
             "currency": self.workflow.limits.currency,
             "attributions": list(self.by_attribution),
             "tables": [
@@ -555,13 +623,40 @@ class Ledger:
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
-        reserved = {name: Decimal(each) for name, each in written.get("reserved", {}).items()}
-        self.workflow.peak = {**NOTHING, **reserved}
+        self.assumed = {**NOTHING, **_read(written.get("assumed", {}))}
+        self.largest = {agent: _read(known) for agent, known in written.get("largest", {}).items()}
+        self.cut = {entry: _read(known) for entry, known in written.get("open", {}).items()}
+        for entry, known in self.cut.items():
+            self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)
+        self.workflow.peak = {**NOTHING, **_read(written.get("reserved", {}))}
         self.by_attribution = {key: {} for key in written["attributions"]}
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
         for table, found in zip(tables, written["tables"], strict=True):
             table.update({key: (Decimal(cost), tokens) for key, (cost, tokens) in found.items()})
         self.show_limit()
+
+    def _cut_off(self, key: str, known: Amounts) -> None:
+        """Count a call that was under way when its process died, and is made again.
+
+        It counts as what was known of it, for nobody should lose a budget to a guess; and its own
+        state makes that call only.
+        """
+        self.assumed = {**self.assumed, **_sum(self.assumed, known)}
+        self.workflow.recover(known)
+        for path, written in self.kept.items():
+            if key.startswith(f"{path}."):
+                account = Account(Limits("", {}))
+                account.restore(written)
+                account.recover(known)
+                self.kept[path] = account.written()
+
+
+def _written(amounts: Amounts) -> dict[str, str]:
+    return {name: str(each) for name, each in amounts.items()}
+
+
+def _read(written: Mapping[str, str]) -> dict[str, Decimal | int]:
+    return {name: Decimal(each) for name, each in written.items()}
 
 
 def _included(limits: Limits | None, state: str) -> Any:
@@ -580,17 +675,22 @@ def _rest(account: Account) -> dict[str, Decimal | int]:
     return rest
 
 
-def _limits(account: Account, used: Used) -> bool:
-    """Whether an account limits what is not known of a call: of a faulty report, anything."""
-    return bool(account.most) if used.fault is not None else "MaxCost" in account.most
+def _beyond(sizes: Amounts, counted: Amounts) -> dict[str, Decimal | int]:
+    """Return how much more than was *counted* a call can have used that was held to its sizes."""
+    found: dict[str, Decimal | int] = {}
+    for name, size in sizes.items():
+        rest = size - counted.get(name, 0)
+        if rest > 0:
+            found[name] = rest if name == "MaxCost" else ceil(rest)
+    return found
 
 
-def _beyond(account: Account, at: Frame, held: Amounts, counted: Amounts) -> Amounts:
-    """Return how much more a call could have used than it has reported, which is counted."""
-    if account.frame is at:
-        return _rest(account)
-    rest = {name: max(0, size - counted.get(name, 0)) for name, size in held.items()}
-    return {"MaxCost": ZERO, **rest}
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    return {**one, **{name: max(each, one.get(name, 0)) for name, each in other.items()}}
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0) + each for name, each in other.items()}
 
 
 def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
@@ -605,7 +705,8 @@ def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
 def _excess(account: Account, name: str) -> str:
     whose = f"of '{account.limits.state}'" if account.limits.state else "of the workflow"
     most, spent = account.most[name], account.used(name)
-    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} are spent"
+    are = "may be" if account.doubtful else "are"
+    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
 
 
 def _plain(amount: Decimal | int) -> str:

@@ -5,7 +5,7 @@ changes it changes it as a whole, so that executions in several threads and proc
 together what only one of them may.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -118,6 +118,17 @@ class Tab(Account):
         self.add(used, entry, now)
 
     # Whole executions
+
+    def give_up(self, calls: Mapping[str, Amounts], now: float) -> None:
+        """Count what is known of calls that were cut off, if nobody has: by their entries."""
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            for entry, known in calls.items():
+                if entries.pop(entry, None) is not None and "MaxCost" in known:
+                    part = self._part(now)
+                    spent[part] = str(Decimal(spent.get(part, "0")) + known["MaxCost"])
+
+        self._change(now, act)
 
     def take(
         self, entry: str, most: Decimal, before: Decimal, release: bool, now: float

@@ -26,7 +26,7 @@ def named(error: StateError | NotJson, target: Target) -> StateError:
         return Reported(_text(error.name), _text(error.cause))
     name = "States.TaskFailed" if error.name is None else _text(error.name)
     blamed = Raised(name, _text(error.cause))
-    blamed.usage = error.usage
+    blamed.usage, blamed.lost = error.usage, error.lost
     return blamed
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, compact, fits, handed_over, received
+from asl.engine.accounts import spending
 from asl.engine.agent import Agent, Call
-from asl.engine.execution import reported
+from asl.engine.execution import USAGE_KEYS, reported
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching
 from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
@@ -38,7 +39,6 @@ MAX_NESTED: Final = 16
 """How deep tools may use one another."""
 MAX_TOLD: Final = 200
 """Calls of one agent call whose arguments and answers the history tells; of more only the names."""
-USAGE: Final = frozenset({"_tokens", "_usage", "_cost"})
 
 
 class Broker:
@@ -435,7 +435,7 @@ class Broker:
 
     def _count(self, tool: str, result: Json, told: dict[str, Json]) -> None:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
-        if type(result) is not dict or USAGE.isdisjoint(result):
+        if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
         at: Any = self.outer.at
         host = self.host
@@ -443,7 +443,7 @@ class Broker:
         told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
         if host.meter is not None:
-            host.used(at, used)
+            host.used(at, spending(used))
             host.meter.ledger.absorb(at, used)
 
     def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:

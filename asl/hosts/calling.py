@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from asl.core.errors import NotJson, StateError
+from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.engine.agent import Agent, Call, Find
+from asl.engine.execution import USAGE_KEYS
 from asl.hosts.blame import described, is_fault, named
 from asl.hosts.life import LivingHost
 from asl.states.host import Frame, HeartbeatMissed, Options, Raised, Target
@@ -16,16 +17,14 @@ from asl.states.host import Frame, HeartbeatMissed, Options, Raised, Target
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.engine.execution import Used
     from asl.hosts.meter import Meter
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
     from asl.program import Step
+    from asl.states.blocks.budget import Amounts
 
 __all__ = ["CallingHost"]
 
-USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
-"""The keys under which a raw result reports what it has used (Specification 7)."""
 REPORTED = frozenset({"progress", "stream"})
 """What a host is told of a call on which the agent may report."""
 MAX_THREADS = 64
@@ -80,13 +79,15 @@ class CallingHost(LivingHost):
                 return await self.meter.call(at, target, payload, options)
             agent = self.find(target)
         own = handed_over(payload, self.limit, target.label)
+        call = Call(at, target, options)
         try:
             if options is None or REPORTED.isdisjoint(options.blocks):
-                answer = await self._ask(agent, own, Call(at, target, options), options)
+                answer = await self._ask(agent, own, call, options)
             else:
-                call = Call(at, target, options)
                 answer = await self._followed(call, options)(agent, own, call, options)
         except BaseException as error:  # foreign code; what is not its own flies on
+            if call.usage is not None:
+                (account or at.account)(target.state, call.usage)
             if is_fault(error) and not _is_foreign(agent):
                 raise
             raise self.blamed(at, target, error, account) from error
@@ -167,8 +168,11 @@ class CallingHost(LivingHost):
     def progressed(self, at: Frame) -> None:
         """Take note of the progress of a call; this host keeps nothing."""
 
-    def used(self, at: Frame, used: Used) -> None:
-        """Take note of what a call has used; this host keeps nothing."""
+    def used(self, at: Frame, used: Amounts) -> None:
+        """Take note of what a call counts as for its state; this host keeps nothing."""
+
+    async def admitted(self, at: Frame) -> None:
+        """Take note of a call that is about to be made; this host keeps nothing."""
 
     def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
         """Return what gets an answer and passes on what is reported before it."""
@@ -246,9 +250,10 @@ class CallingHost(LivingHost):
         except TimeoutError:
             if whole.expired():
                 cause = options.cause("answer", options.timeout)
-                raise Raised("States.Timeout", cause) from None
+                raise lost(Raised("States.Timeout", cause)) from None
             if pulse.expired():
-                raise HeartbeatMissed(options.cause("sign of life", options.heartbeat)) from None
+                cause = options.cause("sign of life", options.heartbeat)
+                raise lost(HeartbeatMissed(cause)) from None
             raise
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.accounts import spending
 from asl.engine.execution import Identity, Usage, execution_id
 from asl.engine.result import Result
 from asl.hosts.rights import rights_of
@@ -156,7 +157,7 @@ def _absorb(host: LocalHost, at: Any, child: Child, result: Result) -> None:
     if host.meter is not None:
         if result.execution.ledger is not None:
             result.execution.ledger.give_back()
-        host.used(at, used)
+        host.used(at, spending(used))
         host.meter.ledger.absorb(at, used)
 
 

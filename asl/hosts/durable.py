@@ -59,7 +59,9 @@ class DurableHost(KeptHost):
         account: Callable[[str, Json], object] | None = None,
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent, once and for all."""
-        return self._once(at, "call", super().invoke, target, payload, options, agent, account)
+        given = (target, payload, options, agent, account)
+        metered = self.meter is not None and agent is None and target.kind == "agent"
+        return self._once(at, "call", super().invoke, *given, metered=metered)
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; what an execution was started for began then.

@@ -15,7 +15,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.checkpoints import Names
 from asl.engine.events import RESUMED
-from asl.engine.execution import Execution, Usage, Used
+from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
@@ -36,6 +36,7 @@ from asl.engine.ledger import Ledger
 from asl.engine.records import ADVANCED, NOTED, STRETCH, TOLD, WHOLE, each_record
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
+from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
 from asl.states.host import Exhausted, Expired, Record
 
@@ -111,6 +112,7 @@ class KeptHost(LocalHost):
     def watch(self, ledger: Ledger) -> None:
         """Hold the calls of agents against a ledger, which goes on from what is there."""
         super().watch(ledger)
+        ledger.keeps = True
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
             ledger.restore(spending[3])
@@ -243,9 +245,17 @@ class KeptHost(LocalHost):
     # Effects
 
     async def _once(
-        self, at: Any, kind: str, perform: Callable[..., Awaitable[Json]], *given: Any
+        self,
+        at: Any,
+        kind: str,
+        perform: Callable[..., Awaitable[Json]],
+        *given: Any,
+        metered: bool = False,
     ) -> Json:
-        """Perform an effect of the machine *at*, or give the answer that it had."""
+        """Perform an effect of the machine *at*, or give the answer that it had.
+
+        What is *metered* is durable when it is admitted.
+        """
         log, journal = self._log(at), self.journal
         key = at.next_effect(log.path)
         if not self.fresh:
@@ -253,8 +263,9 @@ class KeptHost(LocalHost):
             if answer is not None:
                 return self._given(kind, key, answer, at)
         self._prepare(at, log)
-        await journal.commit(self.in_event_loop)
-        journal.reached("effect.ready")
+        if not metered:
+            await journal.commit(self.in_event_loop)
+            journal.reached("effect.ready")
         log.aside = {}
         try:
             value = await perform(at, *given)
@@ -359,12 +370,17 @@ class KeptHost(LocalHost):
         assert aside is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
-    def used(self, at: Any, used: Used) -> None:
-        """Keep what a call has used with its answer."""
+    def used(self, at: Any, used: Amounts) -> None:
+        """Keep what a call counts as with its answer."""
         aside = self._log(at).aside
         assert aside is not None
         known = read_used(aside.get("used", {}))  # of calls within this one
-        aside["used"] = {
-            name: str(each + known.get(name, 0))
-            for name, each in read_used(written_used(used)).items()
-        }
+        both = known | {name: each + known.get(name, 0) for name, each in used.items()}
+        aside["used"] = written_used(both)
+
+    async def admitted(self, at: Any) -> None:
+        """Keep that a call is under way, and what is held for it, before it is made."""
+        journal = self.journal
+        journal.put_spending(written_spending(self.execution))
+        await journal.commit(self.in_event_loop)
+        journal.reached("effect.ready")

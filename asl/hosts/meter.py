@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
 from asl.engine.execution import ZERO, Price, Used
-from asl.engine.ledger import Admission, Ledger, Pause, Terms
+from asl.engine.ledger import LOST, Admission, Ledger, Pause, Terms
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
@@ -69,9 +69,13 @@ class Meter:
                     target = Target("agent", terms.instead, target.state)
                 options = _revised(options, terms)
             agent = host.find(target)
+            if terms.entry and ledger.keeps:
+                await host.admitted(at)
             try:
                 result = await LocalHost.invoke(host, at, target, payload, options, agent, account)
-            except StateError:
+            except BaseException as error:
+                if not isinstance(error, StateError) or error.lost:
+                    used = used._replace(fault=used.fault or LOST.fault)
                 if used is not NOTHING:
                     self._settle(at, terms, target, used, failed=True)
                 raise
@@ -85,9 +89,11 @@ class Meter:
     def _settle(
         self, at: Any, terms: Terms, target: Target, used: Used, failed: bool = False
     ) -> None:
-        if used is not NOTHING:
-            self.host.used(at, used)
-        self.ledger.settle(terms, target.state, used, failed)
+        try:
+            self.ledger.settle(terms, target.state, used, failed)
+        finally:
+            if terms.counted:
+                self.host.used(at, terms.counted)
 
     async def _admitted(self, at: Any, target: Target, sizes: Amounts, terms: Admission) -> Terms:
         """Return the terms of a call as soon as it may be made; *terms* are what it was told."""

@@ -202,7 +202,7 @@ def _watch(
         ledger.share(services.tabs or tabs_of(host.clock), services.pools, frame.now)
     around = None if within is None else within.execution.ledger
     if around is not None and within is not None:
-        ledger.borrow(around.accounts(within), counted or Usage())
+        ledger.borrow(around.accounts(within), counted or Usage(), frame.now)
         host.wait_with(within.host)
     ledger.show_limit()
 

@@ -560,7 +560,7 @@ def test_what_nobody_can_read_is_not_free(
         result = asl.run(document, {"prompt": "x"}, agents=agents, clock="virtual")
     assert (result.error == "States.BudgetExceeded") != is_free
     if answer is not None:
-        assert len(server.requests) == (21 if is_free else 17)
+        assert len(server.requests) == (21 if is_free else 16)
 
 
 def streamed(*pieces: str, end: str = "stop", done: bool = True) -> Iterator[bytes]:

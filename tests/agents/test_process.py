@@ -190,3 +190,11 @@ def test_runs_that_share_an_agent_share_no_process(tmp_path: Path) -> None:
     assert (short.status, slow.status) == ("SUCCEEDED", "SUCCEEDED")
     assert slow.output["one"]["pid"] == slow.output["two"]["pid"] != short.output[0]["pid"]
     assert not agent.alive
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**64) - 1, 10**40])
+def test_integers_are_exact(number: int, tmp_path: Path) -> None:
+    """JSON has integers of any length, so there and back they are the same."""
+    got = asl.run(task(), {"n": number}, agents={"A": program(tmp_path, "echo")}).output["got"]
+    assert got == {"n": number}
+    assert type(got["n"]) is int

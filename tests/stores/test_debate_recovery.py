@@ -176,7 +176,7 @@ def test_debates_of_a_map_go_on(die_at: int, style: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("die_at", range(1, 16))
 def test_a_debate_keeps_its_budget(die_at: int, style: str, tmp_path: Path) -> None:
-    """What was spent before a death counts: the arbiter's call is one too many."""
+    """What was spent before a death counts, and what calls under way then may have spent."""
     document = workflow(style)
     document["States"]["Talk"] |= {"Budget": {"MaxTokens": 6}, "Rounds": 2}
     document["States"]["Talk"]["Consensus"] = {"Required": True, "Arbiter": "Judge"}
@@ -184,7 +184,10 @@ def test_a_debate_keeps_its_budget(die_at: int, style: str, tmp_path: Path) -> N
     path, world = tmp_path / "it.db", World(tmp_path, shaky=False)
     dies(path, world, document, INPUT, die_at, "effect.ready")
     result = run(path, world, document, INPUT)
-    assert (result.error, result.usage["tokens"]) == ("States.BudgetExceeded", 8)
+    used, assumed = result.usage["tokens"], result.usage["assumed"]["tokens"]
+    assert result.error == "States.BudgetExceeded"
+    assert used + 3 * assumed > 6
+    assert used <= 8  # the arbiter's call is one too many
 
 
 @pytest.mark.parametrize("die_at", [3, 4])

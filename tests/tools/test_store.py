@@ -94,7 +94,7 @@ def test_an_agent_that_died_asks_its_tools_again(tmp_path: Path) -> None:
 
     document = {
         "StartAt": "One",
-        "Budget": {"MaxCost": 3},
+        "Budget": {"MaxCost": 5},
         "States": {"One": {**TASK, "Budget": {"MaxCost": 2}, "End": True}},
     }
     bindings: Any = {"agents": {"A": agent}, "tools": {"t": tool}}

@@ -215,10 +215,8 @@ class Laws:
                     "status": result.status,
                     "output": result.output,
                     "error": result.error,
-                    "usage": {
-                        **result.usage,
-                        "reserved": None,
-                    },  # what is at work at a time differs
+                    # What is at work at a time differs, and what is cut off then.
+                    "usage": {**result.usage, "reserved": None, "assumed": None},
                     "visited": sorted(result.visited),
                     "events": sum(event.type not in PAUSES for event in result.events),
                     "records": self._records(store, number),

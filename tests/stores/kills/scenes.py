@@ -133,7 +133,7 @@ WIDE = (
         "posts.$": "$.posts", "post.$": "$.post", "three.$": "$.three",
         "unheard.$": "$.unheard.Error", "end.$": "$.end"}}),
 )  # fmt: skip
-BUDGETED = {**machine(*WIDE), "Budget": {"MaxTokens": 10_000, "OnExceed": "Fail"}}
+BUDGETED = {**machine(*WIDE), "Budget": {"MaxTokens": 10_000_000, "OnExceed": "Fail"}}
 
 
 @dataclass(frozen=True)
