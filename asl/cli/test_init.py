@@ -40,9 +40,9 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = read_document(document, origin)
     cases, missed, complete = cases_of(read, limit)
-    for way, why in missed:
-        names = " > ".join(step.name for step in way)
-        streams.say(f"asl: no data was found that leads through {names}: {why}", style="yellow")
+    for names, why in dict.fromkeys(missed):  # several transitions may lead to one state
+        way = " > ".join(names)
+        streams.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
     if not complete:
         streams.say(f"asl: there are more than {limit} ways: see --limit", style="yellow")
     if not cases:

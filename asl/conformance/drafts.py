@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.conformance.facts import TEXT
 from asl.conformance.recorder import literal
-from asl.conformance.ways import Way, needs, ways
+from asl.conformance.search import search
+from asl.conformance.ways import Given, Way, needs, ways
 from asl.core.values import Json
+from asl.dialects import dialect
 
 if TYPE_CHECKING:
     from asl.core.document import Document
@@ -22,11 +24,12 @@ __all__ = ["Missed", "cases_of"]
 
 
 class Missed(NamedTuple):
-    """A way that was tried and not taken."""
+    """How ways begin that were tried and not taken."""
 
-    way: Way
+    names: tuple[str, ...]
+    """Up to the state that is not reached, or fails."""
     why: str
-    """Where it was left, and for what."""
+    """What happens instead."""
 
 
 def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], list[Missed], bool]:
@@ -41,40 +44,39 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     machine = document.whole
     cases: dict[tuple[str, ...], dict[str, Json]] = {}
     missed: list[Missed] = []
+    dead: list[Way] = []
     backend = machine.get("Memory", {}).get("Backend", "memory")
     every, agents = ways(machine), dict(_asides(machine))
+    unsaid = tuple(dialect(document.dialect).unsaid(document))
+    usual = [answer for _, answer in unsaid]
+
+    def attempt(given: Given) -> Result:
+        memory = {each: ProcessMemory() for each in ("memory", backend)}
+        bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
+        return asl.run(program, given.data, clock="virtual", **bound)
+
     for _, way in zip(range(limit), every, strict=False):
-        left: list[str] = []
-        for unsaid in _UNSAID.get(document.dialect, (TEXT, {})):
-            data, mocks = needs(machine, way, unsaid)
-            memory = {each: ProcessMemory() for each in ("memory", backend)}
-            given: dict[str, Any] = {"mocks": mocks, "agents": agents, "memory": memory}
-            result = asl.run(program, data, clock="virtual", **given)
-            if _taken(machine, way, result):
-                break
-            left.append(_left(way, result))
-        else:
-            missed.append(Missed(way, left[0]))
+        if any(way[: len(each)] == each for each in dead):
+            continue
+        begins = (needs(machine, way, *each) for each in unsaid)
+        given, result, reached, taken = search(machine, way, begins, usual, attempt)
+        if not taken:
+            dead.append(way[:reached])
+            names = tuple(step.name for step in way[: reached + 1])
+            missed.append(Missed(names, _left(way, result)))
             continue
         if tuple(result.visited) in cases:  # several ways wait for the same people
             continue
         cases[tuple(result.visited)] = {
             "id": f"{document.name}/{len(cases) + 1}",
             "title": " > ".join(result.visited),
-            "input": data,
-            **({"mocks": mocks} if mocks else {}),
+            "input": given.data,
+            **({"mocks": given.mocks} if given.scripts else {}),
             **({"agents": agents} if agents else {}),
             **({} if backend == "memory" else {"memory": [backend]}),
             "expect": _expected(result),
         }
     return list(cases.values()), missed, next(every, None) is None
-
-
-_UNSAID: Mapping[str, tuple[Json, ...]] = {"asl": ({},)}
-"""What inputs and answers are where nothing is asked of them, by the language of the document.
-
-Agents of other languages speak in texts.
-"""
 
 
 def _expected(result: Result) -> dict[str, Json]:
@@ -85,32 +87,6 @@ def _expected(result: Result) -> dict[str, Json]:
     elif result.error is not None:
         expect["error"] = result.error
     return expect
-
-
-def _taken(machine: Mapping[str, Json], way: Way, result: Result) -> bool:
-    """Whether an execution went a way to its end, or waits for people on it.
-
-    It may go round a loop of the way more often: how often is counted by the document.
-    """
-    names, visited = [step.name for step in way], result.visited
-    if result.status == "PAUSED":
-        return names[: len(visited)] == visited
-    fails = machine["States"][names[-1]]["Type"] == "Fail"
-    if (result.status == "FAILED") != fails:
-        return False
-    rounds = len(visited) > len(names) and set(visited) == set(names)
-    return visited == names or (rounds and _straight(visited) == _straight(names))
-
-
-def _straight(names: list[str]) -> list[str]:
-    """Return the states of a way without the loops in it."""
-    straight: list[str] = []
-    for name in names:
-        if name in straight:
-            del straight[straight.index(name) + 1 :]
-        else:
-            straight.append(name)
-    return straight
 
 
 def _left(way: Way, result: Result) -> str:

@@ -13,6 +13,7 @@ __all__ = [
     "ABSENT",
     "TEXT",
     "Facts",
+    "Place",
     "answered",
     "beside",
     "outside",

@@ -5,13 +5,15 @@ states ask for is followed back to where it comes from: the answer of a Task, wh
 or the input.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 from asl.conformance.choosing import chosen
 from asl.conformance.facts import (
     Facts,
+    Place,
     answered,
     beside,
     outside,
@@ -25,7 +27,7 @@ from asl.conformance.facts import (
 from asl.core.values import Json
 from asl.states.base import machines_of
 
-__all__ = ["Step", "Way", "needs", "ways"]
+__all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,45 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, s
         yield Step(name, "catch", index), catcher["Next"]
 
 
-def needs(machine: Mapping[str, Json], way: Way, unsaid: Json) -> tuple[Json, dict[str, Json]]:
-    """Return the input and the mocks with which an execution should go a way.
+class Given(NamedTuple):
+    """What an execution is given: its input, and the answers of each Task, one after the other."""
 
-    *unsaid* is what they are where nothing is asked of them.
+    data: Json
+    scripts: Mapping[str, Sequence[Mapping[str, Json]]]
+
+    @property
+    def mocks(self) -> dict[str, Json]:
+        """The scripts as mocks."""
+        return {
+            name: each[0] if len(each) == 1 else {"sequence": list(each)}
+            for name, each in self.scripts.items()
+        }
+
+    def put(self, place: Place, value: Json) -> "Given":
+        """Return the same with another value at a place of the input."""
+        return self._replace(data=_put(self.data, place, value))
+
+    def answering(self, task: str, number: int, place: Place, value: Json) -> "Given":
+        """Return the same with another value at a place of an answer of a Task."""
+        script = list(self.scripts[task])
+        script[number] = {"return": _put(script[number]["return"], place, value)}
+        return self._replace(scripts={**self.scripts, task: script})
+
+
+def _put(holder: Json, place: Place, value: Json) -> Json:
+    if not place:
+        return value
+    inside = holder if type(holder) is dict else {}
+    return {**inside, place[0]: _put(inside.get(place[0]), place[1:], value)}
+
+
+def needs(machine: Mapping[str, Json], way: Way, data: Json, answer: Json) -> Given:
+    """Return the input and the answers with which an execution should go a way.
+
+    They are *data* and *answer* where nothing is asked of them.
     """
     facts: Facts = {}
-    scripts: dict[str, list[Json]] = {}
+    scripts: dict[str, list[Mapping[str, Json]]] = {}
     for step in reversed(way):
         state = machine["States"][step.name]
         if step.by == "catch":
@@ -86,7 +120,7 @@ def needs(machine: Mapping[str, Json], way: Way, unsaid: Json) -> tuple[Json, di
             error = catcher["ErrorEquals"][0]
             name = "States.TaskFailed" if error == "States.ALL" else error
             script: Json = {"raise": {"Error": name}}
-            for task in [step.name] if state["Type"] == "Task" else list(_tasks(state))[:1]:
+            for task in islice(tasks_of(step.name, state), 1):
                 scripts.setdefault(task, []).insert(0, script)
         elif state["Type"] == "Choice":
             facts |= chosen(state["Choices"], step.index if step.by == "rule" else None)
@@ -95,22 +129,20 @@ def needs(machine: Mapping[str, Json], way: Way, unsaid: Json) -> tuple[Json, di
             result |= trace(state.get("Reasoning", {}))
             if "ResultSelector" not in state:
                 result = beside(remembered(state), result)
-            answer = value_of(result) if result else unsaid
-            scripts.setdefault(step.name, []).insert(0, {"return": answer})
+            given = value_of(result) if result else answer
+            scripts.setdefault(step.name, []).insert(0, {"return": given})
         elif state["Type"] == "Pass":
             facts = beside(remembered(state), passed(state, facts))
-        for task in _tasks(state):
-            scripts.setdefault(task, [{"return": unsaid}])
+        for task in tasks_of(step.name, state):
+            scripts.setdefault(task, [{"return": answer}])
         facts = read(state) | facts
-    sequences = {name: {"sequence": each} for name, each in scripts.items()}
-    mocks = {name: each[0] if len(each) == 1 else sequences[name] for name, each in scripts.items()}
-    return value_of(facts) if facts else unsaid, mocks
+    return Given(value_of(facts) if facts else data, scripts)
 
 
-def _tasks(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the names of the Tasks in the machines of a state."""
+def tasks_of(name: str, state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the name of a state that is a Task, else those of the Tasks in its machines."""
+    if state["Type"] == "Task":
+        yield name
     for _, machine in machines_of(state):
-        for name, inner in machine.get("States", {}).items():
-            if inner.get("Type") == "Task":
-                yield name
-            yield from _tasks(inner)
+        for inner, each in machine.get("States", {}).items():
+            yield from tasks_of(inner, each)

@@ -30,6 +30,10 @@ def _nothing(document: Document) -> Iterable[Finding]:
     return ()
 
 
+def _texts(document: Document) -> Iterable[tuple[Json, Json]]:
+    return ("text", "text"), ({}, {})
+
+
 class Dialect(NamedTuple):
     """One row of the table.
 
@@ -41,7 +45,8 @@ class Dialect(NamedTuple):
     `write(document, **options)` is the way back. `plain(document)` returns its machine for the
     writers of further languages, and what that loses; None where any writer can do with it.
     `reading` and `writing` are the names of the options that both take. What is `importing` reads
-    further files: its `read` takes `files`, as `asl.compose.files` has them.
+    further files: its `read` takes `files`, as `asl.compose.files` has them. `unsaid(document)`
+    are the input and an answer of its agents, to be tried where nothing is known of either.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Dialect(NamedTuple):
     writing: frozenset[str] = frozenset()
     plain: Callable[[Document], tuple[dict[str, Json], Plain]] | None = None
     importing: bool = False
+    unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The language itself, in JSON; with names for resources, their Tasks ask agents."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding, escape
@@ -69,6 +69,10 @@ def _lost(resource: str, pointer: str) -> Iterator[Finding]:
         yield Finding("L-INTEGRATION", message, pointer)
 
 
+def _objects(document: Document) -> Iterable[tuple[Json, Json]]:
+    yield {}, {}
+
+
 DIALECT = Dialect(
     "asl",
     "Agent State Language",
@@ -77,4 +81,5 @@ DIALECT = Dialect(
     None,
     _write,
     writing=frozenset((NAMES,)),
+    unsaid=_objects,
 )

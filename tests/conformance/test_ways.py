@@ -153,12 +153,78 @@ def test_errors_are_ways() -> None:
     assert missed == 0
 
 
-def test_what_cannot_be_followed_is_named() -> None:
-    """No case is made up for a way that was not taken."""
+def test_what_is_computed_is_tried() -> None:
+    """A number that becomes another one, and what has to be of a kind before it is compared."""
     document = choice({"Variable": "$.a.x", "NumericEquals": 3})
     document["States"]["T"]["ResultSelector"] = {"x.$": "States.MathAdd($.n, 1)"}
-    ways, missed = taken(document)
-    assert (len(ways), missed) == (0, 2)
+    assert taken(document) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
+    document["States"]["T"]["ResultSelector"] = {"x.$": "States.ArrayLength($.deep.list)"}
+    document["States"]["C"]["Choices"][0]["NumericEquals"] = 2
+    assert taken(document) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
+
+
+def test_what_cannot_be_found_is_named() -> None:
+    """No case is made up for a way that was not taken; ways that begin alike are named once."""
+    document = choice({"Variable": "$.a.x", "NumericEquals": 3})
+    document["States"]["T"]["ResultSelector"] = {"x.$": "States.MathRandom(100, 200, $.n)"}
+    document["States"]["Yes"] = {"Type": "Choice", "Choices": [], "Default": "No"}
+    document["States"]["Yes"]["Choices"] = [
+        {"Variable": "$.m", "IsPresent": True, "Next": "No"},
+    ]
+    cases, missed, _ = cases_of(asl.load(document), 100)
+    assert [case["expect"]["visited"] for case in cases] == [["T", "C", "No"]]
+    assert missed == [(("T", "C", "Yes"), "it goes on to No instead of Yes")]
+
+
+QUERIES = [
+    "$count($states.input.items) = 2",
+    "$total > 1000",
+    "$contains($states.input.text, 'urgent')",
+    "$states.input.order[0].state in ['new', 'open']",
+    "$lowercase($states.input.deep.kind) = 'b'",
+    "$states.input.(a = 1)",
+    "$exists($states.input.x)",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_are_tried(query: str) -> None:
+    """In the input, and in a variable that an answer fills."""
+    rules = [{"Condition": f"{{% {query} %}}", "Next": "Yes"}]
+    document = machine(
+        T={
+            "Type": "Task",
+            "Agent": "A",
+            "Assign": {"total": "{% $states.result.body.total %}"},
+            "Output": "{% $states.input %}",
+            "Next": "C",
+        },
+        C={"Type": "Choice", "Choices": rules, "Default": "No"},
+        Yes=PASS,
+        No=PASS,
+    )
+    assert taken({**document, "QueryLanguage": "JSONata"}) == (
+        [["T", "C", "Yes"], ["T", "C", "No"]],
+        0,
+    )
+
+
+def test_a_schema_is_kept_to() -> None:
+    """An answer has all that a schema of its Task asks for."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "ok": {"type": "boolean"},
+            "kind": {"enum": ["a", "b"]},
+            "more": {"type": "array"},
+        },
+        "required": ["ok", "kind", "more"],
+    }
+    document = choice({"Variable": "$.a.ok", "BooleanEquals": False})
+    document["States"]["T"]["Guardrails"] = {
+        "Output": {"Schema": schema, "OnViolation": "fail"},
+    }
+    assert taken(document) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
 
 
 def test_a_state_that_cannot_be_carried_out_is_no_case() -> None:
@@ -198,7 +264,7 @@ def test_a_way_that_was_left_says_where() -> None:
         P=sums, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
     )
     _, missed, _ = cases_of(asl.load(document), 10)
-    assert len(missed) == 2
+    assert len(missed) == 1
     assert all(each.why.startswith("P fails with States.IntrinsicFailure: ") for each in missed)
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.dialects.base import Dialect, Written
 from asl.dialects.plain import Plain
 
@@ -18,6 +18,11 @@ _HANDLER = re.compile(r"""\b(?:handler|type)["']?[ \t]*:""")
 _OTHER = re.compile(
     r"""^["']?(?:States|StartAt|states|steps|Resources)["']?[ \t]*:""", re.MULTILINE
 )
+
+_MACRO = re.compile(r"\{\{\s*var:([^{}]*)\}\}")
+
+_CALL: Final = {"content": "", "tool_calls": [{"id": "1", "name": "tool", "arguments": {}}]}
+"""The answer of a model that asks for a tool."""
 
 
 def _of_text(text: str) -> bool:
@@ -70,6 +75,15 @@ def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
     return plain(document)
 
 
+def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
+    macros = _MACRO.findall(compact(document.whole))
+    named = {name.strip().removeprefix("var:") for each in macros for name in each.split("|")}
+    for answer in ("text", {}, _CALL):
+        data = {} if answer == {} else "text"
+        given = {"input": data, "vars": dict.fromkeys(sorted(named), "text")} if named else data
+        yield given, answer
+
+
 DIALECT = Dialect(
     "contenox",
     "Contenox task chain",
@@ -81,4 +95,5 @@ DIALECT = Dialect(
     reading=frozenset(("profile", "external_exits", "approve")),
     writing=frozenset(("profile",)),
     plain=_plain,
+    unsaid=_unsaid,
 )
