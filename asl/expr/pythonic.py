@@ -5,18 +5,31 @@ that itself.
 """
 
 import ast
+import operator
 import re
 import warnings
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 
-__all__ = ["MAX_DEPTH", "MAX_LENGTH", "parsed"]
+__all__ = ["COMPARED", "MAX_DEPTH", "MAX_LENGTH", "parsed"]
 
 MAX_LENGTH: Final = 4096
 """Characters that an expression may have."""
 MAX_DEPTH: Final = 50
 """Levels that an expression may nest."""
+COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, other: one in other,
+    ast.NotIn: lambda one, other: one not in other,
+}
+"""The comparisons that every such language has."""
 
 
 def parsed(text: str, code: str) -> tuple[ast.expr, int]:

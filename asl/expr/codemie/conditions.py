@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.pythonic import MAX_DEPTH, parsed
+from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
 
@@ -358,14 +358,7 @@ _BINARIES: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
 }
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
+    **COMPARED,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }

@@ -6,7 +6,6 @@ match.
 """
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.pythonic import MAX_DEPTH, parsed
+from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["MODES", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
 
@@ -209,7 +208,7 @@ class _Compiler:
         first = self.closure(node.left, depth + 1)
         rest: list[tuple[Callable[[Any, Any], bool], Closure]] = []
         for op, each in zip(node.ops, node.comparators, strict=True):
-            if type(op) not in _COMPARED:
+            if type(op) not in COMPARED:
                 return self.fails(node, "is is not known here: write ==")
             rest.append((_comparison(type(op), self.mode), self.closure(each, depth + 1)))
         if len(rest) == 1:
@@ -295,22 +294,12 @@ def _method(value: Any, name: str, given: list[Any]) -> Any:
     raise Failure(f"no .{name}() for this")
 
 
-_COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
-}
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
     """Return how an operator compares two values in a mode."""
-    plain = _COMPARED[op]
+    plain = COMPARED[op]
     if op in (ast.In, ast.NotIn):
         return lambda one, other: _contained(plain, one, other, op is ast.NotIn, mode)
     if mode == "strict":
