@@ -18,7 +18,7 @@ PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
 ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}}}
 WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}
 DANGLING = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "Next": "Onyl"}}}
-WATCHED = {**PASS, "Progress": {"Enabled.$": "$.tracked"}}
+BOXED = {**PASS, "DefaultTools": {"Sandbox": {"Environment": "vm"}}}
 YAML = "StartAt: Only\nStates:\n  Only: {Type: Pass, End: true}\n"
 
 
@@ -129,16 +129,16 @@ def test_compile_refuses_what_check_finds() -> None:
 
 def test_what_is_not_executed_is_checked_but_not_compiled() -> None:
     """`EXEC-...` is information to a check, and an error to a run."""
-    assert asl.check(WATCHED).ok
+    assert asl.check(BOXED).ok
     with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
-        asl.compile(WATCHED)
+        asl.compile(BOXED)
 
 
 def test_blocks_are_ignored_only_on_request() -> None:
     """A document with a block that is not executed does not run as if it had none."""
     with pytest.raises(asl.InvalidDocument, match="EXEC-02"):
-        asl.run(WATCHED)
-    assert asl.run(WATCHED, 1, ignore_blocks=True).output == 1
+        asl.run(BOXED)
+    assert asl.run(BOXED, 1, ignore_blocks=True).output == 1
 
 
 def test_a_program_is_reusable_and_named_after_its_file(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None
     document = {
         "StartAt": "A",
         "States": {"A": {"Type": "Pass", "End": True}},
-        "Progress": {"Enabled.$": "$.tracked"},
+        "DefaultTools": {"Sandbox": {"Environment": "vm"}},
     }
     (folder / "later.json").write_text(json.dumps(document))
     done = asl("check", "later.json")

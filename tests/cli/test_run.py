@@ -228,12 +228,12 @@ def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
 
 def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None:
     """What this version cannot enforce is not silently left out."""
-    document = {**PASS, "Progress": {"Enabled.$": "$.tracked"}}
-    (folder / "watched.json").write_text(json.dumps(document))
-    done = asl("run", "watched.json")
+    document = {**PASS, "DefaultTools": {"Sandbox": {"Environment": "vm"}}}
+    (folder / "boxed.json").write_text(json.dumps(document))
+    done = asl("run", "boxed.json")
     assert done.exit_code == 3
     assert "EXEC-02" in done.stderr
-    done = asl("run", "watched.json", "--ignore-blocks")
+    done = asl("run", "boxed.json", "--ignore-blocks")
     assert done.exit_code == 0
     assert "warning EXEC-02" in done.stderr
 
