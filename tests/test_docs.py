@@ -2,7 +2,7 @@
 
 Each page is one story: its blocks run in order, in a copy of the repository's documentation.
 
-* ```python blocks share one namespace;
+* ```python blocks share one namespace; what they try must raise;
 * ```console blocks run their `$ ...` lines in a shell and compare what appears; `...` stands for
   anything in its line, and a line `...` for any number of lines;
 * ```json and ```yaml blocks parse; with a name (```json hello.asl.json) they are saved under it for
@@ -10,6 +10,7 @@ Each page is one story: its blocks run in order, in a copy of the repository's d
 * ```text is prose. ```sh is allowed in the README only, where the gate runs it.
 """
 
+import ast
 import json
 import os
 import re
@@ -213,7 +214,11 @@ def test_blocks_run(page: str, workplace: Path, monkeypatch: pytest.MonkeyPatch)
             monkeypatch.delitem(sys.modules, target.stem, raising=False)
         elif block.language == "python":
             lines = "\n" * (block.line - 1) + block.text
-            exec(compile(lines, str(PAGES[page]), "exec"), namespace)
+            tree = ast.parse(lines, str(PAGES[page]))
+            for tried in (each for each in tree.body if isinstance(each, ast.Try)):
+                tried.orelse += ast.parse("raise AssertionError('nothing was raised')").body
+            code = compile(ast.fix_missing_locations(tree), str(PAGES[page]), "exec")
+            exec(code, namespace)
         elif block.language == "console":
             check_console(block, where)
 
