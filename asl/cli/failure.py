@@ -19,9 +19,31 @@ def explained(result: Result, document: Document) -> str:
         place = home.locate(pointer, at_key=True)
         if place.line is not None:
             lines[-1] += f" at {home.source.name}:{place.line}:{place.column}"
+        if error.__cause__ is not None and (raised := _raised_at(error.__cause__)):
+            lines.append(f"  raised at {raised}")
         if result.error == "States.AgentNotFound":
             lines.append(f"  hint: {_how_to_bind(step)}")
     return "\n".join(lines)
+
+
+def _raised_at(error: BaseException) -> str | None:
+    """Return the place in the user's own code that has failed, None where there is none."""
+    import sysconfig
+    from traceback import walk_tb
+
+    import asl
+    from asl.hosts.blame import is_fault
+
+    if not is_fault(error):
+        return None
+    paths = sysconfig.get_paths()
+    others = (*asl.__path__, paths["purelib"], paths["platlib"], paths["stdlib"], "<")
+    own = [
+        f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
+        for frame, line in walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(others)
+    ]
+    return own[-1] if own else None
 
 
 def _how_to_bind(step: Step) -> str:

@@ -103,6 +103,22 @@ def test_a_failed_workflow_exits_with_1(asl: Asl) -> None:
     assert done.stderr == ("asl: workflow failed: Refused: why\n  in No at fail.asl.json:4:5\n")
 
 
+def test_a_fault_of_an_agent_is_placed_in_its_own_code(asl: Asl, folder: Path) -> None:
+    """Not in the library that it calls; an error that it raises by name needs no place."""
+    (folder / "faulty.py").write_text(
+        "import json, asl\n"
+        "def reads(parameters):\n"
+        "    return json.loads('{')\n"
+        "def refuses(parameters):\n"
+        "    raise asl.StateError('No', 'no')\n"
+    )
+    done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=faulty:reads")
+    assert done.stderr.endswith(f"  raised at {folder / 'faulty.py'}:3 in reads\n")
+    for agent in ("faulty:refuses", "math:sqrt"):
+        done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agent", f"Greeter={agent}")
+        assert (done.exit_code, "raised at" in done.stderr) == (1, False)
+
+
 def test_a_failure_inside_a_fork_is_located(asl: Asl, folder: Path) -> None:
     """The state that failed first is named, with the item that it worked on."""
     inner = {"StartAt": "Ask", "States": HELLO["States"]}
