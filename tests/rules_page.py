@@ -118,6 +118,8 @@ def _rule(code: Code) -> Iterator[str]:
             yield f"```text\n{paragraph}\n```\n"
         else:
             yield f"{_plain(paragraph)}\n"
+    if code.hint is not None:
+        yield f"What to do: {_plain(code.hint)}.\n"
 
 
 def _plain(paragraph: str) -> str:

@@ -53,7 +53,8 @@ def _explained(code: Code, coloured: bool) -> str:
     severity = _painted(code.severity, code, coloured)
     if code.aws_severity is not None:
         severity += f" ({code.aws_severity} under --profile aws)"
-    return f"{head}: {code.title}\n{severity}\n\n{code.explain}"
+    advice = f"\n\nWhat to do: {code.hint}." if code.hint is not None else ""
+    return f"{head}: {code.title}\n{severity}\n\n{code.explain}{advice}"
 
 
 def _painted(text: str, code: Code, coloured: bool) -> str:

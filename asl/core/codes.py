@@ -8,6 +8,7 @@ from typing import NamedTuple
 class Code(NamedTuple):
     """One rule: its severity under the default profile, a short title and an explanation.
 
+    `hint` is what to do about it where a finding does not say, of losses.
     `aws_severity` is set where the `aws` profile judges the rule differently, `aws_code` where AWS
     has a diagnostic code of its own for the fault.
     """
@@ -18,6 +19,7 @@ class Code(NamedTuple):
     explain: str
     aws_severity: str | None = None
     aws_code: str | None = None
+    hint: str | None = None
 
 
 @cache
@@ -36,8 +38,9 @@ def _code(
     explain: str,
     aws_severity: str | None = None,
     aws_code: str | None = None,
+    hint: str | None = None,
 ) -> Code:
-    return Code(id, severity, title, explain.strip(), aws_severity, aws_code)
+    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint)
 
 
 def lookup(code: str) -> Code:

@@ -14,7 +14,8 @@ from typing import Any, Final
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import Files, Folder, Kept
-from asl.core.diagnostics import Report, did_you_mean, place, resolved
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding, Report, did_you_mean, place, resolved
 from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
@@ -225,6 +226,12 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         machine, made = plain(document)
         said = replace(document, value=machine, dialect=NATIVE)
     written = target.write(said, **(writing or {}))
-    report = place(document, [*lost, *made.losses, *map(made.placed, written.losses)])
+    losses = map(_advised, (*lost, *made.losses, *map(made.placed, written.losses)))
+    report = place(document, losses)
     report = replace(report, document=document)
     return Conversion(written.text, written.value, report, to, written.files)
+
+
+def _advised(loss: Finding) -> Finding:
+    """Return a loss with what to do about it."""
+    return loss if loss.hint else loss._replace(hint=lookup(loss.code).hint)

@@ -7,9 +7,11 @@ what was written is a loss.
 
 import re
 from collections.abc import Callable, Mapping
+from math import ceil
 from typing import Any, Final
 
 from asl.checks import check
+from asl.checks.structure import known_fields
 from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding, Severity, escape
 from asl.core.document import Document
@@ -38,6 +40,7 @@ _BLOCKS = frozenset((*AGENT_BLOCKS, "Events"))
 _OF_DOCUMENT = frozenset(
     ("Comment", "QueryLanguage", "StartAt", "States", "TimeoutSeconds", "Version")
 )
+_CAP: Final = {"MaxIntervalSeconds": "MaxDelaySeconds"}
 _ASKED = frozenset(("Prompt", "Prompt.$", "Options", "Timeout", "Choices", "Default"))
 _KEPT = ("Comment", "QueryLanguage", "InputPath", "Retry")
 _OF_PASS = ("Comment", "QueryLanguage", "OutputPath", "Next", "End")
@@ -141,6 +144,9 @@ class _Writer:
                     self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Iterator":
                 made["ItemProcessor"] = value
+            elif field not in known_fields(f"states:{state['Type']}"):
+                message = f"{field!r} has no effect in a {state['Type']} state"
+                self.lost("L-DROPPED", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Retry":
                 made["Retry"] = self.retriers(state, f"{at}/Retry")
             else:
@@ -163,13 +169,25 @@ class _Writer:
         return made
 
     def retriers(self, state: Mapping[str, Any], at: str) -> Json:
-        """Return the retriers of a state, which all pause, as AWS wants it."""
-        made = state["Retry"]
-        for index, retrier in objects(state, "Retry"):
-            if retrier.get("IntervalSeconds") == 0:
-                message = "nothing is tried again at once"
-                self.lost("L-RETRY", message, f"{at}/{index}/IntervalSeconds", "after a second")
-                made = [*made[:index], {**retrier, "IntervalSeconds": 1}, *made[index + 1 :]]
+        """Return the retriers of a state, which pause for whole seconds, as AWS wants it."""
+        return [
+            self.retrier(retrier, f"{at}/{index}") for index, retrier in objects(state, "Retry")
+        ]
+
+    def retrier(self, retrier: Mapping[str, Any], at: str) -> dict[str, Json]:
+        made = {_CAP.get(key, key): value for key, value in retrier.items()}
+        interval = made.get("IntervalSeconds")
+        if type(interval) in (int, float) and interval != max(1, ceil(interval)):
+            made["IntervalSeconds"] = max(1, ceil(interval))
+            message = "nothing is tried again at once, or within a fraction of a second"
+            instead = f"after {made['IntervalSeconds']} s"
+            self.lost("L-RETRY", message, f"{at}/IntervalSeconds", instead)
+        jitter = made.get("JitterStrategy")
+        if type(jitter) is str:
+            made["JitterStrategy"] = "NONE" if jitter.upper() == "NONE" else "FULL"
+            if jitter.upper() not in ("NONE", "FULL"):
+                message = f"no pauses are drawn as {jitter!r} says"
+                self.lost("L-RETRY", message, f"{at}/JitterStrategy", "JitterStrategy is FULL")
         return made
 
     def task(

@@ -16,7 +16,7 @@ from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json
 from asl.dialects.names import fresh
 
-__all__ = ["Plain", "leads", "path_to", "reached"]
+__all__ = ["Plain", "leads", "path_to", "reached", "returned_to"]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -96,3 +96,20 @@ def leads(state: Mapping[str, Any]) -> Iterator[str]:
     for holder, key in ((state, "Next"), *((each, "Next") for each in holders), (state, "Default")):
         if key in holder:
             yield holder[key]
+
+
+def returned_to(start: str, states: Mapping[str, Any]) -> str | None:
+    """Return a state to which a way leads back that came through it, None if no way does."""
+    open_: dict[str, Iterator[str]] = {start: leads(states[start])}
+    closed: set[str] = set()
+    while open_:
+        name = next(reversed(open_))
+        target = next(open_[name], None)
+        if target is None:
+            del open_[name]
+            closed.add(name)
+        elif target in open_:
+            return target
+        elif target in states and target not in closed:
+            open_[target] = leads(states[target])
+    return None

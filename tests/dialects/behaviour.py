@@ -32,12 +32,14 @@ class Seen:
     asked: list[str]
     given: list[Json]
     elapsed: float
-    stumbled: bool = False
-    """Whether a state, caught or not, was led nowhere by its data."""
+    stumbled_at: int | None = None
+    """How often agents had been asked when data first led a state nowhere, which may be caught."""
     failed: bool = False
     """Whether anything, caught or not, has failed."""
     decided: bool = False
     """Whether data has decided where to go, or how often."""
+    rounds: bool = False
+    """Whether a state was entered ten times, or a bound on states has ended something."""
     bound: bool = False
     """Whether a time limit, or a block of an agent, has ended something."""
     entered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -47,6 +49,11 @@ class Seen:
     answered: Mapping[str, int] = field(default_factory=dict)
     """The keys of objects that agents, or states by themselves, have made; how often agents had
     been asked by then."""
+
+    @property
+    def stumbled(self) -> bool:
+        """Whether a state, caught or not, was led nowhere by its data."""
+        return self.stumbled_at is not None
 
 
 class Enough(BaseException):
@@ -58,6 +65,9 @@ BEGIN = "2024-01-01T00:00:00.000Z"
 MOST = 12
 """How often agents are asked until a run is stopped."""
 DECIDING = ("ChoiceStateEntered", "MapStateEntered", "ApprovalStateEntered")
+ROUND = 10
+"""How often a state is entered until a bound on states may end a run."""
+ENDLESS = "ENDLESS"
 LONGEST = 1000
 """How many events a run has until it is stopped."""
 
@@ -96,7 +106,13 @@ def adapted(input: Json, conversion: asl.Conversion) -> Json:
         given = {"input": input.get("input"), **input["context"]} if opened else {"input": input}
     if "give an object as the input" in hints and not isinstance(input, dict):
         given = {"text": input}
-    return {"context": given} if "give the input as {context: ...}" in hints else given
+    if "give the input as {context: ...}" in hints:
+        return {"context": given}
+    # A chain takes an input of just these apart; one that is itself again expects that.
+    chain = conversion.dialect == "contenox" and conversion.losses.diagnostics
+    if chain and isinstance(given, dict) and given.keys() == {"input", "vars"}:
+        return {"input": given, "vars": {}}
+    return given
 
 
 def observe(document: Document, input: Json, script: Script) -> Seen:
@@ -106,7 +122,8 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     counts: dict[str, int] = {}
     answered = dict.fromkeys(made_keys(document.whole), 0)
     entered: dict[str, tuple[int, int]] = {}
-    decided_at = 0
+    visits: dict[str, int] = {}
+    facts: dict[str, Any] = {}
 
     def agent(name: str) -> Any:
         def answering(parameters: Json) -> Json:
@@ -132,12 +149,25 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         tokens.send_task_success(payload["token"], {**record, "timestamp": BEGIN})
 
     def listener(event: asl.Event) -> None:
-        nonlocal decided_at
         if event.id > LONGEST:
             raise Enough
         if event.type.endswith("StateEntered"):
-            entered.setdefault(event.details["name"], (event.id, len(asked)))
-            decided_at = event.id if event.type in DECIDING else decided_at
+            name = event.details["name"]
+            entered.setdefault(name, (event.id, len(asked)))
+            visits[name] = visits.get(name, 0) + 1
+            if visits[name] == ROUND:
+                facts["rounds"] = True
+        if event.type in DECIDING:
+            facts.update(decided=True, decided_at=event.id)
+        error = event.details.get("error")
+        if error:
+            facts["failed"] = True
+        if type(error) is str and DATA_FLOW.fullmatch(error):
+            facts.setdefault("stumbled_at", len(asked))
+        if type(error) is str and ROUNDS.fullmatch(error):
+            facts["rounds"] = True
+        if type(error) is str and BOUNDS.fullmatch(error):
+            facts["bound"] = True
 
     tokens = asl.TaskTokens()
     machine = document.whole
@@ -156,21 +186,12 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             ignore_blocks=True,
         )
     except Enough:
-        # What has happened so far is not told, so all of it may have.
-        facts = (True, True, True, True)
-        return Seen("ENDLESS", None, None, asked, given, 0, *facts, entered, decided_at, answered)
+        return Seen(
+            ENDLESS, None, None, asked, given, 0, entered=entered, answered=answered, **facts
+        )
     elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
-    told = [each.details.get("error") for each in result.events]
-    facts = (
-        any(type(each) is str and DATA_FLOW.fullmatch(each) for each in told),
-        any(told),
-        any(each.type in DECIDING for each in result.events),
-        any(type(each) is str and BOUNDS.fullmatch(each) for each in told),
-    )
-    return Seen(
-        result.status, result.error, result.output, asked, given, elapsed, *facts,
-        entered, decided_at, answered,
-    )  # fmt: skip
+    ended = (result.status, result.error, result.output, asked, given, elapsed)
+    return Seen(*ended, entered=entered, answered=answered, **facts)
 
 
 class Part(NamedTuple):
@@ -381,7 +402,8 @@ EXCUSES: Mapping[str, Excuse] = {
     for excuse, codes in (
         (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
         (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
-        (LIMITED, "L-BLOCK L-LIMIT L-TIMEOUT L-CHECKPOINT"),
+        (LIMITED, "L-BLOCK L-TIMEOUT L-CHECKPOINT"),
+        (Excuse(EVERYTHING, "rounds"), "L-LIMIT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
         (Excuse(EVERYTHING, "stumbled"), "L-REQUIRED"),
@@ -435,9 +457,10 @@ ACTING = (
 """Blocks that change what is asked, given or answered, wherever they stand."""
 BOUNDS = re.compile(
     r"States\.(Timeout|HeartbeatTimeout|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
-    r"|CM\.RecursionLimit"
 )
 """Errors of limits and blocks."""
+ROUNDS = re.compile(r"CM\.RecursionLimit|Flujo\.MaxHops")
+"""Errors of bounds on states."""
 DATA_FLOW = re.compile(
     r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|IntrinsicFailure|.*Evaluation.*)"
     r"|(CM|Contenox|Flujo)\..*"
@@ -450,13 +473,23 @@ def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") 
 
     It may not before the state was entered at which the loss stands.
     """
-    entered = [before.entered[each] for each in places(loss) if each in before.entered]
-    if places(loss) and not entered and before.status != "ENDLESS":
+    at = begun(loss, before, places)
+    if at is None:
         return False
-    event, asks = min(entered, default=(0, 0))
+    event, asks = at
     if part.kind in ("asked", "given") and int(part.at) < asks:
         return False
     return part.kind in _excused(loss, before, after, event)
+
+
+def begun(loss: Any, before: Seen, places: "Places") -> tuple[int, int] | None:
+    """Return in which event a run comes to a loss, and how often agents had been asked by then."""
+    if EXCUSES[loss.code] is MISSING:  # wherever data is read
+        return None if before.stumbled_at is None else (0, before.stumbled_at)
+    states = places(loss)
+    if not states:
+        return 0, 0
+    return min((before.entered[each] for each in states if each in before.entered), default=None)
 
 
 def _excused(loss: Any, before: Seen, after: Seen, event: int) -> frozenset[str]:
@@ -467,8 +500,6 @@ def _excused(loss: Any, before: Seen, after: Seen, event: int) -> frozenset[str]
         return EVERYTHING
     if excuse is KEYS and not (before.answered or after.answered):
         return TEXT.changes
-    if excuse is MISSING and not before.stumbled:
-        return frozenset()  # to stumble there is another matter
     if excuse.when and not (getattr(before, excuse.when) or getattr(after, excuse.when)):
         return frozenset()
     if excuse.changes > GIVEN.changes and before.decided_at >= event:

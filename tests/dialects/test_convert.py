@@ -619,6 +619,45 @@ def test_an_agent_can_be_a_tool() -> None:
     assert "Refunds" not in [each["id"] for each in conversion.document["assistants"]]
 
 
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ({"Type": "Pass", "Retry": [{"ErrorEquals": ["E"]}]}, "L-DROPPED"),
+        ({"Type": "Wait", "Seconds": 1, "Catch": [{"ErrorEquals": ["E"]}]}, "L-DROPPED"),
+        ({"Type": "Pass", "Owner": "me"}, "L-DROPPED"),
+        ({"Retry": [{"ErrorEquals": ["E"], "IntervalSeconds": 0.5}]}, "L-RETRY"),
+        ({"Retry": [{"ErrorEquals": ["E"], "JitterStrategy": "DECORRELATED"}]}, "L-RETRY"),
+        ({"Retry": [{"ErrorEquals": ["E"], "JitterStrategy": "full"}]}, ""),
+        ({"Retry": [{"ErrorEquals": ["E"], "MaxIntervalSeconds": 9}]}, ""),
+    ],
+)
+def test_amazon_is_given_what_it_takes(state: dict[str, Any], code: str) -> None:
+    """What has no effect, and other words for the same, are no reason to be refused."""
+    whole = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True} | state
+    if whole["Type"] != "Task":
+        del whole["Resource"]
+    conversion = asl.convert({"StartAt": "A", "States": {"A": whole}}, "amazon")
+    assert asl.check(conversion.document, profile="aws").ok
+    assert [each.code for each in conversion.losses] == ([code] if code else [])
+
+
+def test_a_document_that_goes_round_may_be_stopped_elsewhere() -> None:
+    """Platforms count the states that a run enters; a document does not."""
+    good = {"Variable": "$.ok", "BooleanEquals": True, "Next": "C"}
+    states: dict[str, Any] = {
+        "A": {"Type": "Task", "Agent": "a", "ResultPath": "$.ok", "Next": "B"},
+        "B": {"Type": "Choice", "Choices": [good], "Default": "A"},
+        "C": {"Type": "Succeed"},
+    }
+    for target, place in (("codemie", "/States/A"), ("flujo", "/States/A"), ("contenox", "")):
+        losses = asl.convert({"StartAt": "A", "States": states}, target).losses
+        told = [each.pointer for each in losses if each.code == "L-LIMIT"]
+        assert told == ([place] if place else [])
+    states["B"]["Default"] = "C"
+    losses = asl.convert({"StartAt": "A", "States": states}, "codemie").losses
+    assert "L-LIMIT" not in [each.code for each in losses]
+
+
 @pytest.mark.parametrize(("answer", "end"), [("approve", "Go"), ("reject", "Stop"), (None, "Stop")])
 @pytest.mark.parametrize("path", ["absent", "$.review", "$"])
 def test_people_answer_a_task_token(answer: str | None, end: str, path: str) -> None:

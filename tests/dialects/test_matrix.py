@@ -6,20 +6,18 @@ from typing import Any
 import pytest
 
 import asl
-from asl.core.codes import all_codes
+from asl.core.codes import all_codes, lookup
 from asl.core.diagnostics import Finding
 from tests.dialects.behaviour import (
     EXCUSES,
     Part,
     Seen,
-    adapted,
     excused,
-    observe,
     places_of,
     scripted,
-    unreported,
 )
 from tests.dialects.features import FEATURES
+from tests.dialects.ways import changes, there_and_back
 from tests.matrix_page import PAGE, WRITTEN, converted, matrix_page
 
 INPUT = {"kind": "a", "n": 7, "list": ["p", "q"]}
@@ -49,21 +47,27 @@ def test_the_page_is_up_to_date() -> None:
 def test_a_conversion_does_what_the_report_says(source: str, feature: str, target: str) -> None:
     """There, and back again."""
     document = asl.load(FEATURES[source][feature], dialect=source)
-    conversion = converted(source, feature, target)
-    there = asl.load(conversion.text, dialect=target)
-    assert asl.check(there).ok, str(asl.check(there).errors)
-    back = asl.convert(there, source) if source in WRITTEN else None
+    ways = there_and_back(document, target, source)
     for seed in range(3):
-        script = scripted(seed, ANSWERS)
-        before = observe(document, INPUT, script)
-        after = observe(there, adapted(INPUT, conversion), script)
-        changed = unreported(before, after, conversion, document)
-        assert not changed, (changed, before, after, conversion.text)
-        if back is not None:
-            given = adapted(adapted(INPUT, conversion), back)
-            home = observe(asl.load(back.text, dialect=source), given, script)
-            changed = unreported(after, home, back, there)
-            assert not changed, (changed, after, home, back.text)
+        assert changes(ways, INPUT, scripted(seed, ANSWERS)) is None, ways[0].conversion.text
+
+
+@pytest.mark.parametrize("source", [each for each in FEATURES if each != "amazon"])
+def test_aws_takes_what_is_written_unless_it_is_told(source: str) -> None:
+    """Of each feature."""
+    for feature in FEATURES[source]:
+        conversion = converted(source, feature, "amazon")
+        refused = asl.check(conversion.document, profile="aws").errors
+        told = [each.message for each in conversion.losses if each.code == "L-AWS"]
+        assert all(any(each.message in one for one in told) for each in refused), feature
+
+
+def test_every_loss_says_what_to_do() -> None:
+    """Of its own, or for all of its code."""
+    assert {code for code in EXCUSES if not lookup(code).hint} == set()
+    for source, feature, target in CELLS:
+        for loss in converted(source, feature, target).losses:
+            assert loss.hint, loss
 
 
 def test_a_note_excuses_no_change_of_a_run_that_works() -> None:

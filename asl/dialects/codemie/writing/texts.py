@@ -51,6 +51,10 @@ def arguments(machine: Machine, given: Mapping[str, Json], where: str) -> dict[s
         if each == "":
             message = "an empty argument is left out there, or filled in from the context"
             machine.lost("L-PARAMETERS", message, place)
+        if dynamic:
+            message = "an argument that is null is left out"
+            hint = "let the tool take null where nothing is given"
+            machine.lost("L-PARAMETERS", message, place, hint)
         if dynamic or type(each) is str:
             made[key.removesuffix(".$")] = filled(machine, each, place, dynamic=dynamic)
         elif type(each) is dict:

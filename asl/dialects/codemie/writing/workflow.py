@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, escape
 from asl.core.values import Json, index_of
 from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept
@@ -12,6 +12,7 @@ from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
 from asl.dialects.missing import missing
 from asl.dialects.names import fresh
+from asl.dialects.plain import returned_to
 
 __all__ = ["Workflow", "branch_key"]
 
@@ -81,7 +82,7 @@ class Workflow:
         if len(set(self.concurrency)) > 1:
             self.lost("L-CONCURRENCY", "a workflow has one limit for all iterations", "/States")
         states = self.reached()
-        config["recursion_limit"] = max(LEAST_STEPS, min(MOST_STEPS, len(self.states) + 1))
+        config["recursion_limit"] = self.steps()
         for key, actors in (
             ("assistants", self.assistants),
             ("tools", self.tools),
@@ -90,6 +91,17 @@ class Workflow:
             if actors:
                 config[key] = list(actors.values())
         return {**config, "states": states}
+
+    def steps(self) -> int:
+        """Return how many states a run may enter: all of them, or as many as the platform takes."""
+        states = self.value["States"]
+        around = returned_to(self.value["StartAt"], states)
+        if around is None:
+            return max(LEAST_STEPS, min(MOST_STEPS, len(self.states) + 1))
+        message = f"a run fails that enters more than {MOST_STEPS} states"
+        hint = "let one execution do a part of the rounds"
+        self.lost("L-LIMIT", message, f"/States/{escape(around)}", hint)
+        return MOST_STEPS
 
     def reached(self) -> list[dict[str, Json]]:
         """Return the states that can be reached; only catchers may have led to the others."""

@@ -10,6 +10,7 @@ from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
 from asl.dialects.names import fresh
+from asl.dialects.plain import returned_to
 
 __all__ = ["written_machine"]
 
@@ -53,6 +54,7 @@ class _Machine:
             "states": self.states or {self.value["StartAt"]: []},
             "transitions": self.rules,
         }
+        self.limited(len(machine["states"]))
         self.losses.add(
             "FL-OUTPUT",
             "the data of a run is its context; its output is the name of the end, or null",
@@ -60,6 +62,14 @@ class _Machine:
             "give the input as {context: ...}",
         )
         return [machine, *self.verdict()]
+
+    def limited(self, entries: int) -> None:
+        """Report where a machine that goes round is stopped."""
+        around = returned_to(self.value["StartAt"], self.value["States"])
+        if around is not None:
+            message = f"a machine that has entered {10 * entries} states stops, and has not failed"
+            hint = "let one run do a part of the rounds"
+            self.losses.add("L-LIMIT", message, f"/States/{escape(around)}", hint, at_key=True)
 
     def _works(self) -> bool:
         kinds = ("Task", "Parallel", "Map")

@@ -1,0 +1,53 @@
+"""A document on its way to another language, and back again."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import asl
+from asl.core.document import Document
+from asl.dialects import load
+from tests.dialects.behaviour import Part, Script, adapted, observe, unreported
+
+__all__ = ["Way", "changes", "there_and_back", "way"]
+
+Json = Any
+Reading = Mapping[str, Any]
+
+
+class Way(NamedTuple):
+    """A document, what it was converted to, and that read again."""
+
+    document: Document
+    conversion: asl.Conversion
+    there: Document
+
+
+def way(document: Document, target: str, reading: Reading | None = None) -> Way:
+    """Convert a document, and read what was written; raises InvalidDocument if that has errors."""
+    conversion = asl.convert(document, target)
+    there = load(conversion.text, dialect=target, files=conversion.files, reading=reading)
+    asl.check(there).raise_for_errors()
+    return Way(document, conversion, there)
+
+
+def there_and_back(
+    document: Document, target: str, home: str = "", reading: Reading | None = None
+) -> list[Way]:
+    """Convert a document, and what was made of it home again, where it is read as it was."""
+    there = way(document, target)
+    return [there, way(there.there, home or document.dialect, reading)]
+
+
+def changes(ways: Iterable[Way], input: Json, script: Script) -> tuple[str, set[Part]] | None:
+    """Return the first change without a word in the report: to which language, and what."""
+    before = None
+    for each in ways:
+        if before is None:
+            before = observe(each.document, input, script)
+        input = adapted(input, each.conversion)
+        after = observe(each.there, input, script)
+        found = unreported(before, after, each.conversion, each.document)
+        if found:
+            return each.conversion.dialect, found
+        before = after
+    return None
