@@ -418,6 +418,7 @@ EXCUSES: Mapping[str, Excuse] = {
             "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT",
         ),
         (KEYS, "L-ROOTMERGE"),
+        (Excuse(GIVEN.changes, "failed"), "L-CAUSE"),
         (Excuse(frozenset(("named",))), "L-INPUT"),
         (WHOLE, "L-OUTPUT"),
         (CONTEXT, "FL-OUTPUT"),
