@@ -177,7 +177,7 @@ class _Writer:
     def retrier(self, retrier: Mapping[str, Any], at: str) -> dict[str, Json]:
         made = {_CAP.get(key, key): value for key, value in retrier.items()}
         interval = made.get("IntervalSeconds")
-        if type(interval) in (int, float) and interval != max(1, ceil(interval)):
+        if isinstance(interval, int | float) and interval != max(1, ceil(interval)):
             made["IntervalSeconds"] = max(1, ceil(interval))
             message = "nothing is tried again at once, or within a fraction of a second"
             instead = f"after {made['IntervalSeconds']} s"
