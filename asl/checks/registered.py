@@ -96,9 +96,8 @@ def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
         if name is None or _is_served(Target("resource", name, node.name), known, patterns):
             continue
         message = f"no handler for the resource {name!r} is registered"
-        yield Finding(
-            "V-TASK-03", message, node.at("Resource"), workflow.suggestions.near(name, known)
-        )
+        hint = workflow.suggestions.near(name, known) or "bind a handler to it, or mock the state"
+        yield Finding("V-TASK-03", message, node.at("Resource"), hint)
 
 
 def _workflows(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from asl.sources.definition import Part, Unknown
 from asl.sources.folder import Folder
 from asl.sources.functions import FUNCTIONS, text_of
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading
+from asl.sources.resources import ACTIVITY, FUNCTION, MACHINE
 from asl.sources.scope import Scope, Undecided
 from asl.sources.text import Text, joined
 
@@ -24,13 +25,11 @@ __all__ = ["Evaluator"]
 MAX_DEPTH: Final = 150
 """How deep expressions may stand in each other or refer to each other."""
 
-FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
-STATES: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:"
 CALLED: Final = (
     (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
     (r"aws_lambda_function\.(.+)\.(?:function_name|id)", ""),
-    (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", f"{STATES}stateMachine:"),
-    (r"aws_sfn_activity\.(.+)\.(?:arn|id)", f"{STATES}activity:"),
+    (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", MACHINE),
+    (r"aws_sfn_activity\.(.+)\.(?:arn|id)", ACTIVITY),
 )
 """What a workflow calls: the name in the file completes what stands for it."""
 AROUND: Final = (

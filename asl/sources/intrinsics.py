@@ -12,6 +12,7 @@ from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
 from asl.sources.definition import Part, of_part
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
+from asl.sources.resources import RESOURCES, Made
 from asl.sources.scalars import scalar
 from asl.sources.text import Text, joined
 
@@ -26,23 +27,7 @@ PSEUDO: Final = {
     "AWS::URLSuffix": "amazonaws.com",
 }
 
-FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
-_STATES: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:"
-ARNS: Final = {
-    "AWS::Lambda::Alias": FUNCTION,
-    "AWS::Lambda::Function": FUNCTION,
-    "AWS::Lambda::Version": FUNCTION,
-    "AWS::Serverless::Function": FUNCTION,
-    "AWS::Serverless::StateMachine": f"{_STATES}stateMachine:",
-    "AWS::StepFunctions::Activity": f"{_STATES}activity:",
-    "AWS::StepFunctions::StateMachine": f"{_STATES}stateMachine:",
-}
-"""Resources that a workflow calls; their logical names complete their ARNs."""
-
-_NAMED_BY_REF: Final = {"AWS::Lambda::Function", "AWS::Serverless::Function"}
-"""Where `Ref` gives a name and not an ARN."""
-
-_NAMES: Final = {"FunctionName", "Name"}
+_ARNS: Final = ("Arn", "TopicArn")
 _SUBSTITUTION: Final = re.compile(r"\$\{(!?)([^${}]+)\}")
 _DYNAMIC: Final = re.compile(r"\{\{resolve:[^{}]+\}\}")
 
@@ -63,6 +48,7 @@ class Resolver:
         self.conditions = members(template, "Conditions")
         self.transformed = "Transform" in template
         self.deciding: list[str] = []
+        self.naming: list[str] = []
 
     def resolve(self, value: Json, span: Span) -> Part:
         """The value without intrinsic functions; raises InvalidDocument for one that is wrong."""
@@ -148,20 +134,38 @@ class Resolver:
             if default is not None:
                 return self.listed(name, as_text(default))
             return self.reading.stand_in(name, f"${{{name}}}")
-        return self.reading.stand_in(name, self.deployed(name))
+        base, _, attribute = name.partition(".")
+        made = RESOURCES.get(str(members(self.resources, base).get("Type")))
+        own = None if made is None else self.own_name(base, made)
+        if made is None or (own is None and not made.called):
+            return self.reading.stand_in(name, self.verbatim(base, name))
+        start = _start(made, attribute)
+        if start is None:
+            return self.reading.stand_in(name, f"${{{name}}}")
+        if own is not None and not start:
+            return own
+        return self.reading.stand_in(name, start + (own or base))
 
-    def deployed(self, name: str) -> str:
-        """A text for what a deployment makes of a resource, or of an attribute of it."""
-        base, dot, attribute = name.partition(".")
-        kind = members(self.resources, base).get("Type")
-        verbatim = f"${{{name}}}"
-        if kind is None:
-            self.unknown(base, verbatim)
-        elif kind in ARNS:
-            if attribute in _NAMES or (kind in _NAMED_BY_REF and not dot):
-                return base
-            return ARNS[kind] + base
-        return verbatim
+    def own_name(self, resource: str, made: Made) -> str | None:
+        """The name that the template gives a resource, None where the deployment chooses it."""
+        span = self.span.member("Resources") or self.span
+        properties = members(self.resources[resource], "Properties")
+        value = None if made.name is None else properties.get(made.name)
+        if value is None or resource in self.naming:
+            return None
+        for step in (resource, "Properties", made.name):
+            span = span.member(str(step)) or span
+        self.naming.append(resource)
+        name = self.resolve(value, span).value
+        self.naming.pop()
+        return name.string if isinstance(name, Text) else None
+
+    def verbatim(self, resource: str, name: str) -> str:
+        """A text for something of which nobody knows what a deployment makes of it."""
+        text = f"${{{name}}}"
+        if "Type" not in members(self.resources, resource):
+            self.unknown(resource, text)
+        return text
 
     def listed(self, name: str, value: Json) -> Json:
         """The value of a parameter, taken apart if it is a list (`CommaDelimitedList`)."""
@@ -351,6 +355,17 @@ class Resolver:
         if type(path) is not str or path.startswith("s3://"):
             raise self.refused(place, "the included file is not a local one")
         return self.reading.file(path, self.source, place.at)
+
+
+def _start(made: Made, attribute: str) -> str | None:
+    """How the value of an attribute begins, of '' for `Ref`; None for one that is not known."""
+    if not attribute:
+        return made.arn if made.ref is None else made.ref
+    if attribute in made.others:
+        return made.others[attribute]
+    if attribute == made.name or attribute.endswith("Name"):
+        return ""
+    return made.arn if made.called or attribute in _ARNS else None
 
 
 Function = Callable[[Resolver, Json, Span, int], Part]

@@ -26,6 +26,17 @@ def template(machine: dict[str, Any], **sections: Any) -> dict[str, Any]:
             "Other": {"Type": "AWS::Serverless::StateMachine"},
             "Desk": {"Type": "AWS::StepFunctions::Activity"},
             "Table": {"Type": "AWS::DynamoDB::Table"},
+            "Orders": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "orders"}},
+            "Queue": {
+                "Type": "AWS::SQS::Queue",
+                "Properties": {"QueueName": {"Fn::Sub": "jobs-${Stage}"}},
+            },
+            "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "news"}},
+            "Sizer": {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": "size"}},
+            "Ring": {
+                "Type": "AWS::S3::Bucket",
+                "Properties": {"BucketName": {"Fn::Join": ["-", [{"Ref": "Ring"}, "x"]]}},
+            },
         },
         "Parameters": {
             "Stage": {"Type": "String", "Default": "dev"},
@@ -68,6 +79,25 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "activity": ({"Ref": "Desk"}, f"{STATES}activity:Desk"),
     "table": ({"Ref": "Table"}, "${Table}"),
     "attribute of a table": ({"Fn::GetAtt": ["Table", "StreamArn"]}, "${Table.StreamArn}"),
+    "table with a name": ({"Ref": "Orders"}, "orders"),
+    "ARN of a table": (
+        {"Fn::GetAtt": ["Orders", "Arn"]},
+        "arn:aws:dynamodb:us-east-1:111111111111:table/orders",
+    ),
+    "stream of a table with a name": (
+        {"Fn::GetAtt": ["Orders", "StreamArn"]},
+        "${Orders.StreamArn}",
+    ),
+    "queue": ({"Ref": "Queue"}, "https://sqs.us-east-1.amazonaws.com/111111111111/jobs-dev"),
+    "ARN of a queue": (
+        {"Fn::GetAtt": ["Queue", "Arn"]},
+        "arn:aws:sqs:us-east-1:111111111111:jobs-dev",
+    ),
+    "name of a queue": ({"Fn::GetAtt": ["Queue", "QueueName"]}, "jobs-dev"),
+    "topic": ({"Ref": "Topic"}, "arn:aws:sns:us-east-1:111111111111:news"),
+    "function with a name": ({"Fn::GetAtt": ["Sizer", "Arn"]}, f"{FN}size"),
+    "its name": ({"Ref": "Sizer"}, "size"),
+    "name out of itself": ({"Ref": "Ring"}, "${Ring}-x"),
     "sub": ({"Fn::Sub": "${Stage}-${AWS::Region}-${Work.Arn}"}, f"dev-us-east-1-{FN}Work"),
     "sub with own values": (
         {"Fn::Sub": ["${a}-${Stage}-${!b}", {"a": {"Ref": "Work"}}]},
@@ -212,6 +242,15 @@ def test_stand_ins_are_listed_once() -> None:
     assert [(each.code, each.pointer, each.hint) for each in found] == [
         ("READ-12", "/States/A/Result/0", "give it a value: --var Table=..."),
         ("READ-12", "/States/A/Result/2", "give it a value: --var Work.Arn=..."),
+    ]
+
+
+def test_a_name_in_the_template_is_known() -> None:
+    """No stand-in, unless the place of a deployment belongs to it."""
+    written = [{"Ref": "Orders"}, {"Fn::GetAtt": ["Queue", "QueueName"]}, {"Ref": "Topic"}]
+    document = asl.load(template({"Definition": passing(written)}), resource="Flow")
+    assert [each.pointer for each in asl.check(document).of(Severity.INFO)] == [
+        "/States/A/Result/2"
     ]
 
 
