@@ -265,6 +265,48 @@ def test_a_field_that_is_left_out_is_missed(field: Field) -> None:
     assert has_effect(field)
 
 
+VALUES_ALIKE = {
+    ("Pass", "Memory", "Type"): "must agree with the form of Read, which says the same",
+    ("Task", "Guardrails", "Input/Rules/*/Action", "retry"): "is refused there (V-GRD-04)",
+    ("Task", "Tools", "Audit/LogLevel", "minimal"): "leaves out what no case can miss: tests/tools",
+}
+"""Values, or all of a field, that can have no effect of their own, and why."""
+
+
+def named() -> Iterator[tuple[Field, Json]]:
+    """Yield the values that schemas name: budgets mean the same in all types of states."""
+    for field in SHOWN:
+        if field[1] != "Budget" or field[0] in ("document", "Task"):
+            for value in dict.fromkeys(FIELDS[field]):
+                if not {field, (*field, value)} & VALUES_ALIKE.keys():
+                    yield field, value
+
+
+def of_field(field: Field) -> list[tuple[Case, Way, Way]]:
+    """Return where a field stands; a budget in any type of state."""
+    if field[:2] == ("Task", "Budget"):
+        kinds = ("Task", "Debate", "Map", "Parallel")
+        return [each for kind in kinds for each in WHERE[(kind, *field[1:])]]
+    return WHERE[field]
+
+
+NAMED = list(named())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), NAMED, ids=["-".join((*field, str(value))) for field, value in NAMED]
+)
+def test_every_value_that_a_field_names_has_an_effect(field: Field, value: Json) -> None:
+    """Some case has the value and does not come to what it expects with another one."""
+    known = [each for each in of_field(field) if at(vars_of(each[0]), each[1] + each[2]) == value]
+    assert any(
+        run_case(changed(*each, other), HERE).outcome == "failed"
+        for each in reversed(known)
+        for other in FIELDS[field]
+        if other != value
+    )
+
+
 @pytest.mark.parametrize("field", sorted(REFUSED | SILENT.keys()), ids="-".join)
 def test_what_has_no_effect_is_known(field: Field) -> None:
     """The tables above name fields that there are, and none that has an effect after all."""
