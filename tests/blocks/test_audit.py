@@ -107,3 +107,17 @@ def test_a_metric_that_is_not_measured_is_refused() -> None:
         asl.compile({"StartAt": "A", "States": {"A": task}})
     (found,) = refusal.value.report.errors
     assert (found.code, found.pointer) == ("EXEC-02", "/States/A/Audit/Metrics/1")
+
+
+def test_the_level_of_tools_leaves_arguments_out() -> None:
+    """`minimal` tells of a tool its name alone."""
+    agents = {"A": {"use": [{"tool": "find", "arguments": {"q": "secret"}}]}}
+    told = []
+    for level in ("minimal", "standard"):
+        tools = {"Audit": {"LogLevel": level}}
+        task = {"Type": "Task", "Agent": "A", "Tools": tools, "End": True}
+        document = {"StartAt": "S", "States": {"S": task}}
+        result = asl.run(document, {}, agents=agents, tools={"find": {"return": 1}})
+        (event,) = [each for each in result.events if each.type == "ToolCalled"]
+        told.append(sorted(event.details))
+    assert told == [["seconds", "tool"], ["arguments", "seconds", "tool"]]
