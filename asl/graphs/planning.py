@@ -312,7 +312,9 @@ class _Measure:
             size = None
         elif size is not None and within:
             size *= _attempts(state)
-        limit = self._limit(state.get("Budget", {}))
+        included = state.get("Template") if kind == "Include" else None
+        holder = included if type(included) is dict else state
+        limit = self._limit(holder.get("Budget", {}))
         if limit is not None and (size is None or size > limit):
             for name in (node.name, *(each.name for m in node.machines for each in m.all_states())):
                 self.unlimited.pop(name, None)

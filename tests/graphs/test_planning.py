@@ -266,3 +266,11 @@ def test_a_template_may_lead_to_a_state_that_its_parameters_name() -> None:
         "States": {"A": task},
     }
     assert list(asl.plan(template).agents) == ["Judge"]
+
+
+def test_the_budget_of_an_included_document_bounds_its_visit() -> None:
+    """What runs within it may spend no more than that together."""
+    states = {"P": {"Type": "Task", "Agent": "A", "End": True}}
+    template = {"StartAt": "P", "Budget": {"MaxCost": 0.5}, "States": states}
+    include = {"Type": "Include", "Template": template, "End": True}
+    assert costs(document(I=include))[0] == 0.5
