@@ -301,7 +301,7 @@ def read_document(name: str, origin: Origin) -> "Document":
 
     if name == "-":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
-    return load(Path(name), **origin)
+    return load(_path(name), **origin)
 
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
@@ -310,7 +310,13 @@ def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocumen
 
     if name == "-":
         return load_each(sys.stdin.buffer.read(), name="<stdin>", **origin)
-    return load_each(Path(name), **origin)
+    return load_each(_path(name), **origin)
+
+
+def _path(name: str) -> Path:
+    if "://" in name:
+        raise AslError(f"cannot read {name!r}: a document is a file, or - for standard input")
+    return Path(name)
 
 
 def read_input(text: str, option: str = "--input") -> Json:

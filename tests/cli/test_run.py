@@ -45,6 +45,7 @@ def test_input_comes_from_where_it_is_said(
         ((), "Missing argument 'DOC'"),
         (("nope.asl.json",), "cannot read 'nope.asl.json': no such file or directory"),
         (("helo.asl.json",), "did you mean 'hello.asl.json'?"),
+        (("https://example.com/a.json",), "'https://example.com/a.json': a document is a file"),
         (("pass.asl.json", "-i", "{"), "--input:1:2: error READ-01"),
         (("pass.asl.json", "-i", "@no.json"), "cannot read 'no.json'"),
         (("pass.asl.json", "-i", "agents.yaml"), "is a file: --input @agents.yaml reads it"),
