@@ -86,7 +86,7 @@ def test_a_function_with_other_arguments_is_refused() -> None:
     ("name", "message"),
     [
         ("plain", "not of the form 'module:function'"),
-        ("no_such_module_here:f", "No module named"),
+        ("no_such_module_here:f", "there is no module"),
         (f"{__name__}:plian", r"did you mean 'plain'\?"),
         (f"{__name__}:GOT", "is no function but dict"),
     ],
