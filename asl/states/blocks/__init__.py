@@ -16,7 +16,7 @@ from asl.states.blocks.events import EVENTS, REAL_TIME
 from asl.states.blocks.feedback import FEEDBACK
 from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
 from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
-from asl.states.blocks.memory import MEMORY, use_memory
+from asl.states.blocks.memory import MEMORY, read_memory, use_memory
 from asl.states.blocks.metadata import METADATA, tell_metadata
 from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
 from asl.states.blocks.progress import (
@@ -116,6 +116,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     (("Memory",), use_memory),
     (("Audit",), record_call),
     (("Progress", "Streaming"), follow_progress),
+    (("Memory",), read_memory),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""
 

@@ -19,7 +19,16 @@ from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, given, settings
 from asl.states.host import Frame
 
-__all__ = ["MEMORY", "Read", "Rights", "Write", "compile_read", "compile_write", "use_memory"]
+__all__ = [
+    "MEMORY",
+    "Read",
+    "Rights",
+    "Write",
+    "compile_read",
+    "compile_write",
+    "read_memory",
+    "use_memory",
+]
 
 DEFAULT_PATH: Final = parse_reference_path("$._memory")
 """Where a memory goes of which nothing is said."""
@@ -41,21 +50,33 @@ class Rights(NamedTuple):
     writes: bool
 
 
-def use_memory(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what a Task reads before its parameters are made, and writes after success.
+def read_memory(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what a Task reads before any of its fields is computed (step 3 of 3.1)."""
+    read = compile_read(compiler)
+    if read is None:
+        return inner
+    reading = read
 
-    Meanwhile its agent may do the same, and both where the block says neither.
+    async def perform(attempt: Attempt) -> Json:
+        attempt.data, path, value = await reading(attempt.data, attempt.frame)
+        attempt.injected = path, value
+        return await inner(attempt)
+
+    return perform
+
+
+def use_memory(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what a Task writes after success, and what its agent may do meanwhile.
+
+    That is the same as the block does, and both where the block does neither.
     """
-    read, write = compile_read(compiler), compile_write(compiler)
+    reads, write = "Read" in compiler.within("Memory").state, compile_write(compiler)
     namespace = compiler.within("Memory").text("Namespace")
-    reads, writes = read is not None or write is None, write is not None or read is None
+    rights = reads or write is None, write is not None or not reads
 
     async def perform(attempt: Attempt) -> Json:
         space = None if namespace is None else str(namespace(attempt.data, attempt.frame))
-        attempt.tell("memory", Rights(space, reads, writes))
-        if read is not None:
-            attempt.data, path, value = await read(attempt.data, attempt.frame)
-            attempt.injected = path, value
+        attempt.tell("memory", Rights(space, *rights))
         result = await inner(attempt)
         if write is not None:
             await write(attempt.data, attempt.raw, result, attempt.frame)
