@@ -287,7 +287,7 @@ class _File:
         except AslError as error:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))
         else:
-            return Discreet(agent, self.secrets) if kind.secrets and self.secrets else agent
+            return Discreet(agent, self.secrets) if self.secrets and not kind.discreet else agent
 
     def _filled(self, spec: Spec, fields: tuple[str, ...], pointer: str) -> dict[str, Json]:
         """Return a spec with the secrets of its *fields* in place."""

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asl.agents.kind import Kind
+from asl.agents.secrets import Discreet, secrets_of
 from asl.core.errors import lost
 from asl.core.extras import needed
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Held, Outsider
+from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
 from asl.engine.tools import Bounds
 from asl.states.host import Raised
@@ -70,9 +71,10 @@ class HttpAgent:
         self.redirects = redirects
         self.max_bytes = max_bytes
 
-    def opened(self, held: Held) -> _Endpoint:
-        """Return the agent as one run sees it, with connections of its own."""
-        return _Endpoint(self)
+    def opened(self, held: Held) -> Agent:
+        """Return the agent as one run sees it, with connections of its own; it echoes no key."""
+        secrets = secrets_of(self.headers)
+        return Discreet(_Endpoint(self), secrets).opened(held) if secrets else _Endpoint(self)
 
 
 class _Endpoint(Outsider):

@@ -54,7 +54,9 @@ class Kind(NamedTuple):
     check: Callable[[Spec, Home], Iterator[Finding]] = _nothing
     """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
     secrets: tuple[str, ...] = ()
-    """The fields in which secrets may stand; where there are none, it cannot echo any."""
+    """The fields in which secrets may stand."""
+    discreet: bool = False
+    """Whether it lets no secret out by itself."""
 
 
 def schema_faults(schema: Json, pointer: str) -> Iterator[Finding]:

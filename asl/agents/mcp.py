@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from asl.agents.http import pinning
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.process import Program, check_folder
-from asl.agents.secrets import Discreet, hiding
+from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
@@ -74,7 +74,7 @@ class McpServer:
         self.pins = pins
         self.name = ""
         """What it is bound to: its tools are `NAME/TOOL` to the policies of documents."""
-        self.secrets: frozenset[str] = frozenset()
+        self.secrets = secrets_of({**self.environment, **self.headers})
         """What of this nobody may see."""
 
     @property
@@ -505,7 +505,11 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from home.server_faults(spec["server"], "/server")
 
 
-MCP = Kind("agents:Mcp", lambda spec, home: home.server(spec["server"]).tool(spec["tool"]), _check)
+def _build(spec: Spec, home: Home) -> McpTool:
+    return home.server(spec["server"]).tool(spec["tool"])
+
+
+MCP = Kind("agents:Mcp", _build, _check, discreet=True)
 
 
 SERVER_SECRETS = ("environment", "headers")
@@ -532,6 +536,6 @@ def build_server(name: str, spec: Spec, home: Home, secrets: frozenset[str]) -> 
     if "command" in spec:
         options["folder"] = str(home.folder / spec.get("folder", "."))
     server = McpServer(options.pop("command", None), **options)
-    server.secrets = secrets
+    server.secrets |= secrets
     server.name = name
     return server

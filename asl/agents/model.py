@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asl.agents.kind import Home, Kind, Spec, schema_faults
-from asl.agents.secrets import Discreet
+from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
@@ -48,8 +48,6 @@ KEPT = {
 """Why an answer is none, by the reasons for its end."""
 UNCONNECTED = ("ConnectError", "ConnectTimeout")
 """What the library of HTTP raises where nobody was asked anything."""
-LEAST_KEY = 16
-"""Characters of a key that is one; a server of one's own wants `none`, `EMPTY` or the like."""
 ROUNDS = 20
 TIMEOUT = 600.0
 
@@ -99,7 +97,7 @@ class ModelAgent:
     def opened(self, held: Held) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it lets no key out."""
         model, key = _Model(self, held), self.key or ""
-        return model if len(key) < LEAST_KEY else Discreet(model, {key}).opened(held)
+        return model if len(key) < LEAST else Discreet(model, {key}).opened(held)
 
 
 class _Model(Outsider):

@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from asl.agents.kind import Home, Kind, Spec
+from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError, lost
 from asl.core.json_text import read_data
@@ -61,11 +62,12 @@ class ProcessAgent:
         self.environment = dict(environment or {})
         self.runs: WeakSet[_Programs] = WeakSet()
 
-    def opened(self, held: Held) -> _Programs:
-        """Return the agent as one run sees it, with processes of its own."""
+    def opened(self, held: Held) -> Agent:
+        """Return the agent as one run sees it, with processes of its own; it echoes no key."""
         programs = _Programs(self)
         self.runs.add(programs)
-        return programs
+        secrets = secrets_of(self.environment)
+        return Discreet(programs, secrets).opened(held) if secrets else programs
 
     @property
     def alive(self) -> set[Program]:

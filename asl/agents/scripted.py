@@ -301,4 +301,4 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
         yield Finding("AGENTS-03", found[2], pointer)
 
 
-SCRIPT = Kind("agents:Script", lambda spec, home: spec, _check)
+SCRIPT = Kind("agents:Script", lambda spec, home: spec, _check, discreet=True)

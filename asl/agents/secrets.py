@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -19,17 +19,41 @@ from urllib.parse import quote, quote_plus
 
 from asl.core.diagnostics import escape
 from asl.core.errors import AslError, StateError
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.states.host import Raised
 
-__all__ = ["PLACEHOLDER", "Discreet", "found", "hiding", "looked_up", "secrets_in"]
+__all__ = [
+    "LEAST",
+    "PLACEHOLDER",
+    "Discreet",
+    "found",
+    "hiding",
+    "looked_up",
+    "secrets_in",
+    "secrets_of",
+]
 
 PLACEHOLDER = re.compile(r"\$\{(?:(env|file):)?([^{}]*)\}|\$([A-Z][A-Z0-9_]*)")
 """`${env:NAME}`, `${file:PATH}`, and what was probably meant to be one: `${NAME}`, `$NAME`."""
 MAX_SECRET = 8192
 """Characters of a secret."""
 HIDDEN = "***"
+LEAST = 16
+"""Characters of a text given in Python that is a secret: a server of one's own wants `none`."""
+SECRETIVE = re.compile("auth|cookie|credential|key|pass|secret|signature|token", re.IGNORECASE)
+"""What is in the names of headers and variables that hold secrets."""
+SCHEME = re.compile(r"\A(?:Basic|Bearer|Token) +", re.IGNORECASE)
+"""What stands before the secret in a header."""
+
+
+def secrets_of(named: Mapping[str, str]) -> frozenset[str]:
+    """Return the secrets among headers or variables: by their names, and long enough.
+
+    Of `Bearer KEY` it is the key.
+    """
+    texts = (SCHEME.sub("", text) for name, text in named.items() if SECRETIVE.search(name))
+    return frozenset(text for text in texts if len(text) >= LEAST)
 
 
 def found(value: Json, pointer: str = "") -> Iterator[tuple[str, re.Match[str]]]:
@@ -188,7 +212,12 @@ class Discreet:
 
     def opened(self, held: Held) -> Agent:
         """Return the agent of one run, which lets no secret out either."""
-        return _Discreet(opened(self.agent, held), self.hide, self.longest)
+        return _discreet(opened(self.agent, held), self.hide, self.longest)
+
+
+def _discreet(agent: Agent, hide: Hide, longest: int) -> Agent:
+    kind = _DiscreetFunction if agent.blocking else _Discreet
+    return kind(agent, hide, longest)
 
 
 class _Discreet(Deputy):
@@ -202,10 +231,16 @@ class _Discreet(Deputy):
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox, which lets no secret out either."""
         agent = await self.agent.confined(settings, tool)
-        return _Discreet(agent, self.hide, self.longest)
+        return _discreet(agent, self.hide, self.longest)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the agent; what it returns, raises or reports has no secret in it."""
+        with self._hiding(call):
+            return self.hide(detached(await self.agent.answer(payload, call)))
+
+    @contextmanager
+    def _hiding(self, call: Call | None) -> Iterator[None]:
+        """Take the secrets out of what is raised, and out of what is reported meanwhile."""
         pieces: _Piecewise | None = None
         if call is not None:
             hide, before = self.hide, call.hide
@@ -214,16 +249,24 @@ class _Discreet(Deputy):
                 pieces = _Piecewise(hide, self.longest, call.listener)
                 call.listener = pieces.take
         try:
-            answer = await self.agent.answer(payload, call)
+            yield
             if pieces is not None:
                 pieces.end()
-            return self.hide(answer)
         except StateError as error:
             name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
             hidden = Raised(name, cause)
             hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
             hidden.lost = error.lost
             raise hidden from None
-        except Exception as error:  # of a library: its text may show what it was given
+        except (Exception, SystemExit) as error:  # its text may show what it was given
             cause = self.hide(f"{type(error).__name__}: {error}")
             raise Raised("States.TaskFailed", cause) from None
+
+
+class _DiscreetFunction(_Discreet):
+    """The same of a plain function, which answers when it returns."""
+
+    def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the function; what it returns, raises or reports has no secret in it."""
+        with self._hiding(call):
+            return self.hide(detached(self.agent.answer(payload, call)))

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import sys
 from collections.abc import Callable
 from inspect import isawaitable
@@ -15,9 +16,12 @@ from hypothesis import strategies as st
 
 import asl
 from asl.agents.file import InvalidAgents, load_bindings
+from asl.agents.http import HttpAgent
+from asl.agents.process import ProcessAgent
 from asl.agents.secrets import HIDDEN, MAX_SECRET, Discreet, hiding
 from asl.engine.agent import Agent, Call
 
+from .servers import serving
 from .workflows import caught, task
 
 SECRET = 'tok-"ö\\7'
@@ -259,3 +263,94 @@ def test_a_loud_program_is_cut_without_half_a_secret(bound: Any) -> None:
     parameters = {"mode": "dies", "before": 0, "after": 0}
     cause = asl.run(caught("States.ALL"), parameters, agents=bound.agents).output["Cause"]
     assert "tok-" not in cause
+
+
+def mode_of(function: Any) -> str:
+    return f"{__name__}:{function.__name__}"
+
+
+def returns_it(parameters: Any) -> Any:
+    return {"key": os.environ["THE_KEY"], os.environ["THE_KEY"]: (os.environ["THE_KEY"],)}
+
+
+async def returns_it_later(parameters: Any) -> Any:
+    return returns_it(parameters)
+
+
+def raises_it(parameters: Any) -> Any:
+    raise ValueError(os.environ["THE_KEY"])
+
+
+def names_it(parameters: Any, call: Call) -> Any:
+    call.report_progress(5, os.environ["THE_KEY"])
+    raise asl.StateError(f"No.{os.environ['THE_KEY']}", os.environ["THE_KEY"])
+
+
+def exits_with_it(parameters: Any) -> Any:
+    raise SystemExit(os.environ["THE_KEY"])
+
+
+def asks_with_it(parameters: Any, call: Call) -> Any:
+    call.report_chunk(f"so {os.environ['THE_KEY'][:4]}")
+    call.report_chunk(f"{os.environ['THE_KEY'][4:]}.")
+    return call.tools.call("Tool", {"key": os.environ["THE_KEY"]})
+
+
+@pytest.mark.parametrize(
+    "function",
+    [returns_it, returns_it_later, raises_it, names_it, exits_with_it, asks_with_it],
+    ids=mode_of,
+)
+def test_a_function_of_the_file_tells_no_secret(
+    function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in this process, and finds the secrets of its neighbours by itself."""
+    monkeypatch.setenv("THE_KEY", TOLD)
+    spec = {
+        "agents": {
+            "A": mode_of(function),
+            "B": {"command": ["x"], "environment": {"KEY": "${env:THE_KEY}"}},
+        },
+        "tools": {"Tool": {"description": "Tells.", "agent": mode_of(returns_it)}},
+    }
+    (tmp_path / "agents.json").write_text(json.dumps(spec))
+    document = caught(
+        "States.ALL",
+        Streaming={"Enabled": True},
+        Progress={"Enabled": True},
+        Tools={"Allowed": ["*"], "Audit": {"LogLevel": "full"}},
+    )
+    bound = load_bindings(tmp_path / "agents.json")
+    result = asl.run(document, agents=bound.agents, tools=bound.tools)
+    said = repr([result.to_json(), [each.to_json() for each in result.events]])
+    assert TOLD not in said
+    assert HIDDEN in said
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Api-Key", "Cookie", "x-auth-token"])
+def test_headers_given_in_python_are_not_echoed(name: str) -> None:
+    """A header whose name says that it holds a secret is one, as a whole and behind `Bearer`."""
+    key = "sk-0123456789abcdef"
+    with serving(lambda e: e.answer(500, e.headers[name.lower()][7:].encode())) as server:
+        headers = {name: f"Bearer {key}", "X-Kind": "application/json"}
+        result = asl.run(task(), agents={"A": HttpAgent(server.url, headers=headers)})
+    assert key not in repr([result.to_json(), [each.to_json() for each in result.events]])
+    assert str(result.cause).endswith(f": {HIDDEN}")
+
+
+def test_what_is_no_secret_is_shown() -> None:
+    """Neither a header that says nothing of the kind, nor a short text."""
+    with serving(lambda e: e.answer(200, [e.headers["x-kind"], e.headers["x-key"]])) as server:
+        headers = {"X-Kind": "application/json", "X-Key": "none"}
+        result = asl.run(task(), agents={"A": HttpAgent(server.url, headers=headers)})
+    assert result.output == ["application/json", "none"]
+
+
+def test_variables_given_in_python_are_not_echoed() -> None:
+    """A program that is given one tells it to nobody."""
+    code = "import json, os; input(); print(json.dumps({'return': dict(os.environ)}))"
+    given = {"MY_API_KEY": "k-0123456789abcdef", "MY_PLACE": "a place that is long enough"}
+    agent = ProcessAgent([sys.executable, "-c", code], environment=given)
+    output = asl.run(task(), agents={"A": agent}).output
+    assert output["MY_API_KEY"] == HIDDEN
+    assert output["MY_PLACE"] == given["MY_PLACE"]

@@ -1,6 +1,7 @@
 """A secret in every place of an agents file, told in every way: no output of a command holds it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,14 @@ def endpoint(exchange: Exchange) -> None:
         exchange.answer(200, b"no JSON: " + b"x" * 480 + key.encode() * 9000)
 
 
+def tells(parameters: Any) -> Any:
+    """Answer as a function that finds all secrets by itself."""
+    known = [os.environ[name] for name in SECRETS]
+    if parameters["mode"] == "raises":
+        raise ValueError(known)
+    return {"found": known, **dict.fromkeys(known)}
+
+
 def provider(exchange: Exchange) -> None:
     """Answer as a provider that tells everybody the key that it is asked with."""
     key = exchange.headers["authorization"].removeprefix("Bearer ")
@@ -171,6 +180,8 @@ CALLS: tuple[tuple[str, str], ...] = (
     ),
     ("Number", "returns"),
     ("Heir", "returns"),
+    ("Function", "returns"),
+    ("Function", "raises"),
     *(
         ("Endpoint", mode)
         for mode in ("returns", "raises", "fails", "limits", "redirects", "babbles")
@@ -231,6 +242,7 @@ def agents_file(folder: Path, urls: dict[str, HttpServer]) -> Any:
             "Program": {"command": program("p", "P_KEY"), "environment": secret("P_KEY")},
             "Number": {"command": number, "environment": secret("N_KEY")},
             "Heir": {"command": program("heir", "P_KEY")},
+            "Function": f"{__name__}:tells",
             "Endpoint": {
                 "url": urls["endpoint"].url,
                 "headers": {"X-Key": "${env:H_KEY}"},
