@@ -19,6 +19,9 @@ _SAME: Final = (
     ("noop", "no_op"),
 )
 """Tokens that count as the same text, outside of the profile seed."""
+_WORDS: Final = {
+    word: (word, *(each for each in same if each != word)) for same in _SAME for word in same
+}
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "noop": ("noop",),
     "raise_error": (),
@@ -33,8 +36,7 @@ def aliases(chain: Chain, task: Task, word: str) -> tuple[str, ...]:
     """Return the texts that count as a word where a task is compared with it, itself first."""
     if chain.profile == "seed" or task.handler not in ALIASING or task.value.get("output_template"):
         return (word,)
-    same = next((each for each in _SAME if word in each), (word,))
-    return (word, *(each for each in same if each != word))
+    return _WORDS.get(word, (word,))
 
 
 def tool_token(chain: Chain, task: Task) -> str:

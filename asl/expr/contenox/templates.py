@@ -164,13 +164,16 @@ _BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 def macros_in(text: str) -> Sequence[tuple[int, int, Macro]]:
     """Return the macros of a text that is no template, each with its start and end."""
-    if "{{" not in text:
-        return ()
-    return [
+    return _macros_in(text) if "{{" in text else ()
+
+
+@lru_cache(maxsize=512)
+def _macros_in(text: str) -> tuple[tuple[int, int, Macro], ...]:
+    return tuple(
         (match.start(), match.end(), found)
         for match in _BRACES.finditer(text)
         if (found := macro(match[1], match[0])) is not None
-    ]
+    )
 
 
 @lru_cache(maxsize=512)
