@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.document import Document
+from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.dialects.plain import Plain
 
-__all__ = ["Conversion", "Dialect", "Written"]
+__all__ = ["Conversion", "Dialect", "Written", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +89,21 @@ class Conversion:
     def faithful(self) -> bool:
         """Whether nothing is lost or approximated either."""
         return len(self.losses.of(Severity.INFO)) == len(self.losses)
+
+
+_MARKS = frozenset("[]{}\"'")
+
+
+def listed(option: str, given: object) -> tuple[str, ...]:
+    """Return the names that an option lists: a list, or a text that has them parted by commas.
+
+    Raises AslError for anything else.
+    """
+    written = isinstance(given, str)
+    names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
+        raise AslError(f"{option} lists names, which {given!r} does not (write {option}=one,other)")
+    for each in names:
+        if not isinstance(each, str) or not each or (written and _MARKS.intersection(each)):
+            raise AslError(f"{option}: {each!r} is no name (write {option}=one,other)")
+    return tuple(names)

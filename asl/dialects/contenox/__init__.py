@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
-from asl.dialects.base import Dialect, Written
+from asl.dialects.base import Dialect, Written, listed
 from asl.dialects.plain import Plain
 
 __all__ = ["DIALECT"]
@@ -48,13 +48,12 @@ def _read(
     *,
     profile: str | None = None,
     external_exits: bool = False,
-    approve: tuple[str, ...] = (),
+    approve: object = (),
 ) -> Document:
     from asl.dialects.contenox.reading import read
 
-    return read(
-        what, limits, profile=profile, external_exits=external_exits, approve=tuple(approve)
-    )
+    tools = listed("approve", approve)
+    return read(what, limits, profile=profile, external_exits=external_exits, approve=tools)
 
 
 def _write(document: Document, *, profile: str = "union") -> Written:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.dialects.base import listed
 
 __all__ = ["NAMES", "Options", "options_of"]
 
@@ -51,8 +52,8 @@ def options_of(**given: Any) -> Options:
     """Return the options that were given; raises AslError for a word that is none."""
     for name, words in _WORDS.items():
         if name in given and given[name] not in words:
-            listed = ", ".join(word or "''" for word in words)
-            raise AslError(f"{name} is one of {listed}, not {given[name]!r}")
+            known = ", ".join(word or "''" for word in words)
+            raise AslError(f"{name} is one of {known}, not {given[name]!r}")
     if "fail_states" in given:
-        given["fail_states"] = tuple(given["fail_states"])
+        given["fail_states"] = listed("fail_states", given["fail_states"])
     return Options(**given)

@@ -1,12 +1,13 @@
 """From the text of a blueprint to a document of Agent State Language that knows its places."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from asl.compose.files import Files
-from asl.core.diagnostics import insist
+from asl.core.diagnostics import did_you_mean, insist
 from asl.core.document import Composition, Document
+from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects import scalars
@@ -46,10 +47,30 @@ def read(
     if homes:
         foreign = replace(foreign, composition=Composition(foreign.value, {}, homes))
     insist(foreign, findings)
+    _ends(blueprint, options)
     made = built(blueprint, options)
     findings += made.findings
     value = _document(blueprint, made, options, linker.kept)
     return document(foreign, value, made.origins, findings, homes)
+
+
+def _ends(blueprint: Blueprint, options: Options) -> None:
+    """Raise AslError for an end state that shall fail the run and is in no machine."""
+    if not options.fail_states:
+        return
+    known = dict.fromkeys(_end_states(blueprint))
+    for name in options.fail_states:
+        if name not in known:
+            near = did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
+            raise AslError(f"fail_states: there is no end state {name!r} ({near})")
+
+
+def _end_states(blueprint: Blueprint) -> Iterator[str]:
+    for step in blueprint.all_steps:
+        if step.kind == "StateMachine":
+            yield from step.machine.ends
+    for each in blueprint.imported.values():
+        yield from _end_states(each)
 
 
 def _document(
