@@ -371,7 +371,7 @@ class SqliteStore:
         found = []
         for id, key, kind, status, created, body, received, told, whole in self.rows(
             f"SELECT id, key, kind, status, created, body, received, told{_ASKED} FROM request "
-            f"WHERE kind NOT IN {TASKS} AND {condition} ORDER BY created, id",
+            f"WHERE kind NOT IN {TASKS} AND {condition} ORDER BY created, length(key), key",
             *values,
         ):
             shown, plan = self.unpacked(body)
@@ -402,7 +402,7 @@ class SqliteStore:
         found = []
         for id, key, kind, status, created, body, received, answer, whole in self.rows(
             f"SELECT id, key, kind, status, created, body, received, answer{_ASKED} FROM request "
-            f"WHERE kind IN {TASKS} AND {condition} ORDER BY created, id",
+            f"WHERE kind IN {TASKS} AND {condition} ORDER BY created, length(key), key",
             *values,
         ):
             self.check(whole == 1, f"the request {id}")

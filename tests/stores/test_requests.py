@@ -112,6 +112,17 @@ def test_the_requestor_may_be_excluded(store: Store) -> None:
     assert refusal.value.forbidden
 
 
+def test_what_waits_is_listed_as_it_was_asked(tmp_path: Path) -> None:
+    """Items in their order, not by their digits, in a later process, too."""
+    items = list(range(12))
+    with opened(tmp_path / "runs.db") as store:
+        result = store.start(EACH, items, name="a")
+        asked = [each["input"] for each in result.pending]
+        assert asked == [each["input"] for each in store.pending()] == items
+    with opened(tmp_path / "runs.db") as store:
+        assert [each["input"] for each in store.result("a").pending] == items
+
+
 def test_what_is_due_happens_on_resuming(tmp_path: Path) -> None:
     """Escalations and the timeout count from the request, whoever resumes whenever."""
     told: list[str] = []
