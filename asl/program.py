@@ -118,6 +118,9 @@ class Step:
     """What people are asked about a Task that has succeeded, by its raw input; None for nothing."""
     redact: Any = None
     """Hides what no event may show of a Task's data (`asl.states.blocks.audit.Redaction`)."""
+    fill: "Callable[[Json], Mapping[str, Machine]] | None" = None
+    """The machines of an Include by their pointers, for the values that the data has filled in;
+    history looks their states up."""
     progress: Callable[[Json, Any], Any] | None = None
     """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`), by
     its raw input; history evaluates it again."""
@@ -174,6 +177,8 @@ class Machine:
     pointer: str
     scope: Scope | None = None
     """What holds in an included document beside what holds around it."""
+    filled: Json = None
+    """The values that the data of a run has filled in, in an included document."""
 
 
 _HOLDERS = ("ItemProcessor", "Iterator", "Template")

@@ -5,6 +5,7 @@ What is known before a run has been filled in before. A parameter that only the 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from asl.compose.expansion import instantiated
@@ -17,7 +18,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Profile
 from asl.core.source import Source
 from asl.core.values import Json, compact
-from asl.program import Machine
+from asl.program import Machine, Step
 
 __all__ = ["MachineOf", "compile_included"]
 
@@ -31,14 +32,23 @@ KEY: Final = 4096
 
 
 def compile_included(
-    template: Mapping[str, Json], profile: Profile, compile: Callable[[Mapping[str, Json]], Machine]
+    step: Step,
+    template: Mapping[str, Json],
+    profile: Profile,
+    compile: Callable[[Mapping[str, Json]], Machine],
+    machines: Mapping[str, Machine],
 ) -> MachineOf:
-    """Compile what an Include holds; *compile* compiles a machine in its place."""
+    """Compile what an Include holds.
+
+    *compile* compiles a machine in its place; that and those within it are then among *machines*.
+    """
     parameters = declared(template)
     if not parameters:
         machine = compile(template)
         return lambda arguments: machine
-    return _Filled(template, parameters, profile, compile).machine
+    filled = _Filled(template, parameters, profile, compile, machines)
+    step.fill = filled.machines
+    return filled.machine
 
 
 class _Filled:
@@ -50,12 +60,14 @@ class _Filled:
         parameters: Mapping[str, Parameter],
         profile: Profile,
         compile: Callable[[Mapping[str, Json]], Machine],
+        compiled: Mapping[str, Machine],
     ) -> None:
         self.template = template
         self.parameters = parameters
         self.profile = profile
         self.compile = compile
-        self.kept: dict[str, Machine] = {}
+        self.compiled = compiled
+        self.kept: dict[str, tuple[Machine, Mapping[str, Machine]]] = {}
         filling = Filling(dict.fromkeys(parameters, Open(dynamic=True)))
         filling.document(template)
         self.checked = filling.checked
@@ -63,15 +75,23 @@ class _Filled:
     def machine(self, arguments: Mapping[str, Json]) -> Machine:
         """Return the machine for the arguments of a run."""
         values = {name: self._value(name, arguments.get(name)) for name in self.parameters}
+        return self._made(values)[0]
+
+    def machines(self, values: Mapping[str, Json]) -> Mapping[str, Machine]:
+        """Return the machine for the values of the parameters, and those within it."""
+        return self._made(values)[1]
+
+    def _made(self, values: Mapping[str, Json]) -> tuple[Machine, Mapping[str, Machine]]:
         key = compact(values)
         if key in self.kept:
             return self.kept[key]
         machine = self.compile(self._definition(values))
+        made = replace(machine, filled=values), dict(self.compiled)
         if len(key) <= KEY:
             if len(self.kept) >= KEPT:
                 del self.kept[next(iter(self.kept))]
-            self.kept[key] = machine
-        return machine
+            self.kept[key] = made
+        return made
 
     def _value(self, name: str, given: Json) -> Json:
         parameter = self.parameters[name]

@@ -130,9 +130,11 @@ class StateCompiler(ABC):
 
         pointer = f"{self.own.pointer}/Template"
         return compile_included(
+            self.own,
             self.state["Template"],
             self.profile,
             lambda definition: self.compile_machine(definition, pointer),
+            self.machines,
         )
 
     @abstractmethod

@@ -78,6 +78,8 @@ class Frame:
     destinations: Mapping[str, Any] | None = None
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""
+    filled: Json = None
+    """The values that the data has filled in, in the machine of an included document."""
     scope: Scope | None = None
     """What the blocks of an included document say, in the frame of its machine."""
     log: Any = None

@@ -21,7 +21,7 @@ from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.expr.references import member_of
-from asl.program import Program, Step
+from asl.program import Machine, Program, Step
 from asl.states.blocks.budget import Amounts
 from asl.states.decisions import Asked
 from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
@@ -159,6 +159,10 @@ class Journal(Protocol):
 
     def put_record(self, path: str, record: Json) -> None:
         """Append a record to the history."""
+        ...
+
+    def put_filled(self, path: str, values: Json) -> None:
+        """Keep what the data has filled in, in the machine of an included document."""
         ...
 
     spending: Json
@@ -385,22 +389,28 @@ class RecordReader:
         self._last: dict[str, list[Json]] = {}
         self._failures: dict[str, StateError] = {}
         self._within: dict[str, list[StateError]] = {}
-        self._program, self._steps = program, _steps(program)
+        self._program, self._steps = program, _steps(program.machines)
+        self._own: dict[str, dict[str, Step]] = {}
+        """The states of machines that the data has filled in, by their paths."""
 
     def begin(self, document: str) -> None:
         """Read from now on by the document of this hash."""
         if self._program_of is not None:
             self._program = self._program_of(document)
-            self._steps = _steps(self._program)
+            self._steps = _steps(self._program.machines)
 
     def read(self, path: str, written: Json) -> Record:
         """Return the record of the machine at *path*."""
         kind, time, visit, pointer, *rest = written
+        steps = self._steps_of(path)
         seen: list[Json] = []
         last = self._last.get(path, [])
         values: list[Any] = []
         for value in rest:
-            values.append(self._value(value, values, seen, last))
+            if type(value) is dict and "step" in value:
+                values.append(steps[value["step"]])
+            else:
+                values.append(self._value(value, values, seen, last))
         self._last[path] = seen
         if kind in _FAILING:
             values[0] = self._failure(path, values[0], kind == BROKEN)
@@ -408,7 +418,7 @@ class RecordReader:
             self._failures.pop(path, None)
         if kind == WHOLE and "document" in values[1]:
             self.begin(values[1]["document"])
-        step = None if pointer is None else self._steps[pointer]
+        step = None if pointer is None else steps[pointer]
         if kind == STRETCH and len(written) == _SHORT:
             values = [step, *values, 0, *values[:2]]
         first = next((value for value in (step, *values) if isinstance(value, Step)), None)
@@ -435,22 +445,40 @@ class RecordReader:
         known = self._frames.get(path)
         if known is not None:
             return known
-        above, _, last = path.rpartition("/")
-        place, _, index = last[:-1].rpartition("[")
-        name, _, effect = place.rpartition("@")
+        parent, forking, effect, index = self._fork(path)
         visit, ordinal = map(int, effect.split("."))
-        parent = self._frame(above, None)
-        machine = parent.step.pointer.rpartition("/")[0]
-        forking = self._steps[f"{machine}/{name}"]
         parent.forking = forking, visit, ordinal
         if step is None:  # of a child of a distributed Map only what it tells stands there
-            forked = self._program.forked(forking, int(index))
+            forked = self._program.forked(forking, index)
             step = None if forked is None else forked.start
         frame = self._frames[path] = Frame().init(
             parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
         )
-        frame.parent, frame.origin, frame.index = parent, parent.forking, int(index)
+        frame.parent, frame.origin, frame.index = parent, parent.forking, index
         return frame
+
+    def _fork(self, path: str) -> tuple[Frame, Step, str, int]:
+        """Return what has forked the machine at *path*: frame, state, visit and effect, index."""
+        above, _, last = path.rpartition("/")
+        place, _, index = last[:-1].rpartition("[")
+        name, _, effect = place.rpartition("@")
+        parent = self._frame(above, None)
+        machine = parent.step.pointer.rpartition("/")[0]
+        return parent, self._steps_of(above)[f"{machine}/{name}"], effect, int(index)
+
+    def fill(self, path: str, values: Json) -> None:
+        """Know the states of the included document that runs at *path* with these values."""
+        _, include, *_ = self._fork(path)
+        assert include.fill is not None
+        self._own[path] = _steps(include.fill(values))
+
+    def _steps_of(self, path: str) -> Mapping[str, Step]:
+        """Return the states by their pointers as the machine at *path* knows them."""
+        while path and self._own:
+            if path in self._own:
+                return self._own[path]
+            path = path.rpartition("/")[0]
+        return self._steps
 
     def _value(self, written: Json, values: list[Any], seen: list[Json], last: list[Json]) -> Any:
         """Return what is written in a record behind *values*; *seen* are the containers of these.
@@ -475,8 +503,6 @@ class RecordReader:
     def _read(self, mark: str, content: Json) -> Any:
         if mark == "absent":
             return ABSENT
-        if mark == "step":
-            return self._steps[content]
         if mark == "error":
             return read_error(content)
         if mark == "usage":
@@ -484,10 +510,6 @@ class RecordReader:
         return Options(*content)
 
 
-def _steps(program: Program) -> dict[str, Step]:
+def _steps(machines: Mapping[str, Machine]) -> dict[str, Step]:
     """Return the states of all machines by their pointers."""
-    return {
-        step.pointer: step
-        for machine in program.machines.values()
-        for step in machine.steps.values()
-    }
+    return {step.pointer: step for machine in machines.values() for step in machine.steps.values()}

@@ -141,8 +141,8 @@ class Kept:
             stored = self.get(name)  # what was written before its end is read after this
             before = read
             for number, _, entries in log.read(before):
-                for path, record in log.told(entries):
-                    yield from expander.feed(reader.read(path, record))
+                for record in log.retold(entries, reader):
+                    yield from expander.feed(record)
                 read = number
             if stored.status in ENDINGS:
                 ended = stored.started if stored.ended is None else stored.ended

@@ -151,6 +151,8 @@ class KeptHost(LocalHost):
             if outcome is not None:
                 return self._given("child", log.path, outcome, frame)
             self._recover(frame, log)
+        if frame.filled is not None and not self.journal.recorded.get(log.path):
+            self.journal.put_filled(log.path, frame.filled)
         try:
             value = await interpret(frame)
         except StateError as error:

@@ -373,6 +373,7 @@ class Frame(ExpressionFrame, Protocol):
     destinations: Mapping[str, Any] | None
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""
+    filled: Json
     scope: Scope | None
     """What the blocks of an included document say, in the frame of its machine."""
     unsaved: tuple[int, int, float]

@@ -37,7 +37,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
 
         def child(index: int) -> Frame:
             made = frame.child(index, machine, shared)
-            made.scope = scope
+            made.scope, made.filled = scope, machine.filled
             return made
 
         joined = await frame.host.fork(frame, Fan(1, child))

@@ -128,7 +128,7 @@ class SqliteJournal(Log):
             for what, where, *content in entries:
                 if what == "record":
                     self._count(where, *content)
-                else:
+                elif what != "filled":
                     getattr(alive, what)(where, *content)
         self.found = self.steps
         for key, answer in self.answers.items():
@@ -189,6 +189,10 @@ class SqliteJournal(Log):
     def put_record(self, path: str, record: Json) -> None:
         """Append a record to the history."""
         self.put("record", path, record)
+
+    def put_filled(self, path: str, values: Json) -> None:
+        """Keep what the data has filled in, in the machine of an included document."""
+        self.put("filled", path, values)
 
     # Requests
 

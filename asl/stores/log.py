@@ -6,6 +6,7 @@ A step is a JSON array of entries, and a hash of them and of all steps before.
     ["answer", key of the effect, answer]       or the outcome of a child, under its path
     ["position", path, position, kept]          what stood below the path is past, but for *kept*
     ["void", key]                               the answer does not count any more
+    ["filled", path, values]                    parameters of the included document that runs there
 
 A content from 64 KiB on is `{"large": hash}`. A record may say `{"entry": n}` for the value of the
 answer that is the entry *n* of the same step. Steps of all executions stand in the order they came;
@@ -123,7 +124,18 @@ class Log:
         """Yield path and JSON of the records among the entries of a step."""
         for what, where, *content in entries:
             if what == "record":
-                yield where, [self._slot(slot, entries) for slot in content[0]]
+                yield where, self._record(content[0], entries)
+
+    def retold(self, entries: list[Json], reader: RecordReader) -> Iterator[Record]:
+        """Yield the same records as *reader* makes them of what is written."""
+        for what, where, *content in entries:
+            if what == "filled":
+                reader.fill(where, content[0])
+            elif what == "record":
+                yield reader.read(where, self._record(content[0], entries))
+
+    def _record(self, written: list[Json], entries: list[Json]) -> list[Json]:
+        return [self._slot(slot, entries) for slot in written]
 
     def _slot(self, slot: Json, entries: list[Json]) -> Json:
         """Return what a slot of a record stands for."""
@@ -151,8 +163,7 @@ class Log:
         """Yield the records up to a step; *reader* makes them of what is written."""
         self.begin(reader)
         for _, _, entries in self.read(last=last):
-            for path, record in self.told(entries):
-                yield reader.read(path, record)
+            yield from self.retold(entries, reader)
 
     def _whole(self, value: Json) -> Json:
         if type(value) is dict and "large" in value:
