@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sized
+from gc import is_tracked
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -231,19 +232,15 @@ def detached(value: Json) -> Json:
 def handed_over(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 
-    Raises StateError where it is too large or too deep; a flat and small object, the usual payload,
-    is known to be fine.
+    Raises StateError where it is too large or too deep.
     """
-    if type(value) is dict and len(value) <= PLAIN_MEMBERS:
-        for item in value.values():
-            kind = type(item)
-            if kind is str:
-                if len(item) > PLAIN_LENGTH:
-                    break
-            elif kind is dict or kind is list:
-                break
-        else:
-            return value.copy()
+    # What the garbage collector does not follow is flat: the usual payload, whatever its texts.
+    if type(value) is dict and not is_tracked(value):
+        try:
+            if len(orjson.dumps(value)) <= limit:
+                return value.copy()
+        except orjson.JSONEncodeError:  # integers beyond 64 bits
+            pass
     return _handed_over(value, limit, state)
 
 
