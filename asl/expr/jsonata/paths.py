@@ -8,7 +8,7 @@ Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run, Scope
@@ -413,8 +413,7 @@ def _sorted(terms: list[Term], items: Value, scope: Scope) -> Value:
     return [row.item for row in merge_sorted(rows, after, run)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """An item to be sorted, where its keys are evaluated, and those that have been."""
 
     item: Value

@@ -5,8 +5,7 @@ refused; everything else means what it means in JavaScript.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.values import UNDEFINED, Function, Value
@@ -31,8 +30,7 @@ class BadPattern(Exception):
     """A pattern cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """One match: its text, its place and its groups, UNDEFINED where one took no part."""
 
     text: str

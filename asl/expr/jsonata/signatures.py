@@ -6,8 +6,8 @@ is missing the context item may take its place (`-`), and a single value becomes
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.values import UNDEFINED, Value, symbol
@@ -23,8 +23,7 @@ _PLURALS = {
 _ANY = {"a": "[asnblfom]", "x": "[asnblfom]", "j": "[asnblom]", "f": "f"}
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter: the letter of its type and the pattern of the letters it takes."""
 
     kind: str
@@ -44,9 +43,15 @@ class Signature:
         """Of *parameters*; *compile* makes the pattern, that of a stranger in linear time."""
         self.parameters = parameters
         self.compile = compile
-        self.pattern = compile("".join(f"({each.pattern})" for each in self.parameters))
         self.plain: set[str] = set()
         """Letters of arguments that are fine as they are."""
+        if compile is not re.compile:
+            _ = self.pattern  # a stranger's may be none, which is to show now
+
+    @cached_property
+    def pattern(self) -> Any:
+        """What the letters of all arguments match; few functions are called in a process."""
+        return self.compile("".join(f"({each.pattern})" for each in self.parameters))
 
     def validate(self, arguments: list[Value], item: Value) -> list[Value]:
         """The arguments as the function takes them; raises T0410, T0411 or T0412.

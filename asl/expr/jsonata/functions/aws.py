@@ -1,7 +1,6 @@
 """The functions that AWS adds: partition, range, hash, random, uuid, parse."""
 
 import json
-from hashlib import new as digest
 from math import trunc
 from uuid import UUID
 
@@ -70,7 +69,9 @@ def hashed(text: Value, algorithm: Value = UNDEFINED) -> Value:
         encoded = text.encode()
     except UnicodeEncodeError:
         raise fault("D1014", what="half of a surrogate pair is no character") from None
-    return digest(ALGORITHMS[algorithm], encoded, usedforsecurity=False).hexdigest()
+    from hashlib import new  # OpenSSL, which few queries need
+
+    return new(ALGORITHMS[algorithm], encoded, usedforsecurity=False).hexdigest()
 
 
 def random(scope: Scope, seed: Value = UNDEFINED) -> Value:

@@ -1,8 +1,8 @@
 """Decimals by picture: `#,##0.00`, `01%`, `0.0##e0` (XPath 3.1, 4.7)."""
 
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
+from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
@@ -14,8 +14,7 @@ MOST_DECIMALS = 100
 """How many decimals a number is written with at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(NamedTuple):
     """The characters that mean something in a picture."""
 
     decimal: str = "."

@@ -1,9 +1,9 @@
 """Integers by picture: `#,##0`, `A`, `i`, `w`, each perhaps with `;o` (XPath 3.1, 4.6)."""
 
 import re
-from dataclasses import dataclass, replace
 from functools import reduce
 from math import floor, gcd, log10, nan
+from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import double, normal, written
@@ -49,8 +49,7 @@ ZEROS = (
 """The zeros of the families of decimal digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A parsed picture: `primary` is A, a, I, i, W, Ww, w, 0 for digits, or another token."""
 
     primary: str
@@ -65,7 +64,7 @@ class Picture:
 
     def at_least(self, digits: int) -> "Picture":
         """The picture with so many mandatory digits."""
-        return replace(self, mandatory=digits)
+        return self._replace(mandatory=digits)
 
 
 def parse(text: str) -> Picture:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import nan, trunc
+from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.pictures import LONGEST, integers
@@ -29,8 +29,7 @@ _DEFAULTS = {
 ISO = "[Y0001]-[M01]-[D01]T[H01]:[m01]:[s01].[f001][Z01:01t]"
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(NamedTuple):
     """One `[...]` of a picture."""
 
     component: str
