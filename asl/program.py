@@ -60,8 +60,7 @@ class Retrier(NamedTuple):
     jitter: str = "NONE"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Catcher:
+class Catcher(NamedTuple):
     """One entry of `Catch` (Specification 4.4)."""
 
     matches: Callable[[StateError], bool]
