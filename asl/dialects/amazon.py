@@ -144,7 +144,7 @@ class _Writer:
                     self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Iterator":
                 made["ItemProcessor"] = value
-            elif field not in known_fields(f"states:{state['Type']}"):
+            elif not {field, field.removesuffix(".$")} & known_fields(f"states:{state['Type']}"):
                 message = f"{field!r} has no effect in a {state['Type']} state"
                 self.lost("L-DROPPED", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Retry":

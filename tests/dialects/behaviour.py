@@ -34,6 +34,8 @@ class Seen:
     elapsed: float
     stumbled_at: int | None = None
     """How often agents had been asked when data first led a state nowhere, which may be caught."""
+    nulls: bool = False
+    """Whether there is null in the input, or in an answer."""
     failed: bool = False
     """Whether anything, caught or not, has failed."""
     decided: bool = False
@@ -123,7 +125,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     answered = dict.fromkeys(made_keys(document.whole), 0)
     entered: dict[str, tuple[int, int]] = {}
     visits: dict[str, int] = {}
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"nulls": nulls(input)}
 
     def agent(name: str) -> Any:
         def answering(parameters: Json) -> Json:
@@ -137,6 +139,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             asked.append(own)
             given.append(payload)
             answer = script(own, counts[own])
+            facts["nulls"] = facts["nulls"] or nulls(answer)
             for key in answer if isinstance(answer, dict) else ():
                 answered.setdefault(key, len(asked))
             return answer
@@ -323,6 +326,12 @@ def texts(value: Json) -> Iterator[str]:
         yield value if isinstance(value, str) else compact(value)
 
 
+def nulls(value: Json) -> bool:
+    """Whether a value is null, or has null in it."""
+    within = value.values() if isinstance(value, dict) else value
+    return value is None or (isinstance(value, dict | list) and any(map(nulls, within)))
+
+
 def made_keys(value: Json) -> Iterator[str]:
     """Yield the keys of the objects that states make without asking anybody."""
     if isinstance(value, list):
@@ -411,7 +420,9 @@ EXCUSES: Mapping[str, Excuse] = {
         (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT FL-FAIL"),
         (TEXTS, "L-TEMPLATE"),
-        (GIVEN, "L-MODEL L-PARAMETERS L-CONTEXT L-INTRINSIC L-PATH"),
+        (GIVEN, "L-MODEL L-PARAMETERS"),
+        (Excuse(GIVEN.changes | {"output"}), "L-CONTEXT L-INTRINSIC L-PATH"),
+        (Excuse(TEXTS.changes, "nulls"), "L-NULL"),
         (GIVEN, "CX-PARAMS FL-PAYLOAD L-SHARED"),
         (
             DATA,
@@ -457,7 +468,7 @@ ACTING = (
 )
 """Blocks that change what is asked, given or answered, wherever they stand."""
 BOUNDS = re.compile(
-    r"States\.(Timeout|HeartbeatTimeout|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
+    r"States\.(Timeout|HeartbeatTimeout|InvalidTTL|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
 )
 """Errors of limits and blocks."""
 ROUNDS = re.compile(r"CM\.RecursionLimit|Flujo\.MaxHops")

@@ -43,9 +43,6 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     kept = {key: value[key] for key in ("Comment",) if key in value}
     start = value["StartAt"]
     whole.made.unrefused(start)
-    if whole.texts:
-        message = "in texts that are put together null is 'null', instead of nothing"
-        whole.made.lost("L-ANSWER", message, start, hint="let no agent answer null there")
     whole.made.lost(
         "L-INPUT",
         f"the input has a name: it is $.{INPUT}, with the context beside it",

@@ -180,13 +180,14 @@ class Effects:
             case _:
                 found = self.values.given(term, env, name)
                 text = isinstance(term, Call) and term.name in ("text", "stringify")
-                return self.kept(after, name, step, found, sink, text=text)
+                return self.kept(after, name, name, step, found, sink, text=text)
         self.copied(after, name)
         return Makers((name,))
 
     def kept(
         self,
         after: After,
+        name: str,
         maker: str,
         wanted: str,
         found: Known | Parts,
@@ -194,12 +195,15 @@ class Effects:
         *,
         text: bool = False,
     ) -> Makers:
-        """Put a value into the data, as one that *maker* has made; it may have to be a *text*."""
+        """Put a value into the data behind a state, as one that *maker* has made.
+
+        It may have to be a *text*.
+        """
         parts = [each for each in found if each] if isinstance(found, list) else []
         put = any(isinstance(each, Path) for each in parts) and (text or len(parts) > 1)
         self.places.made(maker, wanted, ("text",) if put else (), sink)
         if put and isinstance(found, list):
-            ending, value = self.values.text(found)
+            ending, value = self.values.text(found, name)
             place = self.places.record(maker)
             after.passes.append({"Parameters": {f"text{ending}": value}, "ResultPath": place})
             self.copied(after, maker)
@@ -226,7 +230,7 @@ class Effects:
             if each["op"] == "set":
                 text = isinstance(value, str)
                 found = self.values.filled(value, after.env, name) if text else Known(value)
-                self.kept(after, f"{name}:{path}", path, found, path, text=text)
+                self.kept(after, name, f"{name}:{path}", path, found, path, text=text)
                 continue
             told = "nothing is added to a list" if each["op"] == "append" else "nothing is merged"
             self.values.lost(
@@ -246,7 +250,8 @@ class Effects:
         if wanted.lstrip()[:1] in ("{", "["):
             self.values.lost("L-ANSWER", "a text stays one, even if it is that of a value", name)
         found = self.values.filled(wanted, after.env, name)
-        after.env["previous_step"] = self.kept(after, f"{name}:next", "next", found, text=True)
+        made = self.kept(after, name, f"{name}:next", "next", found, text=True)
+        after.env["previous_step"] = made
 
     def output(
         self, after: After, wanted: Json, step: str, flags: Mapping[str, Any], name: str
@@ -255,10 +260,10 @@ class Effects:
         env, maker, sink = after.env, f"{name}:made", flags.get("sink_to")
         if isinstance(wanted, str):
             found = self.values.filled(wanted, env, name)
-            return self.kept(after, maker, step, found, sink, text=True)
+            return self.kept(after, name, maker, step, found, sink, text=True)
         made: Fields = {}
         for key, each in wanted.items():
-            ending, value = self.values.text(self.values.filled(each, env, name))
+            ending, value = self.values.text(self.values.filled(each, env, name), name)
             made[f"{key}{ending}"] = value
         self.places.made(maker, step, (), sink)
         field = "Parameters" if any(key.endswith(".$") for key in made) else "Result"

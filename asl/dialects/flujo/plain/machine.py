@@ -304,7 +304,7 @@ class Machine:
         maker, inherits = f"{name}:given", settings.get("inherit")
         before = After(dict(env))
         if inherits:
-            self.effects.kept(before, maker, "given", found, text=text)
+            self.effects.kept(before, name, maker, "given", found, text=text)
         else:
             self.places.made(maker, "given")
         self.places.made(f"{name}:branch", "branch")
@@ -329,7 +329,7 @@ class Machine:
             for each in (place, *copies, *([path_to(PROMPT)] if PROMPT in read else [])):
                 key = each.removeprefix("$.")
                 if isinstance(found, list) and text:
-                    ending, value = self.values.text(found)
+                    ending, value = self.values.text(found, name)
                     parameters[f"{key}{ending}"] = value
                 else:
                     self.values.put(parameters, key, found)

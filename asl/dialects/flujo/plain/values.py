@@ -35,8 +35,6 @@ class Whole:
     """Whether ways are followed, and nothing is written."""
     read: set[str] = field(default_factory=set)
     """The keys that were read."""
-    texts: bool = False
-    """Whether values are put into texts."""
 
 
 class Values:
@@ -60,10 +58,11 @@ class Values:
         self.places.made(maker, f"{loop}rounds")
         return self.places.record(maker)
 
-    def text(self, parts: Parts) -> tuple[str, Json]:
+    def text(self, parts: Parts, name: str) -> tuple[str, Json]:
         """Return how a field ends that gives the text of these parts, and it."""
         ending, value = said(parts)
-        self.whole.texts |= bool(ending)
+        if ending:
+            self.shown(name)
         if ending and len([each for each in parts if each]) == 1:
             return ending, f"States.Format('{{}}', {value})"
         return ending, value
@@ -86,6 +85,11 @@ class Values:
             message = "what moves along may be what another step has left after it"
             self.lost("L-TEMPLATE", message, name)
         return path
+
+    def shown(self, name: str) -> None:
+        """Report that a state puts values into a text."""
+        message = "in a text that is put together null is 'null', instead of nothing"
+        self.lost("L-NULL", message, name)
 
     def put(self, members: Fields, key: str, found: Known | Parts) -> None:
         if isinstance(found, Known):
@@ -139,7 +143,8 @@ class Values:
                 continue
             found = self.found(choice, env, name, template=True)
             if isinstance(found, str):
-                self.whole.texts |= len(listed) > 1
+                if len(listed) > 1:
+                    self.shown(name)
                 parts.append(Path(found))
         return parts
 
