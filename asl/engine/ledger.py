@@ -52,6 +52,12 @@ class Terms:
     applied: Fallback | None = None
     entry = ""
     """Names the call where others see what it holds."""
+    known: Amounts = UNKNOWN
+    """What is known of the call beforehand."""
+    counted: Amounts = UNKNOWN
+    """What it counts as in the account of the state itself, once it is settled."""
+    assumed: Amounts = UNKNOWN
+    """What of that is assumed, in any account."""
 
     def __init__(self, frame: Frame, agent: str, accounts: list[Account]) -> None:
         self.frame = frame
@@ -60,12 +66,6 @@ class Terms:
         """From the workflow to the state itself."""
         self.held: list[Amounts] = []
         """What is held in the first of them."""
-        self.known: Amounts = UNKNOWN
-        """What is known of the call beforehand."""
-        self.counted: Amounts = UNKNOWN
-        """What it counts as in the account of the state itself, once it is settled."""
-        self.assumed: Amounts = UNKNOWN
-        """What of that is assumed, in any account."""
 
 
 class Later:
