@@ -68,7 +68,7 @@ def test_a_condition_has_a_value_or_fails(text: str, value: Any, mode: str) -> N
         assert fault.code == "FL-EXPRESSION"
         assert 0 <= fault.offset <= len(text)
         return
-    assert all(0 <= offset <= len(text) and reason for offset, reason in found.doomed)
+    assert all(0 <= offset <= len(text) and reason for offset, reason, _ in found.doomed)
     try:
         found.value(Names(value, {"a": value}, {"a": value, "b": 1}))
     except Failure as failure:
