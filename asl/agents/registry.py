@@ -6,6 +6,7 @@ an agent object. `resources` takes patterns in which `*` stands for any run of c
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from asl.agents.function import function_agent, named_function
@@ -15,11 +16,14 @@ from asl.core.errors import AslError, StateError
 from asl.engine.agent import Agent, Find, Held, Messenger, Openable, opened
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
-from asl.states.host import Target
+from asl.states.host import Target, is_function
 
 __all__ = ["Registry", "as_agent"]
 
 Bindings = Mapping[str, Any]
+
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
+"""How the ARN of a function begins that a request gives a name only."""
 
 
 class _Found(dict[Target, Agent]):
@@ -38,7 +42,8 @@ class Registry:
 
     `mocks` go by the name of the Task state and win over everything else. A resource is looked for
     by its whole name, without its integration pattern or alias, and in the patterns; the pattern
-    with the most literal characters wins. *services* offers what nobody is bound to by name.
+    with the most literal characters wins. Whoever serves functions serves `lambda:invoke` of them,
+    too, unless that is bound itself. *services* offers what nobody is bound to by name.
     """
 
     def __init__(
@@ -92,7 +97,19 @@ class Registry:
         for matches, agent in self.patterns:
             if any(map(matches, names)):
                 return agent
+        if target.invokes and any(map(is_function, self.resources)):
+            from asl.agents.invoking import Invoke
+
+            return Invoke(partial(self._function, target.state))
         return None
+
+    def _function(self, state: str, name: str) -> Agent | None:
+        """Return the handler of a function by its name, or by its whole or partial ARN."""
+        if name.startswith("arn:"):
+            return self._resource(Target("resource", name, state))
+        name = name.rpartition("function:")[2].partition(":")[0]
+        bound = (arn for arn in self.resources if arn.endswith(f":function:{name}"))
+        return self._resource(Target("resource", next(bound, f"{FUNCTION}{name}"), state))
 
     def _unknown(self, target: Target) -> str:
         kind = "agent" if target.kind == "agent" else "handler for resource"

@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
 from asl.states.base import Node
 from asl.states.debating import ARBITER
-from asl.states.host import Target
+from asl.states.host import Target, is_function
 
 __all__ = ["check"]
 
@@ -86,6 +86,8 @@ def _judges(
 def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:
     """Whether a handler is bound to the resource in any of its forms."""
     names = (target.name, target.base)
+    if target.invokes and any(map(is_function, known)):
+        return True
     return any(name in known or any(matches(name) for matches in patterns) for name in names)
 
 

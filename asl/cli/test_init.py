@@ -81,5 +81,6 @@ def _yaml(value: object) -> str:
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 100
+    yaml.representer.ignore_aliases = lambda *each: True
     yaml.dump(value, text)
     return text.getvalue()

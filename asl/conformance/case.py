@@ -217,10 +217,15 @@ def _case(
     if origin:
         values["document"] = _taken(values, origin, file.parent, f"{file}:{line}")
     elif "document_file" in values:
-        path = file.parent / values.pop("document_file")
-        values["document_name"] = str(path)
-        values["document_text"] = _text(path, f"{file}:{line}")
-        values.setdefault("files", _imported(path, values["document_text"]))
+        path = file.parent / values["document_file"]
+        text = _text(path, f"{file}:{line}")
+        if _is_template(path):
+            values["document"] = _taken(values, {}, file.parent, f"{file}:{line}")
+        else:
+            del values["document_file"]
+            values["document_name"] = str(path)
+            values["document_text"] = text
+            values.setdefault("files", _imported(path, text))
     for several in ("tags", "resume"):
         values[several] = tuple(values.get(several, ()))
     return Case(**values, suite=suite, file=str(file), line=line)
@@ -263,6 +268,15 @@ def _taken(
     except AslError as error:
         raise InvalidSuite(f"{where}: {error}") from error
     return document
+
+
+def _is_template(path: Path) -> bool:
+    from asl.sources import is_template
+
+    try:
+        return is_template(path)
+    except InvalidDocument:  # that will be what the case tests
+        return False
 
 
 def _text(path: Path, where: str) -> str:

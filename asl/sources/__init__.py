@@ -21,7 +21,7 @@ from asl.core.values import Json, compact
 if TYPE_CHECKING:
     from asl.sources.reading import Reading
 
-__all__ = ["load", "load_each"]
+__all__ = ["is_template", "load", "load_each"]
 
 Values: TypeAlias = Mapping[str, Json]
 
@@ -113,6 +113,14 @@ def load_each(
     if isinstance(read[-1], Document):
         read[-1] = _with_unused(read[-1], variables, reading)
     return read
+
+
+def is_template(what: What) -> bool:
+    """Whether state machines are defined in what is read: it is no document itself.
+
+    Raises InvalidDocument and DocumentNotFound as `load` does.
+    """
+    return not isinstance(_found(what, None, None, DEFAULT_LIMITS, None), Document | Source)
 
 
 def _found(

@@ -37,6 +37,7 @@ __all__ = [
     "Source",
     "Suspended",
     "Target",
+    "is_function",
 ]
 
 ABSENT: Json = object()
@@ -83,7 +84,14 @@ class Exhausted(BaseException):
 _INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
 _ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
 _QUALIFIED = re.compile(r"(arn:[^:]*:lambda:[^:]*:[^:]*:function:[^:]+):[^:]+")
+_INVOKE = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:lambda:invoke")
+_FUNCTION = re.compile(r"arn:[^:]*:(?:lambda|\*)")
 _PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
+
+
+def is_function(name: str) -> bool:
+    """Whether this is the ARN of a Lambda function, or a pattern of such."""
+    return _FUNCTION.match(name) is not None
 
 
 class Target:
@@ -114,6 +122,11 @@ class Target:
     def is_activity(self) -> bool:
         """Whether workers ask for its tasks by themselves."""
         return self.kind == "resource" and _ACTIVITY.fullmatch(self.name) is not None
+
+    @property
+    def invokes(self) -> bool:
+        """Whether it is asked to call the function that the request names."""
+        return self.kind == "resource" and _INVOKE.fullmatch(self.base) is not None
 
     @property
     def by_token(self) -> bool:

@@ -158,3 +158,21 @@ def test_the_parameters_of_a_template_go_into_the_suite(asl: Asl, folder: Path) 
     assert done.exit_code == 0, done.stderr
     assert "parameters: {tone: kind}" in (folder / "d.asl-test.yaml").read_text()
     assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
+
+
+def test_a_template_with_one_machine_gets_cases(asl: Asl, folder: Path) -> None:
+    """Its definition may lie in a file of its own; the cases refer to nothing by anchors."""
+    (folder / "template.yaml").write_text(
+        "Resources:\n"
+        "  Flow:\n"
+        "    Type: AWS::Serverless::StateMachine\n"
+        "    Properties: { DefinitionUri: flow.asl.json }\n"
+    )
+    (folder / "flow.asl.json").write_text(
+        """{"StartAt": "A", "States": {
+          "A": {"Type": "Task", "Resource": "arn:aws:lambda:::function:a", "Next": "B"},
+          "B": {"Type": "Task", "Resource": "arn:aws:lambda:::function:b", "End": true}}}"""
+    )
+    assert asl("test", "init", "template.yaml").exit_code == 0
+    assert "&" not in (folder / "template.asl-test.yaml").read_text()
+    assert asl("test", "template.asl-test.yaml").stdout.startswith("1 passed")
