@@ -134,6 +134,9 @@ def test_forks_have_lines_in_them() -> None:
             {"P": {"Type": "Pass", "Parameters": {"x.$": "$.y"}, "End": True}},
             "FL-INTRINSIC",
         ),
+        ({"T": {**TASK, "ResultPath": "$.next_state", "End": True}}, "FL-RESERVED"),
+        ({"T": {**TASK, "Parameters": {"x.$": "$.current_state"}, "End": True}}, "FL-RESERVED"),
+        ({"P": {"Type": "Pass", "Result": {"next_state": 1}, "End": True}}, "FL-RESERVED"),
     ],
 )
 def test_what_is_lost_is_told(states: Json, code: str) -> None:

@@ -33,9 +33,13 @@ def way(document: Document, target: str, reading: Reading | None = None) -> Way:
 def there_and_back(
     document: Document, target: str, home: str = "", reading: Reading | None = None
 ) -> list[Way]:
-    """Convert a document, and what was made of it home again, where it is read as it was."""
+    """Convert a document, and what was made of it home again, where it is read as it was.
+
+    But for options that name states: what comes home has its own.
+    """
     there = way(document, target)
-    return [there, way(there.there, home or document.dialect, reading)]
+    again = {option: value for option, value in (reading or {}).items() if option != "fail_states"}
+    return [there, way(there.there, home or document.dialect, again)]
 
 
 def changes(ways: Iterable[Way], input: Json, script: Script) -> tuple[str, set[Part]] | None:

@@ -1,11 +1,12 @@
 """A machine of states as a state machine of a blueprint: the pattern that its engine runs."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.checks.structure import known_fields
 from asl.core.diagnostics import escape
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
@@ -16,6 +17,10 @@ __all__ = ["written_machine"]
 
 NAME: Final = "workflow"
 State = Mapping[str, Any]
+
+_OWN: Final = "current_state|next_state"
+_RESERVED: Final = re.compile(rf"\"({_OWN})(?:\.\$)?\":|[.'\[]({_OWN})\b")
+"""A field that a machine writes itself, as a key or in a path."""
 
 
 def written_machine(value: Mapping[str, Any], losses: Losses) -> list[Json]:
@@ -112,6 +117,10 @@ class _Machine:
         return found
 
     def state(self, name: str, state: State, pointer: str) -> None:
+        reserved = _RESERVED.search(compact(state))
+        if reserved is not None:
+            message = f"a machine keeps where it stands in {reserved[1] or reserved[2]!r}"
+            self.losses.add("FL-RESERVED", message, pointer, at_key=True)
         match state["Type"]:
             case "Succeed":
                 asides(self.losses, state, pointer)
