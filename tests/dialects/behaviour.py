@@ -285,8 +285,10 @@ def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> It
                 "named" if key in ("input", "text") else "own" if plain(key) in states else "kept"
             )
             yield Part(kind, key)
+        elif _is_text_of(other.get(key), one[key]):
+            yield Part("text", key)
         else:
-            yield Part("text" if _is_text_of(other.get(key), one[key]) else "output", key)
+            yield Part("own" if plain(key) in states else "output", key)
 
 
 def _is_text_of(one: Json, other: Json) -> bool:

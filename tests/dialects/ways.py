@@ -42,6 +42,16 @@ def there_and_back(
     return [there, way(there.there, home or document.dialect, again)]
 
 
+LEADING = {"current_state", "next_state"}
+"""What leads a machine of a blueprint, where a run begins with it."""
+
+
+def held(input: Json) -> Mapping[str, Json]:
+    """Return the fields of the context that an input gives."""
+    context = input.get("context") if isinstance(input, dict) else None
+    return context if isinstance(context, dict) else {}
+
+
 def changes(ways: Iterable[Way], input: Json, script: Script) -> tuple[str, set[Part]] | None:
     """Return the first change without a word in the report: to which language, and what."""
     before = None
@@ -49,6 +59,8 @@ def changes(ways: Iterable[Way], input: Json, script: Script) -> tuple[str, set[
         if before is None:
             before = observe(each.document, input, script)
         input = adapted(input, each.conversion)
+        if each.conversion.dialect == "flujo" and LEADING & held(input).keys():
+            return None  # as FL-OUTPUT tells
         after = observe(each.there, input, script)
         found = unreported(before, after, each.conversion, each.document)
         if found:

@@ -85,9 +85,8 @@ def stored(machine: Machine, name: str, state: State) -> dict[str, Json]:
     if len(keys) > 1 or "[" in str(path):
         message = "results are written to keys of the context"
         machine.lost("L-DEEP", message, where, f"to {keys[0]!r}")
-    machine.lost(
-        "L-ROOTMERGE", "a result is kept as text, and the keys of an object beside it", where
-    )
+    message = f"a result is kept as text under {keys[0]!r}, and the keys of an object beside it"
+    machine.lost("L-ROOTMERGE", message, where)
     return {"output_key": keys[0]}
 
 

@@ -62,7 +62,8 @@ class _Machine:
         self.limited(len(machine["states"]))
         self.losses.add(
             "FL-OUTPUT",
-            "the data of a run is its context; its output is the name of the end, or null",
+            "the data of a run is its context, but for current_state and next_state, by which the "
+            "machine is led; its output is the name of the end, or null",
             "",
             "give the input as {context: ...}",
         )
