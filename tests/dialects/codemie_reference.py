@@ -128,7 +128,7 @@ class Reference:
             role = "human" if state.get("result_as_human_message") else "ai"
             data["history"].append(said(role, raw, state["id"]))
         data["last"] = raw
-        if to.get("override_task"):
+        if to.get("override_task") and "item" in data:
             data["item"] = raw
         data["steps"] += 1
 
