@@ -49,7 +49,7 @@ def condition(answer: Json, conditions: Mapping[str, Json]) -> Handled:
     """condition_key: the answer is one of the keys, and the output what stands under it."""
     found = handed(answer).strip()
     if found not in conditions:
-        known = ", ".join(conditions)
+        known = ", ".join(conditions) or "the valid conditions: there are none"
         raise StateError("Contenox.Condition", f"{found[:200]!r} is none of {known}")
     return handled(conditions[found], found)
 
