@@ -4,47 +4,20 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Final
 
 from asl.core.values import Json
-from asl.engine.execution import ZERO, Used
+from asl.engine.amounts import NOTHING
+from asl.engine.execution import ZERO
 from asl.states.blocks.budget import Amounts, Limits
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
 
-__all__ = ["HARD", "NOTHING", "Account", "Lent", "amounts", "spending"]
+__all__ = ["HARD", "Account", "Lent"]
 
 DOWN: Final = Context(rounding=ROUND_FLOOR)
 HARD: Final = ("Fail", "PauseAndNotify")
 """What a level does that must not be exceeded by calls at the same time."""
 SHARES: Final = 16
 """Into how many parts a limit is divided as long as nobody knows what a call uses."""
-
-
-def amounts(used: Used) -> dict[str, Decimal | int]:
-    """Return what was used by the fields that limit it."""
-    return {
-        "MaxCost": used.cost,
-        "MaxTokens": used.tokens,
-        "MaxInputTokens": used.input,
-        "MaxOutputTokens": used.output,
-    }
-
-
-def spending(used: Used) -> Amounts:
-    """Return the same without what is nothing."""
-    found: dict[str, Decimal | int] = {}
-    cost, tokens, given, made, *_ = used
-    if cost:
-        found["MaxCost"] = cost
-    if tokens:
-        found["MaxTokens"] = tokens
-    if given:
-        found["MaxInputTokens"] = given
-    if made:
-        found["MaxOutputTokens"] = made
-    return found
-
-
-NOTHING: Final = amounts(Used(ZERO, 0, 0, 0, None))
 
 
 class Account:

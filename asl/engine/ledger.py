@@ -12,14 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import zip_longest
-from math import ceil
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.engine.accounts import HARD, NOTHING, Account, Lent, amounts, spending
+from asl.engine.accounts import HARD, Account, Lent
+from asl.engine.amounts import (
+    NOTHING,
+    amounts,
+    beyond,
+    kept,
+    larger,
+    read_back,
+    spending,
+    summed,
+)
+from asl.engine.excess import doubt, excess, failure
 from asl.engine.execution import ZERO, Execution, Usage, Used, add_to, totals
 from asl.engine.frame import Frame
 from asl.engine.tabs import Tab, Tabs, Taken
@@ -260,9 +270,9 @@ class Ledger:
                     self._tell(at, account, name)
                 action = account.action
                 if action == "Fail":
-                    raise _failure(account, name, at)
+                    raise failure(account, name, at)
                 if action == "PauseAndNotify":
-                    return Pause(account, _excess(account, name))
+                    return Pause(account, excess(account, name))
                 if action == "Throttle":
                     terms.delay += self._document(terms, account).limits.delay
                 elif action == "UseFallback":
@@ -311,7 +321,7 @@ class Ledger:
                 break
         else:
             if spare is not None:
-                raise _failure(*spare, at)
+                raise failure(*spare, at)
             return None
         terms.applied = entry
         terms.model, terms.instead = entry.model, entry.agent
@@ -401,7 +411,7 @@ class Ledger:
                         self.largest[terms.agent] = largest = {**largest, name: each}
         if used.cost or used.tokens:
             self._report(terms.accounts[-1].limits, used)
-        unknown = _unknown(state, used)
+        unknown = doubt(state, used)
         failures: list[StateError | Exhausted] = []
         at, accounts, sizes = terms.frame, terms.accounts, terms.held
         if sizes:
@@ -432,17 +442,17 @@ class Ledger:
         sizes = account.share(terms.known) if held is None else held
         if used.fault is None:  # its tokens are known
             sizes = {name: sizes[name] for name in ("MaxCost",) if name in sizes}
-        rest = _beyond(sizes, spending(used))
+        rest = beyond(sizes, spending(used))
         if rest:
             account.assume(rest, terms.entry, terms.frame.now)
-            terms.assumed = _most(terms.assumed, rest)
+            terms.assumed = larger(terms.assumed, rest)
             if account.frame is terms.frame:
-                terms.counted = {**terms.counted, **_sum(terms.counted, rest)}
+                terms.counted = {**terms.counted, **summed(terms.counted, rest)}
         return bool(sizes) and account.action in HARD
 
     def _tell_assumed(self, at: Frame, assumed: Amounts, used: Used) -> None:
         """Remember what a call counts as, and tell of one that has not even reported anything."""
-        self.assumed = {**self.assumed, **_sum(self.assumed, assumed)}
+        self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
         if used.fault == LOST.fault:
             details = {name: float(each) for name, each in assumed.items()}
             at.note("UsageWarning", {"reason": UNSAID, "assumed": details})
@@ -455,7 +465,7 @@ class Ledger:
         if name is not None:
             self._tell(at, account, name)
             if account.action == "Fail":
-                yield _failure(account, name, at)
+                yield failure(account, name, at)
 
     def absorb(self, at: Frame, used: Used) -> None:
         """Count what an execution has used that a state has started; raises as `settle` does.
@@ -605,10 +615,10 @@ class Ledger:
             "visits": {key: each.written() for key, each in self.visits.items()} | self.kept,
             "questions": self.questions,
             "before": str(self.before),
-            "assumed": _written(self.assumed),
-            "open": {entry: _written(terms.known) for entry, terms in self.open.items()},
-            "largest": {agent: _written(known) for agent, known in self.largest.items()},
-            "reserved": _written(self.workflow.peak),
+            "assumed": kept(self.assumed),
+            "open": {entry: kept(terms.known) for entry, terms in self.open.items()},
+            "largest": {agent: kept(known) for agent, known in self.largest.items()},
+            "reserved": kept(self.workflow.peak),
             "currency": self.workflow.limits.currency,
             "attributions": list(self.by_attribution),
             "tables": [
@@ -623,12 +633,14 @@ class Ledger:
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
-        self.assumed = {**NOTHING, **_read(written.get("assumed", {}))}
-        self.largest = {agent: _read(known) for agent, known in written.get("largest", {}).items()}
-        self.cut = {entry: _read(known) for entry, known in written.get("open", {}).items()}
+        self.assumed = {**NOTHING, **read_back(written.get("assumed", {}))}
+        self.largest = {
+            agent: read_back(known) for agent, known in written.get("largest", {}).items()
+        }
+        self.cut = {entry: read_back(known) for entry, known in written.get("open", {}).items()}
         for entry, known in self.cut.items():
             self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)
-        self.workflow.peak = {**NOTHING, **_read(written.get("reserved", {}))}
+        self.workflow.peak = {**NOTHING, **read_back(written.get("reserved", {}))}
         self.by_attribution = {key: {} for key in written["attributions"]}
         tables = [self.by_category, self.by_tag, *self.by_attribution.values()]
         for table, found in zip(tables, written["tables"], strict=True):
@@ -641,7 +653,7 @@ class Ledger:
         It counts as what was known of it, for nobody should lose a budget to a guess; and its own
         state makes that call only.
         """
-        self.assumed = {**self.assumed, **_sum(self.assumed, known)}
+        self.assumed = {**self.assumed, **summed(self.assumed, known)}
         self.workflow.recover(known)
         for path, written in self.kept.items():
             if key.startswith(f"{path}."):
@@ -649,14 +661,6 @@ class Ledger:
                 account.restore(written)
                 account.recover(known)
                 self.kept[path] = account.written()
-
-
-def _written(amounts: Amounts) -> dict[str, str]:
-    return {name: str(each) for name, each in amounts.items()}
-
-
-def _read(written: Mapping[str, str]) -> dict[str, Decimal | int]:
-    return {name: Decimal(each) for name, each in written.items()}
 
 
 def _included(limits: Limits | None, state: str) -> Any:
@@ -673,64 +677,3 @@ def _rest(account: Account) -> dict[str, Decimal | int]:
     for name, most in account.most.items():
         rest[name] = most - spent[name] if most > spent[name] else 0
     return rest
-
-
-def _beyond(sizes: Amounts, counted: Amounts) -> dict[str, Decimal | int]:
-    """Return how much more than was *counted* a call can have used that was held to its sizes."""
-    found: dict[str, Decimal | int] = {}
-    for name, size in sizes.items():
-        rest = size - counted.get(name, 0)
-        if rest > 0:
-            found[name] = rest if name == "MaxCost" else ceil(rest)
-    return found
-
-
-def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {**one, **{name: max(each, one.get(name, 0)) for name, each in other.items()}}
-
-
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, 0) + each for name, each in other.items()}
-
-
-def _failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
-    """Return what an excess ends in: the failure of this state, or of one around it."""
-    state = account.limits.state or at.step.name
-    error = StateError("States.BudgetExceeded", f"state '{state}': {_excess(account, name)}")
-    if account.frame is None or account.frame is at:
-        return error
-    return Exhausted(account.frame, account.visit, error)
-
-
-def _excess(account: Account, name: str) -> str:
-    whose = f"of '{account.limits.state}'" if account.limits.state else "of the workflow"
-    most, spent = account.most[name], account.used(name)
-    are = "may be" if account.doubtful else "are"
-    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
-
-
-def _plain(amount: Decimal | int) -> str:
-    return f"{Decimal(amount):f}"
-
-
-def _unknown(state: str, used: Used) -> StateError | None:
-    """Return the failure of a call of which it is not known what it has used."""
-    if used.fault is not None:
-        return _unreported(state, used.fault)
-    return _unpriced(state, used.model) if used.unpriced else None
-
-
-def _unpriced(state: str, model: str | None) -> StateError:
-    return StateError(
-        "States.BudgetExceeded",
-        f"state '{state}': no price is known for the model {model!r}, so what it costs cannot be "
-        "held against MaxCost: give prices, or let the agent report _cost",
-    )
-
-
-def _unreported(state: str, fault: str) -> StateError:
-    return StateError(
-        "Agent.InvalidOutput",
-        f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
-        "against the budget: numbers from 0",
-    )

@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Final, Protocol
 
 from asl.core.values import Json
-from asl.engine.accounts import HARD, NOTHING, Account
+from asl.engine.accounts import HARD, Account
+from asl.engine.amounts import NOTHING
 from asl.engine.execution import ZERO
 from asl.states.blocks.budget import Amounts, Limits
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, compact, fits, handed_over, received
-from asl.engine.accounts import spending
 from asl.engine.agent import Agent, Call
+from asl.engine.amounts import spending
 from asl.engine.execution import USAGE_KEYS, reported
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.accounts import spending
+from asl.engine.amounts import spending
 from asl.engine.execution import Identity, Usage, execution_id
 from asl.engine.result import Result
 from asl.hosts.rights import rights_of
