@@ -34,11 +34,11 @@ def _of_value(value: Mapping[str, Any]) -> bool:
     if "tasks" not in value or any(key in value for key in ("StartAt", "states", "steps")):
         return False
     tasks = value["tasks"]
-    listed = [each for each in (tasks if type(tasks) is list else ()) if type(each) is dict]
+    objects = [each for each in (tasks if type(tasks) is list else ()) if type(each) is dict]
     return (
-        not listed  # the reader says what is wrong
-        or any("handler" in each or "transition" in each for each in listed)
-        or all("id" in each and "type" in each for each in listed)
+        not objects  # the reader says what is wrong
+        or any("handler" in each or "transition" in each for each in objects)
+        or all("id" in each and "type" in each for each in objects)
     )
 
 
