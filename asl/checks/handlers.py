@@ -3,6 +3,7 @@
 Specification 4.1 to 4.4.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from math import log
 
@@ -59,6 +60,8 @@ ERROR_NAMES = frozenset(
 """The reserved names that the language raises or matches (Specification 4.1)."""
 CONFLICT = "States.ReferencePathConflict"
 """What AWS raises for `States.ResultPathMatchFailure`."""
+HTTP_ERROR = re.compile(r"States\.Http\.(?:Socket|StatusCode\.[1-5][0-9]{2})")
+"""What AWS raises for `http:invoke`: an answer that is no success, and none in time."""
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 DAY = 86_400
 MOST = 99_999_999
@@ -124,7 +127,7 @@ def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Find
 def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
     if name == "States.Runtime":
         yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
-    elif name.startswith("States.") and name not in ERROR_NAMES and name != CONFLICT:
+    elif name.startswith("States.") and not _is_raised(name):
         yield Finding(
             "V-CATCH-05",
             f"the language raises no error {name!r}",
@@ -134,6 +137,10 @@ def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
     elif name.endswith("."):
         message = f"{name!r} matches only an error of exactly this name"
         yield Finding("V-CATCH-05", message, pointer, "list the names in full")
+
+
+def _is_raised(name: str) -> bool:
+    return name in ERROR_NAMES or name == CONFLICT or HTTP_ERROR.fullmatch(name) is not None
 
 
 def _matched_by(name: str, earlier: Mapping[str, str]) -> str | None:
