@@ -15,10 +15,13 @@ __all__ = [
     "Facts",
     "Place",
     "answered",
+    "assigned",
     "beside",
+    "firmest",
     "outside",
     "passed",
     "place_of",
+    "queried",
     "read",
     "remembered",
     "trace",
@@ -68,7 +71,25 @@ _TAKEN: Mapping[str, Json] = {
 """What functions take as their first argument, where it is no text."""
 _ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
 """Those of which all arguments are as the first one."""
-_READ = re.compile(r"(?<!\$)\$((?:\.[A-Za-z_]\w*)+)|\$states\.input((?:\.[A-Za-z_]\w*)+)")
+_READ = re.compile(r"(?<![\w$])\$(states\.(?:input|result)|\w*)((?:\.[A-Za-z_]\w*)+)")
+_INPUT, _RESULT = "states.input", "states.result"
+_COUNTED = re.compile(r"(?:[-+*/%]|[<>]=?\s*-?\d)")
+"""What stands behind a path that leads to a number."""
+_GIVEN_TO = re.compile(r"\$(\w+)\(\s*([^()]*,\s*)?$")
+_ASKED: Mapping[str, Json] = {
+    **{key: [1] for key in ("sum", "average", "max", "min")},
+    **dict.fromkeys(("abs", "ceil", "floor", "power", "range", "round", "sqrt"), 1),
+    **{
+        key: ["text"] for key in ("append", "count", "filter", "join", "map", "partition", "reduce")
+    },
+    **{key: {} for key in ("each", "keys", "merge", "sift")},
+    "number": "1",
+    "parse": "{}",
+    "toMillis": "2024-01-01T00:00:00Z",
+}
+"""What JSONata's functions take as their first argument, where it is no text."""
+_THEN_COUNTED = ("formatBase", "pad", "partition", "power", "range", "round", "substring")
+"""Those that take a number behind it."""
 _EXPECTED: Mapping[str, Json] = {
     "ItemsPath": [],
     "Items": [],
@@ -81,37 +102,78 @@ _EXPECTED: Mapping[str, Json] = {
     "MaxConcurrencyPath": 1,
     "InputPath": {},
 }
+_MACHINES = ("Branches", "ItemProcessor", "Iterator", "Template")
 _NOT_READ = (
-    *("Branches", "ItemProcessor", "Iterator", "Template", "Choices", "Retry", "Catch"),
+    *(*_MACHINES, "Choices", "Retry", "Catch"),
     *("ResultSelector", "Output", "Assign", "Result", "Memory"),
 )
 """The fields that speak of other data than a state's input, or of other states."""
 
 
 def read(state: Mapping[str, Json]) -> Facts:
-    """Return facts about what a state reads, so that it is there."""
+    """Return facts about what a state reads of its input, so that it is there."""
     read = {field: value for field, value in state.items() if field not in _NOT_READ}
-    found: Facts = dict.fromkeys(_paths(read), "text")
+    found = {place: sample for root, place, sample in _reads(read) if root in ("", _INPUT)}
     for name, arguments in _CALL.findall(compact(read)):
         taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
-        for place, _ in taken if name in _TAKEN else ():
-            found[tuple(place.split(".")[1:])] = _TAKEN[name]
+        for root, place in taken if name in _TAKEN else ():
+            if not root:
+                found[tuple(place.split(".")[1:])] = _TAKEN[name]
     for field, value in _EXPECTED.items():
-        found |= dict.fromkeys(_paths({f"{field}.$": state.get(field)}), value)
-    return found
+        for root, place, _ in _reads({f"{field}.$": state.get(field)}):
+            if root in ("", _INPUT):
+                found[place] = value
+    made = {field: state.get(field) for field in ("Output", "Assign")}
+    asked = {place: sample for root, place, sample in _reads(made) if root == _INPUT}
+    return beside(asked, found)
 
 
-def _paths(template: Json, dynamic: bool = False) -> Iterator[Place]:
-    """Yield the places that the expressions of a template read."""
+def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
+    """Return facts about what the queries of a state read of its result, and of variables.
+
+    The place of the latter begins with the variable's name.
+    """
+    own = {field: value for field, value in state.items() if field not in _MACHINES}
+    result: Facts = {}
+    variables: Facts = {}
+    for root, place, sample in _reads(own):
+        if root == _RESULT:
+            result = firmest(result, {place: sample})
+    for root, place, sample in _reads(state):
+        if root not in ("", _INPUT, _RESULT):
+            variables = firmest(variables, {(root, *place): sample})
+    return result, variables
+
+
+def firmest(facts: Facts, others: Facts) -> Facts:
+    """Return both facts; where they differ the others hold, except those that say nothing."""
+    said = {at: value for at, value in others.items() if at not in facts or value != TEXT}
+    return facts | said
+
+
+def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, Json]]:
+    """Yield what the expressions of a template read: of which data, where, and a value for it."""
     if type(template) is dict:
         for key, each in template.items():
-            yield from _paths(each, key.endswith(".$"))
+            yield from _reads(each, key.endswith((".$", "Path", "Variable")))
     elif type(template) is list:
         for each in template:
-            yield from _paths(each)
+            yield from _reads(each)
     elif type(template) is str and (dynamic or template.startswith("{%")):
-        for match in _READ.finditer(template):
-            yield tuple((match[1] or match[2]).split(".")[1:])
+        text = template.removeprefix("{%").removesuffix("%}")
+        for match in _READ.finditer(text):
+            sample = TEXT if dynamic else _sample(text[: match.start()], text[match.end() :])
+            yield match[1], tuple(match[2].split(".")[1:]), sample
+
+
+def _sample(before: str, behind: str) -> Json:
+    """Return a value of the kind that a query asks for, by what stands around a path in it."""
+    if _COUNTED.match(behind.lstrip()) or before.rstrip().endswith(("-", "+", "*", "/")):
+        return 1
+    call = _GIVEN_TO.search(before)
+    if call is None or call[2]:
+        return 1 if call and call[1] in _THEN_COUNTED else TEXT
+    return _ASKED.get(call[1], TEXT)
 
 
 def _below(facts: Facts, place: Place | None) -> Facts:
@@ -136,6 +198,27 @@ def answered(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
     if "ResultSelector" in state:
         result = _selected(state["ResultSelector"], result)
     return result, outside(facts, place)
+
+
+def assigned(state: Mapping[str, Json], assign: Json, variables: Facts) -> list[Facts]:
+    """Return what facts about variables are before an `Assign` has made these.
+
+    They are facts about the state's input, about its result, and about variables.
+    """
+    if type(assign) is not dict:
+        return [{}, {}, variables]
+    path = r"((?:\.\w+)*)\s*%\}"
+    given = _source(assign, variables, r"\{%\s*\$states\.input" + path)
+    result = _source(assign, variables, r"\{%\s*\$states\.result" + path)
+    selected = _selected(assign, variables)
+    others = {
+        at: value
+        for at, value in variables.items()
+        if assign.keys().isdisjoint((at[0], f"{at[0]}.$"))
+    }
+    if state["Type"] == "Task":
+        return [given, result | selected, others]
+    return [given | selected, result, others]
 
 
 def trace(reasoning: Mapping[str, Json]) -> Facts:

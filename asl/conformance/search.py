@@ -59,22 +59,32 @@ def _further(
     usual: Sequence[Json],
     attempt: Callable[[Given], "Result"],
 ) -> Found:
-    """Return where changes lead of which each leads further than the one before."""
-    result = attempt(given)
-    reached = _reached(way, result)
-    left = STEPS
-    while reached[0] and left > 0 and not _is_taken(machine, way, result):
-        for changed in _changes(machine, way[: reached[0]], given, usual):
-            instead = attempt(changed)
-            left -= len(instead.visited) or 1
-            if _reached(way, instead) > reached:
-                given, result, reached = changed, instead, _reached(way, instead)
+    """Return where changes lead of which each leads further than the one before.
+
+    Where none does, one leads on after which something else is in the way.
+    """
+    best = Found(given, attempt(given), 0, False)
+    reached = _reached(way, best.result)
+    at, seen, left = best, {best.result.cause}, STEPS
+    while reached[0] and left > 0 and not _is_taken(machine, way, at.result):
+        other: Found | None = None
+        for changed in _changes(machine, way[: reached[0]], at.given, usual):
+            instead = Found(changed, attempt(changed), 0, False)
+            left -= len(instead.result.visited) or 1
+            further = _reached(way, instead.result)
+            if further > reached:
+                best = other = instead
+                reached = further
                 break
+            if other is None and further == reached and instead.result.cause not in seen:
+                other = instead
             if left <= 0:
                 break
-        else:
+        if other is None:
             break
-    return Found(given, result, reached[0], _is_taken(machine, way, result))
+        at = other
+        seen.add(at.result.cause)
+    return best._replace(reached=reached[0], taken=_is_taken(machine, way, best.result))
 
 
 def _is_taken(machine: Mapping[str, Json], way: Way, result: "Result") -> bool:
@@ -120,7 +130,7 @@ def _changes(
     states = [machine["States"][step.name] for step in way]
     ends = _ends(_paths(states[-1], _INPUT))
     answers = [
-        (name, number, [(*taken, *end) for taken in _paths(states[at], _RESULT) for end in ends])
+        (name, number, _answered(states[at], ends if at < len(way) - 1 else [()]))
         for at, name, number in _answers(way, states, given)
     ]
     values = _values(states, usual)
@@ -131,6 +141,11 @@ def _changes(
                     yield given.answering(name, number, places[rank], value)
             if rank < len(ends):
                 yield given.put(ends[rank], value)
+
+
+def _answered(state: Json, ends: Sequence[Place]) -> list[Place]:
+    """Return the places of an answer at whose ends may stand what a state further on reads."""
+    return [(*taken, *end) for taken in _paths(state, _RESULT) for end in ends]
 
 
 def _answers(

@@ -15,10 +15,13 @@ from asl.conformance.facts import (
     Facts,
     Place,
     answered,
+    assigned,
     beside,
+    firmest,
     outside,
     passed,
     place_of,
+    queried,
     read,
     remembered,
     trace,
@@ -111,9 +114,12 @@ def needs(machine: Mapping[str, Json], way: Way, data: Json, answer: Json) -> Gi
     They are *data* and *answer* where nothing is asked of them.
     """
     facts: Facts = {}
+    variables: Facts = {}
     scripts: dict[str, list[Mapping[str, Json]]] = {}
     for step in reversed(way):
         state = machine["States"][step.name]
+        asked, remain = queried(state)
+        given, made, variables = assigned(state, _handler(state, step).get("Assign"), variables)
         if step.by == "catch":
             catcher = state["Catch"][step.index]
             facts = outside(facts, place_of(catcher.get("ResultPath", "$")))
@@ -126,17 +132,25 @@ def needs(machine: Mapping[str, Json], way: Way, data: Json, answer: Json) -> Gi
             facts |= chosen(state["Choices"], step.index if step.by == "rule" else None)
         elif state["Type"] == "Task":
             result, facts = answered(state, facts)
-            result |= trace(state.get("Reasoning", {}))
+            result |= made | trace(state.get("Reasoning", {}))
             if "ResultSelector" not in state:
                 result = beside(remembered(state), result)
-            given = value_of(result) if result else answer
-            scripts.setdefault(step.name, []).insert(0, {"return": given})
+            result = beside(asked, result)
+            value = value_of(result) if result else answer
+            scripts.setdefault(step.name, []).insert(0, {"return": value})
         elif state["Type"] == "Pass":
             facts = beside(remembered(state), passed(state, facts))
         for task in tasks_of(step.name, state):
             scripts.setdefault(task, [{"return": answer}])
-        facts = read(state) | facts
+        facts = firmest(firmest(read(state), given), facts)
+        variables = firmest(variables, remain)
     return Given(value_of(facts) if facts else data, scripts)
+
+
+def _handler(state: Mapping[str, Json], step: Step) -> Mapping[str, Json]:
+    """Return the rule, the catcher or the state itself by which a way leaves a state."""
+    fields = {"rule": "Choices", "catch": "Catch"}
+    return state[fields[step.by]][step.index] if step.by in fields else state
 
 
 def tasks_of(name: str, state: Mapping[str, Json]) -> Iterator[str]:

@@ -209,6 +209,36 @@ def test_queries_are_tried(query: str) -> None:
     )
 
 
+def test_variables_are_followed_back() -> None:
+    """To the input or the answer that they are made of, with values of the kind that is asked for."""
+    ordered = {"order": "{% $states.input %}", "left": "{% $states.result.stock %}"}
+    priced = {
+        "price": "{% $order.price * $order.quantity %}",
+        "number": "{% $string($order.quantity) %}",
+        "rest": "{% $left - 1 %}",
+    }
+    branch = machine(Mail={**PASS, "Output": "{% $order.mail & $sum($order.weights) %}"})
+    document = machine(
+        Reserve={"Type": "Task", "Agent": "R", "Assign": ordered, "Next": "Charge"},
+        Charge={"Type": "Task", "Agent": "C", "Arguments": priced, "Next": "Tell"},
+        Tell={"Type": "Parallel", "Branches": [branch], "End": True},
+    )
+    cases, missed, _ = cases_of(asl.load({**document, "QueryLanguage": "JSONata"}), 10)
+    assert not missed
+    assert [case["expect"]["status"] for case in cases] == ["SUCCEEDED"]
+
+
+def test_an_output_of_a_branch_answer_is_given() -> None:
+    """What a state makes of its own result is looked for there first."""
+    ask = {"Type": "Task", "Agent": "A", "End": True}
+    branches = [machine(Left=ask), machine(Right=ask)]
+    output = {"left": "{% $states.result[0].id %}", "right": "{% $states.result[1].name %}"}
+    both = {"Type": "Parallel", "Branches": branches, "Output": output, "End": True}
+    cases, missed, _ = cases_of(asl.load({**machine(Both=both), "QueryLanguage": "JSONata"}), 10)
+    assert not missed
+    assert cases[0]["expect"]["status"] == "SUCCEEDED"
+
+
 def test_a_schema_is_kept_to() -> None:
     """An answer has all that a schema of its Task asks for."""
     schema = {
