@@ -210,7 +210,7 @@ def test_queries_are_tried(query: str) -> None:
 
 
 def test_variables_are_followed_back() -> None:
-    """To the input or the answer that they are made of, with values of the kind that is asked for."""
+    """To the input or the answer that they are made of, with values of the kind wanted."""
     ordered = {"order": "{% $states.input %}", "left": "{% $states.result.stock %}"}
     priced = {
         "price": "{% $order.price * $order.quantity %}",
