@@ -77,7 +77,7 @@ def _judges(
             named += [(rule, place, field, "V-TASK-03") for field in ("Validator", "Agent")]
         for holder, place, field, code in named:
             name = text(holder, field)
-            if name is not None and name not in known:
+            if name is not None and name not in known and not node.computed(name):
                 what = "checker" if code == "V-GRD-05" else "agent"
                 message = f"no {what} {name!r} is registered"
                 yield Finding(code, message, f"{place}/{field}", near(name, known))

@@ -70,8 +70,7 @@ def _is_query(text: str, error: Any) -> bool:
     steps = error.absolute_path
     if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in BLOCKS):
         return False
-    scalar = error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
-    return scalar and "Rules" not in steps
+    return error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
 
 
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:

@@ -11,7 +11,6 @@ from tests.blocks.test_effects import FIELDS, HERE, SANDBOX, WHERE, Field, Way, 
 
 Json = Any
 WRITTEN = {
-    "Guardrails": ("Rules",),
     "Tools": ("Validation", SANDBOX),
 }
 """What is written out by block: the fields that are read before anything runs, and all in them."""

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, type_name
-from asl.expr.frame import Evaluate
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.personal import KINDS, Span, personal_finder
@@ -76,35 +75,34 @@ class _Again(Exception):
 
 def guard_input(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what looks at the parameters before they are handed over."""
-    if "Input" not in compiler.state["Guardrails"]:
+    guard_of = _compile_guard(compiler, "Input")
+    if guard_of is None:
         return inner
-    guard = _Guard(compiler.within("Guardrails", "Input"), compiler.name, "input")
+    guard_at = guard_of
 
-    async def guarded(attempt: Attempt) -> Json:
+    async def guarded(attempt: Attempt, guard: _Guard) -> Json:
         attempt.payload = await guard.passed(attempt, attempt.payload, False)
         return await inner(attempt)
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
-        return (guarded if guard.doubts(attempt.payload) else inner)(attempt)
+        guard = guard_at(attempt)
+        return guarded(attempt, guard) if guard.doubts(attempt.payload) else inner(attempt)
 
     return perform
 
 
 def guard_output(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what looks at the raw result, and may ask the agent again."""
-    if "Output" not in compiler.state["Guardrails"]:
+    guard_of = _compile_guard(compiler, "Output")
+    if guard_of is None:
         return inner
-    guard = _Guard(compiler.within("Guardrails", "Output"), compiler.name, "output")
-
-    repeats = any(rule.action == "retry" for rule in guard.rules)
-
-    async def judge(attempt: Attempt, content: Json) -> Json:
-        return await guard.passed(attempt, content, False)
+    guard_at = guard_of
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.judge = judge
-        left = guard.retries(attempt)
-        if repeats:
+        guard = guard_at(attempt)
+        attempt.judge = guard.judged
+        left = guard.retries
+        if guard.repeats:
             attempt.may_repeat()
         while True:
             result = attempt.answer = await inner(attempt)
@@ -118,22 +116,39 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
+def _compile_guard(compiler: Compiler, side: str) -> Callable[[Attempt], "_Guard"] | None:
+    """Compile one side; where anything of the block is computed, anew for each attempt."""
+    written, state = compiler.state["Guardrails"], compiler.name
+    if side not in written:
+        return None
+    settled = compiler.settled("Guardrails")
+    if settled is None:
+        guard = _Guard(written[side], state, side.lower())
+        return lambda attempt: guard
+    block = settled
+    return lambda attempt: _Guard(
+        block(attempt.data, attempt.frame)[side], state, side.lower()
+    )
+
+
 class _Guard:
     """The rules and the validator of one side."""
 
-    def __init__(self, compiler: Compiler, state: str, direction: str) -> None:
+    def __init__(self, side: Mapping[str, Json], state: str, direction: str) -> None:
         self.state = state
         self.direction = direction
-        self.written: list[Json] = compiler.state.get("Rules", [])
+        self.written: list[Json] = side.get("Rules", [])
         self.rules = [
             rule
             for index, written in enumerate(self.written)
             if (rule := _rule(written, index, self)) is not None
         ]
         self.reasons = [rule.doubt for rule in self.rules]
-        self.validator = compiler.scalar("Validator")
-        self.on_fail = compiler.scalar("OnFail")
-        self.max_retries = compiler.scalar("MaxRetries")
+        self.repeats = any(rule.action == "retry" for rule in self.rules)
+        self.retries = int(side.get("MaxRetries", 1))
+        """How often the agent may be asked again in one attempt."""
+        self.validator: str | None = side.get("Validator")
+        self.warns = side.get("OnFail") == "warn"
 
     def doubts(self, content: Json) -> bool:
         """Whether anything has to be looked at closely; texts that nothing is in are most."""
@@ -147,6 +162,10 @@ class _Guard:
             if doubt(content, texts, text):
                 return True
         return False
+
+    async def judged(self, attempt: Attempt, content: Json) -> Json:
+        """Return what is left of a content for which the agent is not asked again."""
+        return await self.passed(attempt, content, False)
 
     async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         """Return what is left of the content; raises StateError, or _Again if *again* allows."""
@@ -175,10 +194,9 @@ class _Guard:
             if verdict.content:
                 (content,) = verdict.content
         if self.validator is not None:
-            name = str(self._value(self.validator, attempt))
-            verdict = await self.asked(attempt, name, content)
+            verdict = await self.asked(attempt, self.validator, content)
             if verdict.reason is not None:
-                self.fail(attempt, f"validator {name!r}: {verdict.reason}")
+                self.fail(attempt, f"validator {self.validator!r}: {verdict.reason}")
             if verdict.content:
                 (content,) = verdict.content
         return content
@@ -219,10 +237,6 @@ class _Guard:
             return _Verdict(str(answer.get("reason", "it says so")), new)
         return _Verdict(None, new)
 
-    def retries(self, attempt: Attempt) -> int:
-        """Return how often the agent may be asked again."""
-        return 1 if self.max_retries is None else int(self._value(self.max_retries, attempt))
-
     def warn(self, attempt: Attempt, reason: str) -> None:
         """Tell of something that does not stop anything."""
         details = {"direction": self.direction, "reason": reason}
@@ -230,16 +244,13 @@ class _Guard:
 
     def fail(self, attempt: Attempt, reason: str) -> None:
         """Do what a violation leads to: raise StateError, or go on with a warning."""
-        if self.on_fail is not None and self._value(self.on_fail, attempt) == "warn":
+        if self.warns:
             self.warn(attempt, reason)
             return
         details = {"direction": self.direction, "reason": reason}
         attempt.frame.note("GuardrailViolation", details)
         cause = f"state '{self.state}': {self.direction} {reason}"
         raise StateError("Agent.GuardrailViolation", cause)
-
-    def _value(self, evaluate: Evaluate, attempt: Attempt) -> Json:
-        return evaluate(attempt.data, attempt.frame)
 
 
 # --------------------------------------------------------------------------------------------
@@ -451,10 +462,12 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         rules = guard.get("Rules") if type(guard) is dict else None
         for index, rule in enumerate(rules if type(rules) is list else ()):
             if type(rule) is dict:
-                yield from _check_rule(rule, side, node.at("Guardrails", side, "Rules", index))
+                yield from _check_rule(node, rule, side, node.at("Guardrails", side, "Rules", index))
 
 
-def _check_rule(rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[Finding]:
+def _check_rule(
+    node: Node, rule: Mapping[str, Json], side: str, pointer: str
+) -> Iterator[Finding]:
     kind, action = rule.get("Type"), rule.get("Action")
     if action == "flag":
         yield Finding("V-GRD-03", "'flag' is another word for 'warn'", f"{pointer}/Action", "warn")
@@ -465,25 +478,28 @@ def _check_rule(rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[F
             f"{pointer}/Action",
             severity=Severity.ERROR,
         )
-    if action in CUTS and (kind not in CUTTABLE or (kind == "pattern" and "Block" not in rule)):
+    known = "Type" in rule and not node.computed(kind)
+    blocks = "Block" in rule or "Block.$" in rule
+    if action in CUTS and known and (kind not in CUTTABLE or (kind == "pattern" and not blocks)):
         message = f"{action!r} has nothing to cut out here, so it acts as 'block'"
         yield Finding("V-GRD-04", message, f"{pointer}/Action", "block")
     if kind == "regex":
-        yield from _check_regex(rule, pointer)
+        yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")
     for index, name in enumerate(types if kind == "pii" and type(types) is list else ()):
-        if type(name) is str and _kind(name) not in KINDS:
+        if type(name) is str and _kind(name) not in KINDS and not node.computed(name):
             message = f"no personal data is called {name!r}"
             hint = did_you_mean(_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
             yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
 
 
-def _check_regex(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+def _check_regex(node: Node, rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     pattern, flags = rule.get("Pattern"), rule.get("Flags", "")
+    flags = "" if node.computed(flags) else flags
     if type(flags) is str and not set(flags) <= set(FLAGS):
         message = f"there are no flags {flags!r}"
         yield Finding("V-GRD-02", message, f"{pointer}/Flags", "letters of i, m and s")
-    elif type(pattern) is str and type(flags) is str:
+    elif type(pattern) is str and type(flags) is str and not node.computed(pattern):
         try:
             compiled_regex(pattern, flags)
         except ValueError as fault:
