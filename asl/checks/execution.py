@@ -46,6 +46,8 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
                 if f"{field}.$" in scope.value:
                     yield _computed(field, f"{scope.pointer}/{field}.$")
             yield from _of_whole(workflow, below(scope.value, "Budget"), f"{scope.pointer}/Budget")
+            if "TimeoutSeconds" in scope.value:
+                yield _about_executions("TimeoutSeconds", scope.pointer)
     if workflow.module:
         yield Finding("EXEC-05", "a module is included, not run by itself", "/Module", at_key=True)
     for node in workflow.nodes():
@@ -62,9 +64,14 @@ def _of_whole(workflow: Workflow, budget: Mapping[str, Json], pointer: str) -> I
     for field in budget:
         name = field.removesuffix(".$")
         if name in OF_WHOLE or (name == "Currency" and budget[field] != currency):
-            message = f"{name!r} of an included document is not executed: it is about executions"
-            hint = "write it in the document around it"
-            yield Finding("EXEC-02", message, f"{pointer}/{field}", hint, at_key=True)
+            yield _about_executions(field, pointer)
+
+
+def _about_executions(field: str, pointer: str) -> Finding:
+    name = field.removesuffix(".$")
+    message = f"{name!r} of an included document is not executed: it is about executions"
+    hint = "write it in the document around it"
+    return Finding("EXEC-02", message, f"{pointer}/{field}", hint, at_key=True)
 
 
 def _of_state(node: Node) -> Iterator[Finding]:

@@ -34,12 +34,8 @@ _NO_PART: Final = ("Imports", "Module", "Exports", "_lock", "Version", "Metadata
 _CONSUMED: Final = ("Parameters", "EntryPoint", "ExitPoint", "Override")
 """What an Include does not need once it holds its machine."""
 _ORDER: Final = ("Comment", "QueryLanguage", "Parameters", "StartAt", "States")
-_SETTINGS: Final = (
-    "TimeoutSeconds",
-    "Checkpointing",
-)
-"""What a document sets for executions of its own, unlike its blocks, which hold for its states
-wherever they run."""
+_SETTINGS: Final = ("Checkpointing",)
+"""What a document sets for executions of its own and no result depends on."""
 
 
 def expanded(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:

@@ -126,9 +126,7 @@ def _compile_guard(compiler: Compiler, side: str) -> Callable[[Attempt], "_Guard
         guard = _Guard(written[side], state, side.lower())
         return lambda attempt: guard
     block = settled
-    return lambda attempt: _Guard(
-        block(attempt.data, attempt.frame)[side], state, side.lower()
-    )
+    return lambda attempt: _Guard(block(attempt.data, attempt.frame)[side], state, side.lower())
 
 
 class _Guard:
@@ -462,12 +460,12 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         rules = guard.get("Rules") if type(guard) is dict else None
         for index, rule in enumerate(rules if type(rules) is list else ()):
             if type(rule) is dict:
-                yield from _check_rule(node, rule, side, node.at("Guardrails", side, "Rules", index))
+                yield from _check_rule(
+                    node, rule, side, node.at("Guardrails", side, "Rules", index)
+                )
 
 
-def _check_rule(
-    node: Node, rule: Mapping[str, Json], side: str, pointer: str
-) -> Iterator[Finding]:
+def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[Finding]:
     kind, action = rule.get("Type"), rule.get("Action")
     if action == "flag":
         yield Finding("V-GRD-03", "'flag' is another word for 'warn'", f"{pointer}/Action", "warn")
