@@ -6,7 +6,7 @@ are functions, one module per concern.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from asl.checks import (
     approvals,
@@ -39,6 +39,7 @@ from asl.core.diagnostics import Finding, Report, Severity, Wording, place, reso
 from asl.core.diagnostics import insist as insist_on
 from asl.core.document import Document
 from asl.core.profile import DEFAULT, Profile
+from asl.core.values import Json
 from asl.states import STATE_TYPES
 
 __all__ = ["check", "insist"]
@@ -101,7 +102,14 @@ def check(
     """
     document = composed(document)
     workflow = taken_apart(
-        document.value, profile, agents, resources, express, workflows, document.name
+        document.value,
+        profile,
+        agents,
+        resources,
+        express,
+        workflows,
+        document.name,
+        _heads(document),
     )
     graded = _all_graded(workflow, _found(document, workflow), strict=strict)
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
@@ -114,7 +122,7 @@ def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False)
     Nothing is graded or given its place otherwise: that costs as much as finding it.
     """
     document = composed(document)
-    workflow = taken_apart(document.value, profile, name=document.name)
+    workflow = taken_apart(document.value, profile, name=document.name, heads=_heads(document))
     found = _found(document, workflow)
     unexecuted = [*execution.check(workflow, for_run=True, ignore_blocks=ignore_blocks)]
     if any(_severity(each, profile) is Severity.ERROR for each in (*found, *unexecuted)):
@@ -155,6 +163,10 @@ def _all_graded(
 
 def _composing(document: Document) -> tuple[Finding, ...]:
     return () if document.composition is None else document.composition.findings
+
+
+def _heads(document: Document) -> Mapping[str, Mapping[str, Json]]:
+    return {} if document.composition is None else document.composition.heads
 
 
 def _findings(workflow: Workflow) -> Iterator[Finding]:

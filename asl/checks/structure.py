@@ -32,9 +32,8 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:
         if scope.included or not scope.pointer:
             jsonata = scope.value.get("QueryLanguage") == "JSONata"
-            yield from shape(
-                "asl", scope.value, scope.pointer, near, _open(scope.unfilled, jsonata)
-            )
+            whole = {**scope.value, **workflow.heads.get(scope.pointer, {})}
+            yield from shape("asl", whole, scope.pointer, near, _open(scope.unfilled, jsonata))
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
+from asl.compose import modules
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
@@ -50,18 +51,9 @@ class _Machine(NamedTuple):
     def starts(self) -> Iterator[Finding]:
         start = text(self.scope.value, "StartAt")
         if self.module:
-            yield from self.exports()
+            yield from modules.check(self.scope.value, "")
         elif start is not None and self.scope.names:
             yield from self.target(f"{self.scope.pointer}/StartAt", start, "V-TOP-04")
-
-    def exports(self) -> Iterator[Finding]:
-        if "StartAt" in self.scope.value:
-            message = "a module has no 'StartAt': the Include that uses it chooses"
-            yield Finding("V-MOD-02", message, "/StartAt", at_key=True)
-        exports = self.scope.value.get("Exports")
-        for index, name in enumerate(exports if type(exports) is list else ()):
-            if type(name) is str:
-                yield from self.target(f"/Exports/{index}", name, "V-MOD-01")
 
     # Next or End
 

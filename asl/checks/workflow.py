@@ -6,6 +6,7 @@ left out of the walk; the schemas report it.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from asl.core.diagnostics import did_you_mean, escape
@@ -80,6 +81,8 @@ class Workflow:
     workflows: Collection[str] | None = None
     name: str = ""
     """What the document itself is called."""
+    heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """What included documents say beside their machines, by the pointers of these."""
     queries: "dict[str, Query | ExpressionFault]" = field(default_factory=dict)
     """The JSONata expressions read so far, by their text."""
     written: "dict[str, Sequence[Written]]" = field(default_factory=dict)
@@ -128,6 +131,7 @@ def taken_apart(
     express: bool = False,
     workflows: Collection[str] | None = None,
     name: str = "",
+    heads: Mapping[str, Mapping[str, Json]] = MappingProxyType({}),
 ) -> Workflow:
     """Return a document as its machines and states."""
     machines: tuple[Scope, ...] = ()
@@ -135,7 +139,17 @@ def taken_apart(
         machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath")))
     names = frozenset[str]().union(*(scope.names for scope in machines))
     return Workflow(
-        value, profile, machines, names, Suggestions(), agents, resources, express, workflows, name
+        value,
+        profile,
+        machines,
+        names,
+        Suggestions(),
+        agents,
+        resources,
+        express,
+        workflows,
+        name,
+        heads,
     )
 
 

@@ -31,6 +31,7 @@ MAX_VALUES: Final = DEFAULT_LIMITS.max_values
 _LANGUAGES: Final = ("JSONPath", "JSONata")
 _NO_PART: Final = ("Imports", "Module", "Exports", "_lock", "Version", "Metadata", "Observability")
 """What is said of a document and is no part of its machine."""
+_HEAD: Final = (*_NO_PART, "Parameters")
 _CONSUMED: Final = ("Parameters", "EntryPoint", "ExitPoint", "Override")
 """What an Include does not need once it holds its machine."""
 _ORDER: Final = ("Comment", "QueryLanguage", "Parameters", "StartAt", "States")
@@ -51,7 +52,9 @@ def expanded(document: Document, arguments: Mapping[str, Json] | None = None) ->
     if value is document.value and not expander.findings:
         return document
     imports = {} if composition is None else composition.imports
-    put_together = Composition(written, imports, expander.origins, tuple(expander.findings))
+    put_together = Composition(
+        written, imports, expander.origins, tuple(expander.findings), expander.heads
+    )
     return replace(document, value=value, composition=put_together)
 
 
@@ -108,6 +111,7 @@ class _Expander:
         composition = document.composition
         self.origins = {} if composition is None else dict(composition.origins)
         self.findings: list[Finding] = []
+        self.heads: dict[str, Mapping[str, Json]] = {}
         self.count = 0
         self.inserted = 0
 
@@ -204,6 +208,7 @@ class _Expander:
             for key in template:
                 self.origins[f"{base}/{escape(key)}"] = home, f"/{escape(key)}"
         self.findings += parameters.check(template, base)
+        self.heads[base] = {key: template[key] for key in _HEAD if key in template}
         machine = template
         if type(template.get("Parameters")) is dict:
             filling = Filling(arguments)
@@ -310,6 +315,7 @@ class _Expander:
                     place = f"{pointer}/{key}"
                     self.findings.append(Finding("V-INC-04", message, place, at_key=True))
             return machine
+        self.findings += modules.check(machine, f"{pointer}/Template")
         entry, exit = state.get("EntryPoint"), state.get("ExitPoint")
         faults = list(_points(entry, exit, machine, pointer))
         if faults:
@@ -319,7 +325,8 @@ class _Expander:
         if exit is not None and exit not in linked["States"] and not _open(arguments):
             message = f"no transition leads from {entry!r} to {exit!r}"
             self.findings.append(Finding("V-MOD-03", message, f"{pointer}/ExitPoint"))
-        self.origins[f"{pointer}/Template/StartAt"] = self._origin(f"{pointer}/EntryPoint")
+        if "StartAt" not in machine:
+            self.origins[f"{pointer}/Template/StartAt"] = self._origin(f"{pointer}/EntryPoint")
         return linked
 
     def _bare(self, machine: Json, pointer: str) -> Json:

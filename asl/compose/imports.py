@@ -73,9 +73,7 @@ class _Linker:
             place = f"{pointer}/Imports/{escape(name)}"
             pin = pins.get(name)
             if type(source) is not str:
-                if pointer:  # that of the document itself is a matter of its shape
-                    self._found("V-IMP-01", place, "a source is a string")
-                continue
+                continue  # a matter of the document's shape
             one = _Import(
                 source,
                 Pin.read(pin) if type(pin) is str else None,

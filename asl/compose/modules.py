@@ -3,12 +3,29 @@
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json
 
-__all__ = ["linked", "reached"]
+__all__ = ["check", "linked", "reached"]
 
 _ENDS = ("Succeed", "Fail")
 _WAYS = ("Next", "Choices", "Default")
+
+
+def check(module: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    """Yield what is wrong with where a module says it may be entered (V-MOD-01, V-MOD-02)."""
+    if "StartAt" in module:
+        message = "a module has no 'StartAt': the Include that uses it chooses"
+        yield Finding("V-MOD-02", message, f"{pointer}/StartAt", at_key=True)
+    exports, states = module.get("Exports"), module.get("States")
+    known = states if type(states) is dict else {}
+    for index, name in enumerate(exports if type(exports) is list else ()):
+        unfilled = type(name) is str and "{{" in name and module.get("Parameters")
+        if type(name) is str and name not in known and not unfilled:
+            message = f"there is no state {name!r} in this module"
+            yield Finding(
+                "V-MOD-01", message, f"{pointer}/Exports/{index}", did_you_mean(name, known)
+            )
 
 
 def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:

@@ -69,13 +69,15 @@ class Composition:
 
     `written` is the value as its file has it, `imports` are the documents that it names. `origins`
     tells for parts of the value (by JSON Pointer) in which document they are written, and where.
-    `findings` is what was found when it was put together.
+    `findings` is what was found when it was put together. `heads` are what included documents say
+    beside their machines, by the pointers of these.
     """
 
     written: Json
     imports: Mapping[str, Document]
     origins: Origins
     findings: tuple[Finding, ...] = ()
+    heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
