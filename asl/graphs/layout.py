@@ -9,18 +9,21 @@ them. All lengths are in pixels.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import copysign
 from typing import TypeAlias
 
 __all__ = ["Box", "Link", "Placed", "placed"]
 
 GAP = 28.0
 """Between two parts of a layer."""
-STEP = 15.0
+STEP = 16.0
 """Between two layers."""
+BESIDE = 22.0
+"""Between what leads on from a state and what leads back to it, at most."""
 SWEEPS = 8
-"""How often the layers are ordered, from top to bottom and back in turns."""
-PULLS = 400_000
-"""How many boxes are pulled to their neighbours, all together; each of them 100 times at most."""
+"""How often the layers are ordered, and centred, from top to bottom and back in turns."""
+PULLS, MOST_PULLS = 400_000, 20
+"""How many boxes are pulled straight, all together, and each of them at most."""
 STRAIGHT = 8
 """How much more the bends of a transition stay in line than states do."""
 MOST_BENDS = 20_000
@@ -41,6 +44,8 @@ class Box:
     beside: float = 0.0
     """What is kept free at its right side, for a link to itself."""
     layer: int = 0
+    room: float = 0.0
+    """The height of its layer."""
     bend: bool = False
     above: "list[Box]" = field(default_factory=list)
     below: "list[Box]" = field(default_factory=list)
@@ -200,7 +205,11 @@ def _across(layers: list[list[Box]]) -> float:
         for box in layer:
             box.x = edge + box.width / 2
             edge += box.width + GAP
-    for sweep in range(min(100, 1 + PULLS // sum(map(len, layers)))):
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            _pulled(layer, [_centre(box, box.above if down else box.below) for box in layer])
+    for sweep in range(min(MOST_PULLS, 1 + PULLS // sum(map(len, layers)))):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             _pulled(layer, [_wish(box) for box in layer])
     least = min(box.x - box.width / 2 for layer in layers for box in layer)
@@ -210,14 +219,34 @@ def _across(layers: list[list[Box]]) -> float:
     return max(box.x + box.width / 2 + box.beside for layer in layers for box in layer)
 
 
+def _centre(box: Box, neighbours: Sequence[Box]) -> float:
+    """Return the middle of the neighbours of a box at one side of it."""
+    weights = [_weight(box, each) for each in neighbours]
+    if not weights:
+        return box.x
+    return sum(each.x * by for each, by in zip(neighbours, weights, strict=True)) / sum(weights)
+
+
 def _wish(box: Box) -> float:
-    """Return where the neighbours of a box want it to be."""
-    total, weights = 0.0, 0
-    for each in (*box.above, *box.below):
-        weight = STRAIGHT if box.bend and each.bend else 2 if box.bend or each.bend else 1
-        total += weight * each.x
-        weights += weight
-    return total / weights if weights else box.x
+    """Return where a box is pulled as much to the left as to the right, as near as that is.
+
+    So it stays below what it follows; at the middle of all neighbours it would not.
+    """
+    near = sorted((each.x, _weight(box, each)) for each in (*box.above, *box.below))
+    half = sum(weight for _, weight in near) / 2
+    low = high = box.x
+    passed = 0
+    for x, weight in near:
+        if passed < half <= passed + weight:
+            low = x
+        if passed <= half < passed + weight:
+            high = x
+        passed += weight
+    return min(max(box.x, low), high)
+
+
+def _weight(box: Box, other: Box) -> int:
+    return STRAIGHT if box.bend and other.bend else 2 if box.bend or other.bend else 1
 
 
 def _pulled(layer: list[Box], wishes: Sequence[float]) -> None:
@@ -247,11 +276,13 @@ def _down(layers: list[list[Box]]) -> float:
         height = max(box.height for box in layer)
         for box in layer:
             box.y = edge + height / 2
+            box.room = height
         edge += height + STEP
     return edge - STEP
 
 
 def _way(source: Box, target: Box, bends: Sequence[Box]) -> tuple[Point, ...]:
+    """Return the points of a link: straight through each layer, from side to side between them."""
     if source is target:  # around its right side
         right, top = source.x + source.width / 2, source.y
         return (
@@ -259,13 +290,27 @@ def _way(source: Box, target: Box, bends: Sequence[Box]) -> tuple[Point, ...]:
             (right + GAP, top),
             (right, top + source.height / 4),
         )
-    down = source.y < target.y
-    leave, arrive = (1, -1) if down else (-1, 1)
-    return (
-        (source.x, source.y + leave * source.height / 2),
-        *((bend.x, bend.y) for bend in bends if bend.width or bend.layer % 2 == 0),
-        (target.x, target.y + arrive * target.height / 2),
-    )
+    down = 1 if source.y < target.y else -1
+    way = []
+    stops = [source, *(bend for bend in bends if bend.room), target]
+    for index, stop in enumerate(stops):
+        x, before, after = stop.x, -stop.room / 2, stop.room / 2
+        if stop is source:
+            x, before = x + _aside(source, stops[1], down), source.height / 2
+        elif stop is target:
+            x, after = x + _aside(target, stops[index - 1], down), -target.height / 2
+        way += [(x, stop.y + down * half) for half in dict.fromkeys((before, after))]
+    return tuple(way)
+
+
+def _aside(box: Box, other: Box, down: int) -> float:
+    """Return how far from the middle of a box a link meets it, which has *other* at its far end.
+
+    One that leads back does beside those that lead on, as it is at their end of the box.
+    """
+    if down > 0:
+        return 0.0
+    return copysign(min(box.width / 4, BESIDE), other.x - box.x)
 
 
 def _label(link: Link, source: Box, target: Box, bends: Sequence[Box]) -> Point | None:

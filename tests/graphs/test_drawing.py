@@ -115,6 +115,15 @@ def test_nothing_overlaps(count: int, data: st.DataObject) -> None:
         for (x, y), box in ((way[0], boxes[link.source]), (way[-1], boxes[link.target])):
             assert abs(x - box.x) <= box.width / 2 + 0.01
             assert abs(y - box.y) <= box.height / 2 + 0.01
+        if link.source != link.target:
+            assert not any(crossed(*ends, box) for ends in pairwise(way) for box in boxes)
+
+
+def crossed(one: tuple[float, float], other: tuple[float, float], box: Box) -> bool:
+    """Whether a piece of a transition may run through a box."""
+    (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+    across = right > box.x - box.width / 2 + 0.01 and left < box.x + box.width / 2 - 0.01
+    return across and bottom > box.y - box.height / 2 + 0.01 and top < box.y + box.height / 2 - 0.01
 
 
 def test_a_chain_stands_straight() -> None:
@@ -123,6 +132,16 @@ def test_a_chain_stands_straight() -> None:
     placed(boxes, [Link(index, index + 1) for index in range(5)])
     assert all(upper.y < lower.y for upper, lower in pairwise(boxes))
     assert len({round(box.x, 1) for box in boxes}) == 1
+
+
+def test_what_leads_back_stands_beside_what_leads_on() -> None:
+    """At both of its ends, and past the chain that it closes, which stays straight."""
+    boxes = [Box(60.0, 20.0) for _ in range(8)]
+    chain = [Link(index, index + 1) for index in range(7)]
+    found = placed(boxes, [*chain, Link(7, 0, 50.0, 15.0)])
+    assert len({round(box.x, 1) for box in boxes[1:-1]}) == 1
+    (leaving, *_), (arriving, _) = found.ways[7][0], found.ways[7][-1]
+    assert abs(leaving - boxes[7].x) == abs(arriving - boxes[0].x) == 15
 
 
 def test_a_large_document_is_drawn() -> None:
