@@ -241,12 +241,12 @@ def diff(before: Document | What, after: Document | What) -> Difference:
     in plain paths on the way to a third one; the fewer differences are told.
     """
     from asl.dialects import said_plainly
-    from asl.graphs.difference import difference
+    from asl.graphs.difference import difference, without_originals
 
     left, right = document_of(before), document_of(after)
     found = difference(left.whole, right.whole)
     if left.dialect == right.dialect or found.same:
-        return found
+        return without_originals(found, left, right)
     return min(found, difference(said_plainly(left), said_plainly(right)), key=len)
 
 

@@ -4,15 +4,18 @@ States of the same name in the same machine are the same state; one that is only
 renamed. The order of states and of the members of objects means nothing, that of rules does.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from asl.core.diagnostics import escape
+from asl.core.document import Document
 from asl.core.values import Json, compact, is_number
 from asl.graphs.words import caught, cut, rule_words, title
 from asl.states.base import machines_of
 
-__all__ = ["Change", "Difference", "difference"]
+__all__ = ["Change", "Difference", "difference", "without_originals"]
 
 _FLOW = frozenset(
     ("InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Arguments", "Output",
@@ -23,6 +26,8 @@ _REMARKS = frozenset(("Comment", "Metadata", "title", "Version", "$schema"))
 _WAYS = frozenset(("Next", "End", "Default"))
 _HELD = frozenset(("States", "Branches", "ItemProcessor", "Iterator", "Template"))
 MAX_SHOWN = 40
+BEFORE = 20
+"""How much is shown of what two long texts have in common before they differ."""
 MAX_DEPTH = 200
 
 
@@ -68,6 +73,52 @@ class Difference:
 def difference(before: Json, after: Json) -> Difference:
     """Compare two documents."""
     return Difference(tuple(_machines(_Side(before), _Side(after), "")))
+
+
+def without_originals(found: Difference, before: Document, after: Document) -> Difference:
+    """Leave out what the originals of two foreign documents differ in, where that is told already.
+
+    An original stands in the `Metadata` of what was read of it. Where a part of it has become a
+    state that does something else, that is told of the state.
+    """
+    places = {
+        (document, place)
+        for document in (before, after)
+        for _, place in (document.composition.origins.values() if document.composition else ())
+    }
+    told = {
+        (document, _place(document, pointer))
+        for change in found
+        if change.about != "remark"
+        for document, pointer in ((before, change.before), (after, change.after))
+        if pointer is not None
+    }
+
+    def echo(change: Change) -> bool:
+        document = before if change.before is not None else after
+        original = _ORIGINAL.fullmatch(change.before or change.after or "")
+        if change.about != "remark" or original is None:
+            return False
+        around = [each for home, each in places if home is document and _within(original[1], each)]
+        part = max(around, key=len, default="")
+        return part != "" and any(home is document and _within(each, part) for home, each in told)
+
+    return Difference(tuple(change for change in found if not echo(change)))
+
+
+_ORIGINAL: Final = re.compile(r"/Metadata/[^/]+/[^/]+(/.*)")
+
+
+def _place(document: Document, pointer: str) -> str:
+    """Return where the part of a document is written in which a pointer leads."""
+    origins = document.composition.origins if document.composition else {}
+    while pointer and pointer not in origins:
+        pointer = pointer.rpartition("/")[0]
+    return origins[pointer][1] if pointer in origins else ""
+
+
+def _within(pointer: str, part: str) -> bool:
+    return f"{pointer}/".startswith(f"{part}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +357,19 @@ def _values(before: _Side, after: _Side, way: tuple[str | int, ...]) -> Iterator
         for index in range(len(old.value)):
             yield from _values(old, new, (*way, index))
     else:
-        text = f"{name}: {_shown(old.value)} → {_shown(new.value)}"
+        text = f"{name}: {' → '.join(_apart(compact(old.value), compact(new.value)))}"
         yield Change("changed", "", "", text, old.pointer, new.pointer)
 
 
 def _shown(value: Json) -> str:
     return cut(compact(value), MAX_SHOWN)
+
+
+def _apart(old: str, new: str) -> Iterator[str]:
+    """Yield of two long texts what is around their first difference."""
+    pairs = enumerate(zip(old, new, strict=False))
+    common = next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
+    long = max(len(old), len(new)) > MAX_SHOWN
+    begin = max(0, common - BEFORE) if long and common >= MAX_SHOWN - BEFORE else 0
+    for text in (old, new):
+        yield f"…{cut(text[begin:], MAX_SHOWN)}" if begin else cut(text, MAX_SHOWN)

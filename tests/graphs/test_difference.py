@@ -218,3 +218,30 @@ def test_documents_of_two_languages_are_compared_without_the_functions_of_either
         told = [f"{each.place} {each.text}" for each in asl.diff(chain, there)]
         assert told
         assert not [each for each in told if "$contenox_" in each or f"${other}_" in each]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("Say {{.first}} again", "Say it again", [("data flow", "second")] * 2),
+        ('"greet"', '"hello"', [("remark", "")]),
+        ('"id": "greet"', '"id": "greet", "debug": true', [("remark", "")]),
+    ],
+)
+def test_what_a_chain_says_is_told_once(old: str, new: str, expected: Json) -> None:
+    """Of the state that was read of it where that does something else; as a remark otherwise."""
+    chain = asl.load(CHAIN, dialect="contenox")
+    found = asl.diff(chain, asl.load(CHAIN.replace(old, new), dialect="contenox"))
+    assert [(each.about, each.place) for each in found] == expected
+
+
+def test_of_long_texts_the_difference_is_shown() -> None:
+    """And a little of what is before it."""
+    words = "one two three four five six seven eight nine ten eleven twelve"
+    long = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Cause": words}}}
+    other = json.loads(json.dumps(long).replace("eleven", "twelve"))
+    (found,) = asl.diff(long, other)
+    assert (
+        found.text
+        == 'Cause: …even eight nine ten eleven twelve" → …even eight nine ten twelve twelve"'
+    )
