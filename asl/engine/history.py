@@ -11,77 +11,42 @@ from typing import Any
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
+from asl.engine.emitted import after_error, after_event
 from asl.engine.events import (
-    COPIES,
     ENDINGS,
     FORKS,
     Event,
     credentials,
     error_details,
-    found_by_engine,
     is_fatal,
-    redacted,
-    unquoted,
 )
 from asl.engine.execution import REGION, ROLE, Execution, Usage
 from asl.engine.frame import Frame
 from asl.engine.progress import Aggregates
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
+from asl.engine.telling import Teller
 from asl.engine.visits import advance, life_after
 from asl.expr.frame import Variables
 from asl.program import Step
-from asl.states.blocks.audit import without
-from asl.states.blocks.events import Hook
-from asl.states.blocks.feedback import Ask
-from asl.states.blocks.progress import EMITTED
 from asl.states.host import ABSENT, Options, Record
 
 __all__ = ["Expander", "Follower"]
 
-_ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
-"""Events that none follows: the next one follows what they followed (AWS, recorded)."""
 
-
-class Expander:
+class Expander(Teller):
     """Turns records into events, in order; `feed` each record once."""
 
     def __init__(self, execution: Execution) -> None:
-        self.execution = execution
-        self.aws = execution.program.profile.aws
-        """Whether events have AWS's names, and those that AWS has not are left out."""
-        self.count = 0
-        self.started: set[int] = set()
-        self.entered: dict[tuple[int, int], Event] = {}
-        """The event with which a visit began, by frame and visit."""
-        self.chains: dict[int, int] = {}
-        """The id of the event that a machine's next one follows, by its frame."""
-        self.forks: dict[int, int] = {}
-        """The id of the event with which the latest fork of a machine began, by its frame."""
-        self.items: dict[int, Json] = {}
-        """The items of the latest Map of a machine, by its frame."""
-        self.handed_over: set[int] = set()
-        """The frames whose attempt under way has got as far as its call."""
+        super().__init__(execution)
         self.origins: dict[int, tuple[Frame, int, str]] = {}
         """The frame, the visit and the state in which each error came up."""
-        self.quoted: dict[int, set[str]] = {}
-        """What no text of the visit under way may quote, by the frame of its machine."""
-        self.failed: set[str] = set()
-        """The same of visits that have failed: their errors are told elsewhere, too."""
         self.explained: StateError | None = None
         """The latest error that an event of its own has told of."""
         self.fatal = False
         """Whether an error is under way that ends the execution without further events."""
-        self.failing: dict[int, StateError] = {}
-        """The error with which the latest attempt of each fork has failed, by its frame."""
         self.cut_by: int | None = None
         """The last event of a machine that has just failed: what it cuts off follows that."""
-        self.runs: dict[int, int] = {}
-        """The id of the event with which the run of a distributed Map succeeded, by its frame."""
-        self.succeeded: dict[int, int] = {}
-        """The id of the event with which the latest fork succeeded, by its frame."""
-        self.life = execution.as_of(0, None)
-        """The execution as expressions saw it at this point of the history."""
         tracked = execution.program.tracked and execution.recorded
         self.progress = Aggregates(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
@@ -102,7 +67,7 @@ class Expander:
         details = {"input": self.execution.input}
         if self.aws:
             details["roleArn"] = ROLE
-        return self._event(None, self.execution.started, "ExecutionStarted", (), details)
+        return self.event(None, self.execution.started, "ExecutionStarted", (), details)
 
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
         """Return the last event; *status* is the execution's.
@@ -110,8 +75,8 @@ class Expander:
         An end from outside follows nothing (AWS, recorded).
         """
         if status in ("TIMED_OUT", "ABORTED"):
-            self.chains[0] = 0
-        return self._event(None, time, ENDINGS[status], (), details)
+            self.whole.latest = 0
+        return self.event(None, time, ENDINGS[status], (), details)
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Yield the events that one record stands for."""
@@ -125,89 +90,27 @@ class Expander:
         for event in self._fed(record):
             events.append(event)
             yield event
-            yield from self._emitted(record, event)
+            yield from after_event(self, record, event)
         if record[0] in (kinds.CAUGHT, kinds.BROKEN):
-            yield from self._of_error(record)
+            yield from after_error(self, record)
         if self.progress is None:
             return
         for frame, step, index, type, details in self.progress.after(record, events):
             if frame is None or step is None:
-                yield self._event(None, record[1], type, (), details)
+                yield self.event(None, record[1], type, (), details)
             elif index is None:
-                yield self._of_state(frame, record[1], step, type, details)
+                yield self.of_state(frame, record[1], step, type, details)
             else:
                 path = (*frame.place, step.name, index)
-                yield self._event(frame, record[1], type, path, details)
+                yield self.event(frame, record[1], type, path, details)
 
     def _of_child(self, record: Record) -> Event:
         """Return the event that a child execution has told; its path is the whole one."""
         path, type, details = record[5:]
-        event = self._event(None, record[1], type, tuple(path), details)
+        event = self.event(None, record[1], type, tuple(path), details)
         if self.progress is not None:
             self.progress.hear(event.path, type, details)
         return event
-
-    def _emitted(self, record: Record, event: Event) -> Iterator[Event]:
-        """Yield what a state emits where it is entered or left."""
-        _, time, frame, visit, step, *rest = record
-        entered = event.type.endswith("StateEntered")
-        if not entered and not event.type.endswith("StateExited"):
-            return
-        beside = (rest[0] if record[0] == kinds.STRETCH else step).beside
-        emitting = beside.get(event.path[-1])
-        hook = None
-        if emitting is not None and emitting.hooks is not None:
-            hook = emitting.hooks.get("enter" if entered else "exit")
-        if hook is not None:
-            data = event.details["input" if entered else "output"]
-            yield self._by_hook(hook, frame, time, visit, emitting, data)
-        if emitting is not None and emitting.feedback is not None and not entered:
-            yield from self._asked(emitting.feedback, frame, time, visit, emitting, rest)
-
-    def _asked(
-        self, ask: Ask, frame: Frame, time: float, visit: int, step: Step, rest: list[Any]
-    ) -> Iterator[Event]:
-        """Yield what people are asked about a Task that has succeeded."""
-        answer, _, before, *_ = rest
-        entered = self.entered.get((id(frame), visit))
-        if answer is ABSENT or entered is None:
-            return
-        at = frame.replayed(visit, before, time, Usage())
-        at.step, at.entered, at.execution = step, entered.timestamp, self.life
-        event, details = "FeedbackRequested", {"feedbackId": f"{frame.execution_id}:{at.visit_key}"}
-        try:
-            asked = ask(entered.details["input"], at)
-        except StateError as error:
-            event, details = "FeedbackWarning", error_details(error)
-        else:
-            if asked is None:
-                return
-            details |= asked
-        yield self._of_state(frame, time, step, event, details)
-
-    def _of_error(self, record: Record) -> Iterator[Event]:
-        """Yield what a state emits that fails, whether its error is caught or not."""
-        _, time, frame, visit, step, error, *_ = record
-        hook = None if step is None or step.hooks is None else step.hooks.get("error")
-        if hook is not None:
-            entered = self.entered.get((id(frame), visit))
-            data = {} if entered is None else entered.details["input"]
-            cause = without(error.cause or "", self.failed)
-            failure = {"Error": error.name or "", "Cause": cause}
-            document = {**data, **failure} if type(data) is dict else failure
-            yield self._by_hook(hook, frame, time, visit, step, document)
-
-    def _by_hook(
-        self, hook: Hook, frame: Frame, time: float, visit: int, step: Step, data: Json
-    ) -> Event:
-        at = frame.replayed(visit, {}, time, Usage())
-        at.step, at.execution = step, self.life
-        event = EMITTED
-        try:
-            details = hook.details(data, at)
-        except StateError as error:
-            event, details = "EventWarning", error_details(error)
-        return self._event(frame, time, event, (*frame.place, step.name), details)
 
     def _fed(self, record: Record) -> Iterator[Event]:
         kind, time, frame, visit, step, *rest = record
@@ -216,73 +119,18 @@ class Expander:
             if kind != kinds.NOTED:
                 return
             frame, (step, visit, _) = frame.parent, frame.origin
-        if id(frame) not in self.started:
-            self.started.add(id(frame))
-            if frame.parent is not None:
-                self.chains[id(frame)] = self.forks.get(id(frame.parent), 0)
+        if frame.parent is not None and frame not in self.strands:
             yield from self._iteration(frame, time, "Started")
         if kind not in (kinds.BROKEN, kinds.ABORTED):
             self.cut_by = None
         yield from _EXPAND[kind](self, time, frame, visit, step, *rest)
-
-    def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
-        """Return an error's cause; one that the engine found names the state and its entry."""
-        if not found_by_engine(error):
-            return error.cause
-        entered = self.entered.get((id(frame), visit))
-        if entered is None:  # it was not entered any more
-            return f"Before the state '{state}': {error.cause}"
-        return (
-            f"An error occurred while executing the state '{state}' "
-            f"(entered at the event id #{entered.id}). {error.cause}"
-        )
-
-    # What all events share
-
-    def _chain(self, frame: Frame | None) -> int:
-        return 0 if frame is None or frame.parent is None else id(frame)
-
-    def _event(
-        self,
-        frame: Frame | None,
-        time: float,
-        type: str,
-        path: tuple[str | int, ...],
-        details: dict[str, Json],
-    ) -> Event:
-        chain = self._chain(frame)
-        self.count += 1
-        if self.failed:
-            details = unquoted(details, self.failed)
-        event = Event(self.count, self.chains.get(chain, 0), time, type, path, details)
-        if frame is not None and not type.endswith(_ASIDE):
-            self.chains[chain] = event.id
-        return event
-
-    def _of_state(
-        self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
-    ) -> Event:
-        if step.redact is not None:
-            quoted = self.quoted.setdefault(id(frame), set())
-            for key in COPIES:
-                quoted.update(step.redact.quoted(details.get(key)))
-            details = unquoted(redacted(type, details, step.redact), quoted)
-        return self._event(frame, time, type, (*frame.place, step.name), details)
-
-    def _entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
-        self.quoted.pop(id(frame), None)
-        self.succeeded.pop(id(frame), None)
-        details = {"name": step.name, "input": data}
-        event = self._of_state(frame, time, step, f"{step.type}StateEntered", details)
-        self.entered[id(frame), visit] = event
-        return event
 
     def _told(self, frame: Frame, time: float, step: Step, data: Json) -> Iterator[Event]:
         """Yield what the dialect of the document tells of a state that is entered."""
         told = self.execution.program.told
         if told is not None:
             for type, details in told(step.name, step.type, step.beside, data):
-                yield self._of_state(frame, time, step, type, details)
+                yield self.of_state(frame, time, step, type, details)
 
     def _exited(
         self, frame: Frame, time: float, step: Step, output: Json, assigned: dict[str, Json]
@@ -292,7 +140,7 @@ class Expander:
             details["assignedVariables"] = assigned
         if step.label is not None:
             details["label"] = step.label
-        return self._of_state(frame, time, step, f"{step.type}StateExited", details)
+        return self.of_state(frame, time, step, f"{step.type}StateExited", details)
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS.
@@ -306,12 +154,12 @@ class Expander:
             details = {"name": frame.origin[0].name, "index": frame.index}
             if not self.aws:
                 details |= more
-            yield self._event(frame, time, f"MapIteration{what}", frame.place, details)
+            yield self.event(frame, time, f"MapIteration{what}", frame.place, details)
 
     def _ended(self, frame: Frame) -> None:
         """Let the parent's chain go on from the machine that ended last."""
         if frame.parent is not None:
-            self.chains[self._chain(frame.parent)] = self.chains.get(id(frame), 0)
+            self.strand(frame.parent).latest = self.strand(frame).latest
 
     # One method per kind of record
 
@@ -331,13 +179,12 @@ class Expander:
     ) -> Iterator[Event]:
         first = visit - length
         self._know_item(frame)
-        at = frame.replayed(first, variables, time, usage)
-        at.execution = self.life
+        at, strand = self.replayed(frame, time, first, variables, usage), self.strand(frame)
         for entered in range(first, visit):
             assert step is not None
-            if (id(frame), entered) not in self.entered:  # else it is redriven
+            if entered > strand.visit:  # else it is redriven
                 yield from self._told(frame, time, step, data)
-                yield self._entered(frame, time, entered, step, data)
+                yield self.entered(frame, time, entered, step, data)
             before = at.variables
             try:
                 following, output = advance(at, step, data)
@@ -349,9 +196,9 @@ class Expander:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
         elif after.work is not None:
-            if (id(frame), visit) not in self.entered:
+            if visit > strand.visit:
                 yield from self._told(frame, time, after, data_now)
-                yield self._entered(frame, time, visit, after, data_now)
+                yield self.entered(frame, time, visit, after, data_now)
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
     def _know_item(self, frame: Frame) -> None:
@@ -360,7 +207,7 @@ class Expander:
         if parent is None or frame.item is not ABSENT or parent.execution is not frame.execution:
             return
         if frame.origin[0].type == "Map":
-            frame.item = self.items[id(parent)][frame.index]
+            frame.item = self.strand(parent).items[frame.index]
 
     def _begun(
         self,
@@ -374,24 +221,23 @@ class Expander:
         retry: int,
     ) -> Iterator[Event]:
         """Yield the events of an attempt; what was handed over is computed again, being pure."""
-        at = frame.replayed(visit, variables, time, usage, retry)
-        at.step, at.entered = step, self.entered[id(frame), visit].timestamp
-        at.execution = self.life
-        self.handed_over.discard(id(frame))
+        at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.strand(frame)
+        assert strand.entry is not None  # an attempt is made of what was entered
+        at.step, at.entered = step, strand.entry.timestamp
+        strand.handed_over = False
         try:
             if step.type in FORKS:
                 details: dict[str, Json] = {} if self.aws else {"name": step.name}
                 if step.items is not None:
-                    items = self.items[id(frame)] = step.items(data, at)
-                    details["length"] = len(items)
-                event = self._of_state(frame, time, step, f"{step.type}StateStarted", details)
-                self.forks[id(frame)] = event.id
-                self.succeeded.pop(id(frame), None)
+                    strand.items = step.items(data, at)
+                    details["length"] = len(strand.items)
+                event = self.of_state(frame, time, step, f"{step.type}StateStarted", details)
+                strand.fork, strand.succeeded = event.id, None
                 yield event
             elif step.payload is not None:
                 payload = step.payload(data, at)
                 options = None if step.limits is None else step.limits(data, at)
-                self.handed_over.add(id(frame))
+                strand.handed_over = True
                 shown = data if step.redact is None else step.redact(data)
                 besides = {} if step.details is None else step.details(shown, at)
                 yield from self._handed_over(time, frame, step, payload, options, besides)
@@ -428,7 +274,7 @@ class Expander:
         self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
     ) -> Event:
         manner = self._manner(step)
-        return self._of_state(
+        return self.of_state(
             frame, time, step, f"{manner.prefix}{what}", {**manner.always, **details}
         )
 
@@ -441,13 +287,14 @@ class Expander:
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
         self.origins.setdefault(id(error), (frame, visit, step.name))
-        self.failed |= self.quoted.get(id(frame), set())
+        strand = self.strand(frame)
+        self.failed |= strand.quoted
         if step.type == "Task":
             yield from self._attempt_failed(time, frame, step, error, answer)
         elif step.type in FORKS and not self.aws:
             yield self._fork_failed(time, frame, step, error)
         elif step.type in FORKS:
-            self.failing[id(frame)] = error
+            strand.failing = error
             if answer is not ABSENT:  # it is what becomes of its result that failed
                 yield self._fork_succeeded(time, frame, step)
         yield from self._explained(time, frame, visit, step, error)
@@ -457,22 +304,24 @@ class Expander:
     ) -> Iterator[Event]:
         if self.aws and answer is not ABSENT:  # it is what becomes of its result that failed
             yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
-        elif id(frame) in self.handed_over or not (self.aws or isinstance(error, EvaluationFailed)):
+        elif self.strand(frame).handed_over or not (
+            self.aws or isinstance(error, EvaluationFailed)
+        ):
             what = "TimedOut" if error.name == "States.Timeout" else "Failed"
             yield self._of_task(time, frame, step, what, error_details(error))
 
     def _fork_failed(self, time: float, frame: Frame, step: Step, error: StateError) -> Event:
         details = {} if self.aws else error_details(error)
-        return self._of_state(frame, time, step, f"{step.type}StateFailed", details)
+        return self.of_state(frame, time, step, f"{step.type}StateFailed", details)
 
     def _fork_succeeded(self, time: float, frame: Frame, step: Step) -> Event:
         details: dict[str, Json] = {} if self.aws else {"name": step.name}
-        chain = self._chain(frame)
-        before = self.chains.get(chain, 0)
-        self.chains[chain] = self.runs.pop(id(frame), before)
-        event = self._of_state(frame, time, step, f"{step.type}StateSucceeded", details)
-        self.chains[chain] = before
-        self.succeeded[id(frame)] = event.id
+        strand = self.strand(frame)
+        before = strand.latest
+        if strand.run is not None:
+            strand.latest, strand.run = strand.run, None
+        event = self.of_state(frame, time, step, f"{step.type}StateSucceeded", details)
+        strand.latest, strand.succeeded = before, event.id
         return event
 
     def _explained(
@@ -489,7 +338,7 @@ class Expander:
             "state": step.name,
         }
         present = {key: value for key, value in details.items() if value is not None}
-        yield self._of_state(frame, time, step, "EvaluationFailed", present)
+        yield self.of_state(frame, time, step, "EvaluationFailed", present)
 
     def _retried(
         self,
@@ -504,14 +353,14 @@ class Expander:
         if self.aws:
             return
         details = {"retry": retry, "delay": delay, **error_details(error)}
-        yield self._of_state(frame, time, step, "RetryScheduled", details)
+        yield self.of_state(frame, time, step, "RetryScheduled", details)
 
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
         if not self.aws:
             details = {"next": goto.name, **error_details(error)}
-            yield self._of_state(frame, time, step, "ErrorCaught", details)
+            yield self.of_state(frame, time, step, "ErrorCaught", details)
         elif step.type in FORKS:
             yield self._fork_failed(time, frame, step, error)
 
@@ -544,11 +393,11 @@ class Expander:
             self.origins.setdefault(id(error), (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
         if self.fatal and step is not None and step.type in FORKS:  # its own failure follows that
-            chain = self._chain(frame)
-            self.chains[chain] = self.succeeded.get(id(frame), self.chains.get(chain, 0))
+            strand = self.strand(frame)
+            strand.latest = strand.succeeded or strand.latest
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
-        self.cut_by = self.chains.get(id(frame))
+        self.cut_by = None if frame.parent is None else self.strand(frame).latest
         if frame.parent is not None and frame.origin[0].tolerant:
             self.fatal = False
         self._ended(frame)
@@ -557,7 +406,9 @@ class Expander:
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
         if step is not None:
-            if self.failing.pop(id(frame), error) is not error:
+            strand = self.strand(frame)
+            failing, strand.failing = strand.failing, None
+            if failing is not None and failing is not error:
                 yield from self._catcher_failed(time, frame, step, error)
             yield from self._explained(time, frame, visit, step, error)
             if self.aws and step.type in FORKS:
@@ -569,14 +420,15 @@ class Expander:
         self, time: float, frame: Frame, step: Step, error: StateError
     ) -> Iterator[Event]:
         """Yield the failure of a fork whose catcher fails: it leads to nothing (recorded)."""
-        before = self.chains.get(self._chain(frame), 0)
+        strand = self.strand(frame)
+        before = strand.latest
         yield self._fork_failed(time, frame, step, error)
-        self.chains[self._chain(frame)] = before
+        strand.latest = before
 
     def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
         """Yield what is told of a machine that was given up; *step* is what a failure cut off."""
         if self.aws and self.cut_by is not None:
-            self.chains[id(frame)] = self.cut_by
+            self.strand(frame).latest = self.cut_by
         if not self.fatal and not (self.aws and step is None):
             yield from self._iteration(frame, time, "Aborted")
             yield from self._state_aborted(time, frame, step, ("Task", "Wait", *FORKS))
@@ -586,7 +438,7 @@ class Expander:
     ) -> Iterator[Event]:
         """Yield the end of a state in a machine that does not go on."""
         if self.aws and frame.parent is not None and step is not None and step.type in types:
-            yield self._of_state(frame, time, step, f"{step.type}StateAborted", {})
+            yield self.of_state(frame, time, step, f"{step.type}StateAborted", {})
 
     def _noted(
         self,
@@ -597,9 +449,9 @@ class Expander:
         event: str,
         details: dict[str, Json],
     ) -> Iterator[Event]:
-        told = self._of_state(frame, time, step, event, details)
+        told = self.of_state(frame, time, step, event, details)
         if event == "MapRunSucceeded":
-            self.runs[id(frame)] = told.id
+            self.strand(frame).run = told.id
         yield told
 
     def _whole(
@@ -612,8 +464,8 @@ class Expander:
         details: dict[str, Json],
     ) -> Iterator[Event]:
         self.fatal, self.life = False, life_after(self.execution, self.life, time, details)
-        told = self._event(None, time, event, (), details)
-        self.chains[0] = told.id
+        told = self.event(None, time, event, (), details)
+        self.whole.latest = told.id
         yield told
 
 

@@ -182,3 +182,19 @@ def test_an_item_stays_with_its_map() -> None:
     events = asl.run({"StartAt": "A", "States": states}, [1]).events
     paths = [event.path for event in events if event.type == "PassStateEntered"]
     assert paths == [("A", 0, "I"), ("B", 0, "J")]
+
+
+def test_a_fork_that_was_caught_is_told_of_no_more() -> None:
+    branch = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "First"}}}
+    states = {
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [branch],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Stop"}],
+            "End": True,
+        },
+        "Stop": {"Type": "Fail", "Error": "Second"},
+    }
+    result = asl.run({"StartAt": "Both", "States": states}, {}, profile="aws")
+    told = [event.type for event in result.events]
+    assert told[-3:] == ["ParallelStateExited", "FailStateEntered", "ExecutionFailed"]

@@ -1,0 +1,85 @@
+"""What a document has told besides: events of its own, and questions about results (8.13, 8.9)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine import records as kinds
+from asl.engine.events import Event, error_details
+from asl.engine.frame import Frame
+from asl.engine.telling import Teller
+from asl.program import Step
+from asl.states.blocks.audit import without
+from asl.states.blocks.events import Hook
+from asl.states.blocks.feedback import Ask
+from asl.states.blocks.progress import EMITTED
+from asl.states.host import ABSENT, Record
+
+__all__ = ["after_error", "after_event"]
+
+
+def after_event(teller: Teller, record: Record, event: Event) -> Iterator[Event]:
+    """Yield what a state emits where it is entered or left, by the event that tells of it."""
+    entered = event.type.endswith("StateEntered")
+    if not entered and not event.type.endswith("StateExited"):
+        return
+    _, time, frame, visit, step, *rest = record
+    beside = (rest[0] if record[0] == kinds.STRETCH else step).beside
+    emitting = beside.get(event.path[-1])
+    if emitting is None:
+        return
+    hook = None if emitting.hooks is None else emitting.hooks.get("enter" if entered else "exit")
+    if hook is not None:
+        data = event.details["input" if entered else "output"]
+        yield _by_hook(teller, hook, frame, time, visit, emitting, data)
+    if emitting.feedback is not None and not entered:
+        yield from _asked(teller, emitting.feedback, frame, time, visit, emitting, rest)
+
+
+def after_error(teller: Teller, record: Record) -> Iterator[Event]:
+    """Yield what a state emits that fails, whether its error is caught or not."""
+    _, time, frame, visit, step, error, *_ = record
+    hook = None if step is None or step.hooks is None else step.hooks.get("error")
+    if hook is not None:
+        entry = teller.strand(frame).entered(visit)
+        data = {} if entry is None else entry.details["input"]
+        cause = without(error.cause or "", teller.failed)
+        failure = {"Error": error.name or "", "Cause": cause}
+        document = {**data, **failure} if type(data) is dict else failure
+        yield _by_hook(teller, hook, frame, time, visit, step, document)
+
+
+def _by_hook(
+    teller: Teller, hook: Hook, frame: Frame, time: float, visit: int, step: Step, data: Json
+) -> Event:
+    at = teller.replayed(frame, time, visit)
+    at.step = step
+    event = EMITTED
+    try:
+        details = hook.details(data, at)
+    except StateError as error:
+        event, details = "EventWarning", error_details(error)
+    return teller.event(frame, time, event, (*frame.place, step.name), details)
+
+
+def _asked(
+    teller: Teller, ask: Ask, frame: Frame, time: float, visit: int, step: Step, rest: list[Any]
+) -> Iterator[Event]:
+    """Yield what people are asked about a Task that has succeeded."""
+    answer, _, before, *_ = rest
+    entry = teller.strand(frame).entered(visit)
+    if answer is ABSENT or entry is None:
+        return
+    at = teller.replayed(frame, time, visit, before)
+    at.step, at.entered = step, entry.timestamp
+    event, details = "FeedbackRequested", {"feedbackId": f"{frame.execution_id}:{at.visit_key}"}
+    try:
+        asked = ask(entry.details["input"], at)
+    except StateError as error:
+        event, details = "FeedbackWarning", error_details(error)
+    else:
+        if asked is None:
+            return
+        details |= asked
+    yield teller.of_state(frame, time, step, event, details)

@@ -1,0 +1,150 @@
+"""Telling events: their numbers, what each of them follows, and what none of them may show."""
+
+from collections.abc import Sequence
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.events import COPIES, Event, found_by_engine, redacted, unquoted
+from asl.engine.execution import NO_USAGE, Execution, Usage
+from asl.engine.frame import NO_VARIABLES, Frame
+from asl.program import Step
+
+__all__ = ["Strand", "Teller"]
+
+_ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
+"""Events that none follows: the next one follows what they followed (AWS, recorded)."""
+
+
+class Strand:
+    """What has been told of one machine, as far as its next events depend on it.
+
+    The top machine and the execution as a whole are one strand.
+    """
+
+    __slots__ = (
+        "entry", "failing", "fork", "handed_over", "items", "latest", "quoted", "run", "succeeded",
+        "visit",
+    )  # fmt: skip
+
+    def __init__(self, latest: int = 0) -> None:
+        self.latest = latest
+        """The id of the event that the next one follows, 0 for none."""
+        self.visit = -1
+        """The latest visit, -1 before the first."""
+        self.entry: Event | None = None
+        """The event with which it began."""
+        self.fork = 0
+        """The id of the event with which the latest fork began."""
+        self.items: Sequence[Json] = ()
+        """The items of the latest Map."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.handed_over = False
+        """Whether the attempt under way has got as far as its call."""
+        self.quoted: set[str] = set()
+        """What no text of the visit may quote."""
+        self.failing: StateError | None = None
+        """The error with which the latest attempt of a fork has failed."""
+        self.run: int | None = None
+        """The id of the event with which the run of a distributed Map succeeded."""
+        self.succeeded: int | None = None
+        """The id of the event with which a fork succeeded."""
+
+    def enter(self, visit: int) -> None:
+        """Begin a visit, of which nothing has been told."""
+        self.visit = visit
+        self._begin()
+
+    def entered(self, visit: int) -> Event | None:
+        """Return the event with which a visit began, None if it is not the one under way."""
+        return self.entry if visit == self.visit else None
+
+
+class Teller:
+    """Makes the events of one execution, in order."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.aws = execution.program.profile.aws
+        """Whether events have AWS's names, and those that AWS has not are left out."""
+        self.count = 0
+        self.whole = Strand()
+        self.strands: dict[Frame, Strand] = {}
+        """Those of the machines below the top."""
+        self.failed: set[str] = set()
+        """What no text may quote of visits that have failed: their errors are told elsewhere."""
+        self.life = execution.as_of(0, None)
+        """The execution as expressions saw it at this point of the history."""
+
+    def strand(self, frame: Frame | None) -> Strand:
+        """Return the strand of a machine; one that is new follows the fork that it comes from."""
+        if frame is None or frame.parent is None:
+            return self.whole
+        found = self.strands.get(frame)
+        if found is None:
+            found = self.strands[frame] = Strand(self.strand(frame.parent).fork)
+        return found
+
+    def event(
+        self,
+        frame: Frame | None,
+        time: float,
+        type: str,
+        path: tuple[str | int, ...],
+        details: dict[str, Json],
+    ) -> Event:
+        """Return the next event, which follows the latest one of its machine."""
+        strand = self.strand(frame)
+        self.count += 1
+        if self.failed:
+            details = unquoted(details, self.failed)
+        event = Event(self.count, strand.latest, time, type, path, details)
+        if frame is not None and not type.endswith(_ASIDE):
+            strand.latest = event.id
+        return event
+
+    def of_state(
+        self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
+    ) -> Event:
+        """Return the next event of a state, without what nobody may see."""
+        if step.redact is not None:
+            quoted = self.strand(frame).quoted
+            for key in COPIES:
+                quoted.update(step.redact.quoted(details.get(key)))
+            details = unquoted(redacted(type, details, step.redact), quoted)
+        return self.event(frame, time, type, (*frame.place, step.name), details)
+
+    def entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
+        """Return the event with which a visit begins."""
+        strand = self.strand(frame)
+        strand.enter(visit)
+        details = {"name": step.name, "input": data}
+        strand.entry = self.of_state(frame, time, step, f"{step.type}StateEntered", details)
+        return strand.entry
+
+    def replayed(
+        self,
+        frame: Frame,
+        time: float,
+        visit: int,
+        variables: dict[str, Json] = NO_VARIABLES,
+        usage: Usage = NO_USAGE,
+        retry: int = 0,
+    ) -> Frame:
+        """Return a machine as it was at a visit, to evaluate again what is pure."""
+        at = frame.replayed(visit, variables, time, usage, retry)
+        at.execution = self.life
+        return at
+
+    def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
+        """Return an error's cause; one that the engine found names the state and its entry."""
+        if not found_by_engine(error):
+            return error.cause
+        entry = self.strand(frame).entered(visit)
+        if entry is None:  # it was not entered any more
+            return f"Before the state '{state}': {error.cause}"
+        return (
+            f"An error occurred while executing the state '{state}' "
+            f"(entered at the event id #{entry.id}). {error.cause}"
+        )
