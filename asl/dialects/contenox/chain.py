@@ -118,9 +118,10 @@ class Task:
 
     @property
     def tools(self) -> list[str] | None:
-        """The tools that may be used, None where nothing is said."""
-        found: list[str] | None = self.config.get("tools", self.config.get("hooks"))
-        return found
+        """The tools that may be used, `!name` for one that may not; None where nothing is said."""
+        listed: list[str] | None = self.config.get("tools", self.config.get("hooks"))
+        hidden = [f"!{each}" for each in self.config.get("hide_tools") or ()]
+        return [*(listed or ["*"]), *hidden] if hidden and listed != [] else listed
 
     @property
     def tool(self) -> Mapping[str, Any]:

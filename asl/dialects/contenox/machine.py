@@ -248,7 +248,7 @@ class _Machine:
         if handler == "chat_completion":
             made["messages"] = query(f"{self.chat(task, given)}.messages")
         else:
-            made["prompt"] = query(given if task.template else f"$contenox_prompt({given})")
+            made["prompt"] = query(_prompt(task, given))
             if task.value.get("system_instruction"):
                 made["system"] = self.plain(task.value["system_instruction"])
         if handler == "condition_key":
@@ -442,6 +442,13 @@ class _Machine:
             },
             task.pointer,
         )
+
+
+def _prompt(task: Task, given: str) -> str:
+    """Return the prompt of a task; that of prompt_to_string may not be empty."""
+    if task.handler == "prompt_to_string":
+        return f"$contenox_prompt({given}, true)"
+    return given if task.template else f"$contenox_prompt({given})"
 
 
 def _call(handler: str, argument: str) -> str:

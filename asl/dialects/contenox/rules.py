@@ -7,6 +7,7 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
+from asl.dialects.contenox.kinds import of_kinds
 from asl.dialects.contenox.tokens import aliases, evaluations, holds
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.names import computed
@@ -95,7 +96,7 @@ def of_tasks(chain: Chain, *, external_exits: bool = False) -> Iterator[Finding]
         for branch in task.branches:
             yield from _branch(chain, task, branch, said)
     yield from _variables(chain)
-    yield from _types(chain)
+    yield from of_kinds(chain)
 
 
 def exits(target: str) -> bool:
@@ -145,6 +146,10 @@ def _handler(chain: Chain, task: Task) -> Iterator[Finding]:
     if task.handler == "condition_key" and not task.value.get("valid_conditions"):
         message = "without 'valid_conditions' every answer is a failure"
         hint = "list the answers that are right in valid_conditions"
+        yield Finding("CX-DEAD-BRANCH", message, place, hint)
+    if task.handler == "route" and not any(each.operator == "equals" for each in task.branches):
+        message = "without a branch by equals there is nothing to choose: every answer is a failure"
+        hint = "add a branch with the operator equals for each label"
         yield Finding("CX-DEAD-BRANCH", message, place, hint)
 
 
@@ -428,60 +433,6 @@ def _variables(chain: Chain) -> Iterator[Finding]:
             if name not in known:
                 at = task.template.find(f".{name}")
                 yield _unknown(name, known, f"{task.pointer}/prompt_template", at)
-
-
-_NO_CHAT: Final = (
-    "prompt_to_string",
-    "prompt_to_js",
-    "parse_range",
-    "condition_key",
-    "parse_number",
-    "parse_score",
-    "parse_key_value",
-    "text_to_embedding",
-)
-"""Handlers that never give a chat."""
-
-
-def _types(chain: Chain) -> Iterator[Finding]:
-    """Warn of execute_tool_calls where no chat can ever arrive."""
-    for task in chain.tasks.values():
-        if task.handler != "execute_tool_calls" or _may_have_chat(chain, task):
-            continue
-        message = f"{task.id!r} needs a chat, and is never given one"
-        hint = "let it follow a chat_completion, or name one as input_var"
-        place = f"{task.pointer}/{'handler' if 'handler' in task.value else 'type'}"
-        yield Finding("CX-TYPES", message, place, hint)
-
-
-def _may_have_chat(chain: Chain, task: Task) -> bool:
-    """Whether a chat may arrive at a task: along its ways, back to who makes or keeps one."""
-    seen: set[str] = set()
-    todo = [task]
-    while todo:
-        each = todo.pop()
-        if each.template or each.id in seen:
-            continue
-        seen.add(each.id)
-        if each.input_var:
-            if each.input_var not in chain.tasks:
-                return True
-            before = [chain.tasks[each.input_var]]
-        else:
-            before = [
-                source
-                for source in chain.tasks.values()
-                if any(target == each.id for target, _ in source.targets())
-            ]
-            if each.id == chain.start.id or any(b.on_failure == each.id for b in before):
-                return True
-        for source in before:
-            composes = "compose" in source.value or any(b.compose for b in source.branches)
-            if composes or source.handler in ("chat_completion", "execute_tool_calls", "tools"):
-                return True
-            if source.handler not in _NO_CHAT:
-                todo.append(source)
-    return False
 
 
 def _unknown(name: str, known: set[str], place: str, at: int | None) -> Finding:

@@ -97,6 +97,8 @@ def _no_number(answer: str, wanted: str) -> StateError:
 
 def route(given: Json, answer: Json, labels: list[str]) -> Handled:
     """route: the label that the answer is, or the first one in it; its input moves on."""
+    if not labels:
+        raise StateError("Contenox.Route", "there is no label to choose: no branch is by equals")
     said = handed(answer).strip()
     plain = said.casefold()
     exact = (each for each in labels if each.casefold() == plain)

@@ -58,7 +58,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "variable": ("<xs:x>", data.variable, 2),
     "text": ("<xss?:s>", rendering.filled, 3),
     "expanded": ("<xss?:s>", rendering.expanded, 3),
-    "prompt": ("<x:s>", texts.handed, 1),
+    "prompt": ("<xb?:s>", texts.prompt, 2),
     "done": ("<xso:o>", data.done, 3),
     "failed": ("<xsox?:o>", _failed, 4),
     "tried": ("<xssx:o>", _tried, 4),

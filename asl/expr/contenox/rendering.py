@@ -139,7 +139,8 @@ class _Rendering:
         if name == "var":
             return self.given(payload)
         if name == "edge_count":
-            return str(traversals(self.data, payload))
+            edge = "->".join(each.strip() for each in payload.split("->", 1))
+            return str(traversals(self.data, edge))
         if name in ("now", "date") and self.now is not None:
             return moment(self.now, payload or ("" if name == "now" else "2006-01-02"))
         return macro.written

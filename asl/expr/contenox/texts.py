@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 
-__all__ = ["INPUT_TYPE", "Chat", "as_json", "content_of", "handed", "is_chat", "shown"]
+__all__ = ["INPUT_TYPE", "Chat", "as_json", "content_of", "handed", "is_chat", "prompt", "shown"]
 
 INPUT_TYPE = "Contenox.InputType"
 """The error of a task that cannot work on what it is given."""
@@ -42,6 +42,14 @@ def handed(value: Json) -> str:
     if is_chat(value):
         return content_of(cast(Chat, value))
     raise StateError(INPUT_TYPE, f"a text, a number or a chat is needed, not {type_name(value)}")
+
+
+def prompt(value: Json, filled: bool = False) -> str:
+    """Return a value as the text of a prompt, which is not empty where it has to be *filled*."""
+    found = handed(value)
+    if filled and not found:
+        raise StateError(INPUT_TYPE, "there is nothing to ask: the prompt is empty")
+    return found
 
 
 def shown(value: Json, nested: bool = False) -> str:

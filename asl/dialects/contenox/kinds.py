@@ -1,0 +1,132 @@
+"""What kinds of data move through a chain, and which ways bring a task what it cannot work on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from asl.core.diagnostics import Finding
+from asl.dialects.contenox.chain import Chain, Task
+from asl.expr.contenox.composing import JSON_PATH
+
+__all__ = ["of_kinds"]
+
+Kinds = frozenset[str]
+
+TEXT, NUMBER, BOOLEAN, CHAT, OTHER = "a text", "a number", "a boolean", "a chat", "something else"
+ANY: Final = frozenset((TEXT, NUMBER, BOOLEAN, CHAT, OTHER))
+_WORDS: Final = ANY - {OTHER}
+"""What has a form as text."""
+_TAKEN: Final[Mapping[str, Kinds]] = {
+    "noop": ANY,
+    "tools": ANY,
+    "execute_tool_calls": frozenset((CHAT,)),
+    "chat_completion": frozenset((TEXT, CHAT)),
+    "convert_to_openai_chat_response": frozenset((TEXT, CHAT)),
+}
+"""What handlers can work on; all others on what has a form as text."""
+_MADE: Final[Mapping[str, Kinds]] = {
+    "chat_completion": frozenset((CHAT,)),
+    "execute_tool_calls": frozenset((CHAT,)),
+    "tools": ANY,
+    "condition_key": frozenset((BOOLEAN,)),
+    "parse_number": frozenset((NUMBER,)),
+    "parse_score": frozenset((NUMBER,)),
+    "parse_range": frozenset((TEXT,)),
+    "prompt_to_string": frozenset((TEXT,)),
+    "prompt_to_js": frozenset((TEXT, NUMBER, BOOLEAN)),
+    "parse_key_value": frozenset((OTHER,)),
+    "text_to_embedding": frozenset((OTHER,)),
+    "convert_to_openai_chat_response": frozenset((OTHER,)),
+    "raise_error": frozenset(),
+}
+"""What handlers make; all others hand on what they are given."""
+_NEEDS: Final = {
+    "execute_tool_calls": "a chat",
+    "chat_completion": "a text or a chat",
+    "convert_to_openai_chat_response": "a text or a chat",
+}
+
+
+class _Way(NamedTuple):
+    """One way on which a task is given something."""
+
+    kinds: Kinds
+    source: str
+    pointer: str
+
+
+def of_kinds(chain: Chain) -> Iterator[Finding]:
+    """Warn of ways, and of tasks with no other ways, that bring what cannot be worked on."""
+    flow = _Flow(chain)
+    for task in chain.tasks.values():
+        ways = [each for each in flow.ways(task) if each.kinds]
+        taken = _TAKEN.get(task.handler, _WORDS)
+        wrong = [each for each in ways if taken.isdisjoint(each.kinds)]
+        needs = f"{task.id!r} needs {_NEEDS.get(task.handler, 'a text, a number or a chat')}"
+        if wrong and len(wrong) == len(ways):
+            message = f"{needs}, and is never given one"
+            hint = "let it follow a chat_completion, or name one as input_var"
+            if taken != {CHAT}:
+                hint = "say by prompt_template, or by input_var, what it works on"
+            place = f"{task.pointer}/{'handler' if 'handler' in task.value else 'type'}"
+            yield Finding("CX-TYPES", message, place, hint)
+            continue
+        for each in wrong:
+            message = f"{needs}, and {each.source!r} gives it {' or '.join(sorted(each.kinds))}"
+            hint = "let another task come between, or give it an input_var"
+            yield Finding("CX-TYPES", message, each.pointer, hint)
+
+
+class _Flow:
+    """What every task is given and makes, by the ways of the chain."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.given: dict[str, Kinds] = dict.fromkeys(chain.tasks, frozenset())
+        before: object = None
+        while before != self.given:
+            before = dict(self.given)
+            for task in chain.tasks.values():
+                self.given[task.id] = frozenset().union(*(each.kinds for each in self.ways(task)))
+
+    def ways(self, task: Task) -> Iterator[_Way]:
+        """Yield the ways on which a task is given something."""
+        if task.template:
+            yield _Way(frozenset((TEXT,)), task.id, f"{task.pointer}/prompt_template")
+            return
+        if task.input_var:
+            left = self.left(task.input_var)
+            yield _Way(left, task.input_var, f"{task.pointer}/input_var")
+            return
+        if task.id == self.chain.start.id:
+            yield _Way(ANY, "", task.pointer)
+        for source in self.chain.tasks.values():
+            caught = self.chain.caught(source)
+            for branch in source.branches:
+                if branch.goto == task.id:
+                    kinds = self.given[source.id] if branch is caught else self.made(source)
+                    composes = branch.compose is not None and _replaces(branch.compose)
+                    place = f"{branch.pointer}/goto"
+                    yield _Way(ANY if composes else kinds, source.id, place)
+            if source.on_failure == task.id:
+                place = f"{source.pointer}/transition/on_failure"
+                yield _Way(self.given[source.id], source.id, place)
+
+    def made(self, task: Task) -> Kinds:
+        """Return what a task makes."""
+        if "compose" in task.value and _replaces(task.value["compose"]):
+            return ANY
+        if task.handler == "tools" and task.value.get("output_template"):
+            return frozenset((TEXT,))
+        return _MADE.get(task.handler, self.given[task.id])
+
+    def left(self, name: str) -> Kinds:
+        """Return what may stand under the name of a variable."""
+        task = self.chain.tasks.get(name)
+        if task is None or any(each.compose is not None for each in task.branches):
+            return ANY
+        return self.made(task) | (self.given[name] if self.chain.rescue(task) else frozenset())
+
+
+def _replaces(compose: Mapping[str, object]) -> bool:
+    """Whether a composition puts something else in the place of the output."""
+    return not str(compose.get("strategy") or "").startswith(JSON_PATH)
