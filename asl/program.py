@@ -93,7 +93,7 @@ class Step:
     payload: Evaluate | None = None
     """What a Task hands over: raw input to parameters; history evaluates it again."""
     limits: Callable[[Json, Any], Any] | None = None
-    """The limits of a Task's call (`asl.states.host.Options`), by its raw input; history evaluates
+    """The limits of a Task's call (`asl.states.calls.Options`), by its raw input; history evaluates
     it again."""
     details: Evaluate | None = None
     """What the event with which a call begins says besides, by the raw input."""
@@ -103,8 +103,8 @@ class Step:
     """Whether a Map says how many failures it bears."""
     work: Work | None = None
     call: Any = None
-    """Whom a Task calls with nothing but its payload (`asl.states.host.Target`), so that a host may
-    `begin` the call instead of the work."""
+    """Whom a Task calls with nothing but its payload (`asl.states.calls.Target`), so that a host
+    may `begin` the call instead of the work."""
     finish: Finish | None = None
     next: "Step | None" = None
     route: "Callable[[Json, Json, Any], Step | None] | None" = None

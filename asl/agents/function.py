@@ -14,7 +14,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_function"]
 

@@ -20,7 +20,7 @@ from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
 from asl.engine.tools import Bounds
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import httpx2

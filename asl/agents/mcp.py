@@ -20,7 +20,7 @@ from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider, opened
 from asl.engine.tools import Bounds, Offer, Offers
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asyncio import Future, Task

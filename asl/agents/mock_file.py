@@ -20,7 +20,7 @@ from asl.core.document import Document, read_value
 from asl.core.errors import AslError
 from asl.core.values import Json, excerpt, type_name
 from asl.engine.agent import Agent, Call
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = ["InvalidMocks", "MockedState", "load_mocks"]
 

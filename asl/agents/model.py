@@ -21,7 +21,7 @@ from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.tools import Offer
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import httpx2

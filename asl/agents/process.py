@@ -28,7 +28,7 @@ from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter, Task, WriteTransport

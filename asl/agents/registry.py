@@ -16,7 +16,7 @@ from asl.core.errors import AslError, StateError
 from asl.engine.agent import Agent, Find, Held, Messenger, Openable, opened
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
-from asl.states.host import Target, is_function
+from asl.states.calls import Target, is_function
 
 __all__ = ["Registry", "as_agent"]
 

@@ -23,7 +23,7 @@ from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
 

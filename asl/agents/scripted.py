@@ -29,7 +29,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.patterns import matches
 from asl.core.values import Json, is_number
 from asl.engine.agent import Agent, Call
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = ["SCRIPT", "SCRIPTS", "ScriptedAgent", "check_script"]
 

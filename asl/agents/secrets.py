@@ -21,7 +21,7 @@ from asl.core.diagnostics import escape
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = [
     "LEAST",

@@ -7,8 +7,8 @@ from asl.checks.workflow import Workflow, below, objects, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
 from asl.states.base import Node
+from asl.states.calls import Target, is_function
 from asl.states.debating import ARBITER
-from asl.states.host import Target, is_function
 
 __all__ = ["check"]
 

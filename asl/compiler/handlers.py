@@ -6,7 +6,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.program import Retrier
-from asl.states.host import HeartbeatMissed
+from asl.states.errors import HeartbeatMissed
 
 __all__ = ["compile_matcher", "compile_retrier"]
 

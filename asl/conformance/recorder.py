@@ -20,7 +20,7 @@ from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
-from asl.states.host import Target
+from asl.states.calls import Target
 
 __all__ = ["Recording", "literal"]
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from asl.core.values import Json, detached
 from asl.engine.memory import MemoryView
-from asl.states.host import Frame, Options, Part, Raised, Target
+from asl.states.calls import Options, Part, Target
+from asl.states.errors import Raised
+from asl.states.host import Frame
 
 if TYPE_CHECKING:
     from asl.engine.tools import Bounds

@@ -1,7 +1,7 @@
 """Requests whose answers come by task token, as a store keeps them."""
 
 from asl.core.values import Json
-from asl.states.host import Reported
+from asl.states.errors import Reported
 
 __all__ = ["ACTIVITY", "TOKEN", "Awaited"]
 

@@ -7,7 +7,7 @@ from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.expr.times import format_timestamp
 from asl.states.blocks.audit import HIDDEN, without
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = [
     "COPIES",

@@ -6,7 +6,7 @@ from asl.core.errors import StateError
 from asl.engine.accounts import Account
 from asl.engine.execution import Used
 from asl.engine.frame import Frame
-from asl.states.host import Exhausted
+from asl.states.errors import Exhausted
 
 __all__ = ["doubt", "excess", "failure"]
 

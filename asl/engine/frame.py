@@ -12,7 +12,8 @@ from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
-from asl.states.host import ABSENT, Entry, Host, Record, Run
+from asl.states.forks import Entry, Run
+from asl.states.host import ABSENT, Host, Record
 
 __all__ = ["NO_VARIABLES", "Frame"]
 

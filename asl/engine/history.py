@@ -29,7 +29,8 @@ from asl.engine.telling import Teller
 from asl.engine.visits import advance, life_after
 from asl.expr.frame import Variables
 from asl.program import Step
-from asl.states.host import ABSENT, Options, Record
+from asl.states.calls import Options
+from asl.states.host import ABSENT, Record
 
 __all__ = ["Expander", "Follower"]
 

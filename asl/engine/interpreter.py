@@ -12,7 +12,8 @@ from asl.engine.events import HistoryFull, found_by_engine
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
-from asl.states.host import ABSENT, Reported
+from asl.states.errors import Reported
+from asl.states.host import ABSENT
 
 __all__ = ["UNFINISHED", "at_once", "interpret"]
 

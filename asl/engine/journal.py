@@ -23,8 +23,10 @@ from asl.expr.frame import Variables, assigned
 from asl.expr.references import member_of
 from asl.program import Machine, Program, Step
 from asl.states.blocks.budget import Amounts
+from asl.states.calls import Options
 from asl.states.decisions import Asked
-from asl.states.host import ABSENT, HeartbeatMissed, Options, Raised, Record, Reported
+from asl.states.errors import HeartbeatMissed, Raised, Reported
+from asl.states.host import ABSENT, Record
 
 if TYPE_CHECKING:
     from asl.engine.result import Result

@@ -35,7 +35,7 @@ from asl.engine.frame import Frame
 from asl.engine.tabs import Tab, Tabs, Taken
 from asl.expr.times import format_timestamp
 from asl.states.blocks.budget import Amounts, Fallback, Limits, amount
-from asl.states.host import Exhausted
+from asl.states.errors import Exhausted
 
 __all__ = ["LOST", "Later", "Ledger", "Pause", "Terms"]
 

@@ -16,7 +16,8 @@ from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.program import Machine
 from asl.states.blocks.audit import without
-from asl.states.host import Entry, Fan, Record, Source
+from asl.states.forks import Entry, Fan, Source
+from asl.states.host import Record
 
 __all__ = ["MapRun"]
 
@@ -89,7 +90,7 @@ class ChildExecution(Execution):
 
 
 class MapRun:
-    """One run: its names, and its children (protocol `asl.states.host.Run`)."""
+    """One run: its names, and its children (protocol `asl.states.forks.Run`)."""
 
     begun = 0
 

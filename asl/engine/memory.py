@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asl.states.blocks.memory import Rights

@@ -12,7 +12,7 @@ from asl.stores.requests import addressed, put_outcome, put_sign
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
-    from asl.states.host import Reported
+    from asl.states.errors import Reported
     from asl.stores.sqlite import SqliteStore
 
 __all__ = ["StoreTokens"]

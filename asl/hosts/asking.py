@@ -12,8 +12,9 @@ from asl.engine.agent import Agent, Call
 from asl.expr.times import format_timestamp
 from asl.hosts.blame import described
 from asl.hosts.local import LocalHost
+from asl.states.calls import Target
 from asl.states.decisions import AnswerRefused, Asked, Notice, check_answer
-from asl.states.host import Expired, Raised, Suspended, Target
+from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:
     import asyncio

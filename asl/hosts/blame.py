@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from asl.core.errors import NotJson, StateError
-from asl.states.host import HeartbeatMissed, Raised, Reported, Target
+from asl.states.calls import Target
+from asl.states.errors import HeartbeatMissed, Raised, Reported
 
 __all__ = ["bounded_text", "described", "is_fault", "named"]
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.states.blocks.policy import Reach
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 __all__ = ["CallBounds", "watching"]
 

@@ -24,7 +24,8 @@ from asl.hosts.bounds import CallBounds, watching
 from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
 from asl.states.blocks.policy import Hook, parse_size
-from asl.states.host import Options, Part, Raised, Target
+from asl.states.calls import Options, Part, Target
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asl.hosts.local import LocalHost

@@ -10,7 +10,7 @@ from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call, Tokens
 from asl.hosts.services import Service, host_of, refusal
 from asl.hosts.tokens import TokenError
-from asl.states.host import Raised
+from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS
 
 if TYPE_CHECKING:

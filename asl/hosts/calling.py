@@ -12,7 +12,9 @@ from asl.engine.agent import Agent, Call, Find
 from asl.engine.execution import USAGE_KEYS
 from asl.hosts.blame import described, is_fault, named
 from asl.hosts.life import LivingHost
-from asl.states.host import Frame, HeartbeatMissed, Options, Raised, Target
+from asl.states.calls import Options, Target
+from asl.states.errors import HeartbeatMissed, Raised
+from asl.states.host import Frame
 
 if TYPE_CHECKING:
     import asyncio

@@ -16,7 +16,8 @@ from asl.engine.result import Result
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
 from asl.program import Program
-from asl.states.host import Child, Expired, Raised
+from asl.states.errors import Expired, Raised
+from asl.states.host import Child
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame

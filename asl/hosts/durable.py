@@ -19,18 +19,10 @@ from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
 from asl.program import Program, Step
+from asl.states.calls import Options, Request, Target
 from asl.states.decisions import Asked
-from asl.states.host import (
-    Child,
-    Fan,
-    Frame,
-    Joined,
-    Options,
-    Question,
-    Request,
-    Saving,
-    Target,
-)
+from asl.states.forks import Fan, Joined
+from asl.states.host import Child, Frame, Question, Saving
 
 __all__ = ["DurableHost"]
 

@@ -16,7 +16,9 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
-from asl.states.host import ABSENT, Fan, Frame, Joined, Suspended
+from asl.states.errors import Suspended
+from asl.states.forks import Fan, Joined
+from asl.states.host import ABSENT, Frame
 
 if TYPE_CHECKING:
     import asyncio

@@ -38,7 +38,8 @@ from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
-from asl.states.host import Exhausted, Expired, Record
+from asl.states.errors import Exhausted, Expired
+from asl.states.host import Record
 
 __all__ = ["FAIL_POINTS", "ForeignAnswer", "KeptHost"]
 

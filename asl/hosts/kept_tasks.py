@@ -14,7 +14,8 @@ from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
 from asl.hosts.callbacks import Callback, Polled, shown
 from asl.hosts.clock import WallClock
-from asl.states.host import Expired, HeartbeatMissed, Options, Raised, Reported, Suspended
+from asl.states.calls import Options
+from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
 
 if TYPE_CHECKING:
     from asl.hosts.durable import DurableHost

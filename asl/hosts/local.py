@@ -17,20 +17,10 @@ from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
 from asl.hosts.clock import Clock
 from asl.hosts.fork import Fork
-from asl.states.host import (
-    Child,
-    Exhausted,
-    Expired,
-    Fan,
-    Frame,
-    Host,
-    Joined,
-    Question,
-    Request,
-    Saving,
-    Suspended,
-    Target,
-)
+from asl.states.calls import Request, Target
+from asl.states.errors import Exhausted, Expired, Suspended
+from asl.states.forks import Fan, Joined
+from asl.states.host import Child, Frame, Host, Question, Saving
 from asl.states.objects import Bucket, ObjectFault
 
 if TYPE_CHECKING:

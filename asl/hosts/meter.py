@@ -15,7 +15,9 @@ from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
 from asl.states.blocks.budget import Amounts
-from asl.states.host import Options, Question, Suspended, Target
+from asl.states.calls import Options, Target
+from asl.states.errors import Suspended
+from asl.states.host import Question
 
 if TYPE_CHECKING:
     import asyncio

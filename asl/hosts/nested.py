@@ -15,7 +15,8 @@ from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
-from asl.states.host import Raised, Target
+from asl.states.calls import Target
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asl.hosts.children import Begun

@@ -16,7 +16,7 @@ from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.hosts.tabs import tabs_of
 from asl.states.blocks.policy import WINDOWS, Limit
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import asyncio

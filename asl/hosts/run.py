@@ -18,7 +18,8 @@ from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost
 from asl.program import Program
-from asl.states.host import Expired, Record, Suspended
+from asl.states.errors import Expired, Suspended
+from asl.states.host import Record
 from asl.states.objects import Bucket
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.checkpoints import Checkpoint, Storage, record_of
 from asl.engine.journal import written_spending
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame

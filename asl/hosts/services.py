@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find, Tokens
 from asl.program import Program
-from asl.states.host import Child, Raised, Target
+from asl.states.calls import Target
+from asl.states.errors import Raised
+from asl.states.host import Child
 
 if TYPE_CHECKING:
     from asyncio import Task

@@ -11,7 +11,8 @@ from asl.core.values import Json
 from asl.engine.agent import Call
 from asl.hosts.reporting import Inbox
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
-from asl.states.host import Options, Raised, Target
+from asl.states.calls import Options, Target
+from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import asyncio

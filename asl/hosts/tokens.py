@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import AslError, NotJson
 from asl.core.values import Json, compact, detached
-from asl.states.host import Reported
+from asl.states.errors import Reported
 
 if TYPE_CHECKING:
     import asyncio

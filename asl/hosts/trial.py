@@ -32,7 +32,8 @@ from asl.hosts.driving import drive
 from asl.hosts.local import LocalHost
 from asl.hosts.run import drawn_name
 from asl.program import Catcher, Retrier, Work
-from asl.states.host import ABSENT, Raised
+from asl.states.errors import Raised
+from asl.states.host import ABSENT
 from asl.states.host import Frame as StateFrame
 from asl.states.iteration import too_many_failed
 from asl.states.objects import Bucket, ObjectFault, StoredObject

@@ -10,7 +10,9 @@ from asl.core.diagnostics import escape
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.program import Machine
-from asl.states.host import Fan, Frame, Options, Part, Target
+from asl.states.calls import Options, Part, Target
+from asl.states.forks import Fan
+from asl.states.host import Frame
 from asl.states.limits import Limits
 from asl.states.votes import Tally, counted
 

@@ -14,7 +14,10 @@ from asl.expr.frame import Evaluate
 from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, counted
-from asl.states.host import ABSENT, Fan, Frame, Joined, Run, Source, Suspended, Target
+from asl.states.calls import Target
+from asl.states.errors import Suspended
+from asl.states.forks import Fan, Joined, Run, Source
+from asl.states.host import ABSENT, Frame
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import Tolerance, compile_tolerance, too_many_failed
 from asl.states.numbers import number

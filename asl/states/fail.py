@@ -9,7 +9,7 @@ from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 
 def compile_fail(compiler: Compiler, step: Step) -> None:

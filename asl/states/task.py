@@ -12,7 +12,8 @@ from asl.states.blocks import AGENT_BLOCKS, details_of, inserts_of, reads_memory
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
-from asl.states.host import Frame, Options, Request, Target
+from asl.states.calls import Options, Request, Target
+from asl.states.host import Frame
 from asl.states.limits import check_limits, compile_limits
 
 

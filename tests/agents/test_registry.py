@@ -6,7 +6,7 @@ import pytest
 
 import asl
 from asl.agents.registry import Registry, as_agent
-from asl.states.host import Target
+from asl.states.calls import Target
 
 from .workflows import task
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.states.host import Target
+from asl.states.calls import Target
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:F"
 SEND = "arn:aws:states:::sqs:sendMessage"

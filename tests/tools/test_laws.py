@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import asl
 from asl.hosts.bounds import CallBounds
 from asl.states.blocks.policy import Policy, overlaid
-from asl.states.host import Raised
+from asl.states.errors import Raised
 
 from .workflows import task
 

@@ -15,7 +15,8 @@ from asl.expr.paths import Path
 from asl.expr.references import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
-from asl.states.host import Frame, Options, Target
+from asl.states.calls import Options, Target
+from asl.states.host import Frame
 from asl.states.settings import Settings
 
 __all__ = [

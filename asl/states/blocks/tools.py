@@ -13,7 +13,7 @@ from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.policy import Hook, Rules
-from asl.states.host import Options
+from asl.states.calls import Options
 
 __all__ = [
     "DEFAULT_TOOLS",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from asl.core.values import Json, index_of
-from asl.states.host import Entry
+from asl.states.forks import Entry
 from asl.states.items.base import Fault, Form, parsed
 
 __all__ = ["members", "read_json"]

@@ -1,0 +1,44 @@
+"""What an effect may end in instead of an answer."""
+
+from typing import TYPE_CHECKING
+
+from asl.core.errors import StateError
+
+if TYPE_CHECKING:
+    from asl.states.host import Frame
+
+__all__ = ["Exhausted", "Expired", "HeartbeatMissed", "Raised", "Reported", "Suspended"]
+
+
+class Raised(StateError):
+    """An error that the document or an agent raised by name: its cause is passed on untouched."""
+
+
+class Reported(Raised):
+    """A failure that came by task token; it may lack its name and its cause."""
+
+
+class HeartbeatMissed(StateError):
+    """A missed heartbeat: reported as `States.Timeout`, matched by both names (register C-12)."""
+
+    def __init__(self, cause: str | None) -> None:
+        super().__init__("States.Timeout", cause)
+
+
+class Suspended(BaseException):
+    """The machine waits for people, and nothing of it needs to stay in memory meanwhile."""
+
+
+class Expired(BaseException):
+    """The execution's own time limit has passed; no catcher of the workflow may see this."""
+
+
+class Exhausted(BaseException):
+    """A state around has spent more than it may: it fails, whatever the machines in it catch."""
+
+    def __init__(self, frame: "Frame", visit: int, error: StateError) -> None:
+        super().__init__(error)
+        self.frame = frame
+        """The machine of that state."""
+        self.visit = visit
+        self.error = error
