@@ -29,11 +29,12 @@ from typing import Any
 
 from asl.agents.bound import Bindings
 from asl.agents.function import imported
-from asl.agents.kind import Kind, Spec, schema_faults
+from asl.agents.kind import Kind, Spec
 from asl.agents.kinds import KINDS
 from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
 from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool, Toolbox
+from asl.checks.schemas import schema_faults
 from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
 from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, escape, place
@@ -158,7 +159,7 @@ class _File:
         if type(spec) is dict and "agent" in spec:
             yield from self._agent(f"{pointer}/agent", spec["agent"])
         if type(spec) is dict and type(spec.get("input")) is dict:
-            yield from schema_faults(spec["input"], f"{pointer}/input")
+            yield from schema_faults("AGENTS-01", spec["input"], f"{pointer}/input")
 
     def _agent(self, pointer: str, spec: Json) -> Iterator[Finding]:
         """Yield what is wrong with one agent."""

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.agents.mcp import McpServer
     from asl.agents.tool import Toolbox
 
-__all__ = ["Home", "Kind", "Spec", "schema_faults"]
+__all__ = ["Home", "Kind", "Spec"]
 
 Spec: TypeAlias = Mapping[str, Json]
 """What a file says of one agent; it has the shape that the schema of its kind asks for."""
@@ -57,13 +57,3 @@ class Kind(NamedTuple):
     """The fields in which secrets may stand."""
     discreet: bool = False
     """Whether it lets no secret out by itself."""
-
-
-def schema_faults(schema: Json, pointer: str) -> Iterator[Finding]:
-    """Yield why a value at *pointer* is no JSON Schema (2020-12)."""
-    from jsonschema import Draft202012Validator
-
-    validator = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    for error in validator.iter_errors(schema):
-        place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
-        yield Finding("AGENTS-01", f"no JSON Schema: {error.message[:200]}", pointer + place)

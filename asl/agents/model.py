@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.kind import Home, Kind, Spec, schema_faults
+from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
+from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
@@ -476,11 +477,14 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
     """Yield what is wrong with the schema of an answer; pointers begin there."""
     if output is None:
         return
-    yield from schema_faults(output, "")
+    faults = [*schema_faults("AGENTS-01", output, "")]
+    yield from faults
+    if faults:
+        return
     if output.get("type") != "object":
         yield Finding("AGENTS-01", "the answer is an object: its schema has the type 'object'", "")
     for name in REPORTED:
-        if name in (output.get("properties") or {}):
+        if name in output.get("properties", {}):
             yield Finding(
                 "AGENTS-01",
                 f"{name!r} is where usage is reported",

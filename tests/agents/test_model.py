@@ -676,6 +676,10 @@ def test_tools_come_from_the_agents_file(tmp_path: Path) -> None:
     [
         ("A: {model: gpt-5}", "1:12: error AGENTS-01: 'model' must be 'provider:name'"),
         ("A: {model: 'a:b', output: {type: array}}", "1:27: error AGENTS-01: the answer is an obj"),
+        (
+            "A: {model: 'a:b', output: {type: object, properties: 1.5}}",
+            "1:54: error AGENTS-01: no JSON Schema",
+        ),
         ("A: {model: 'a:b', output: {type: objekt}}", "1:34: error AGENTS-01: no JSON Schema"),
         (
             "A: {model: 'a:b', output: {type: object, properties: {model: {}}}}",
