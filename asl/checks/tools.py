@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.checks.languages import is_jsonata
+from asl.checks.schemas import schema_faults
 from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
-from asl.states.blocks.policy import categories_of, linear, mounts_of, overlaid, processors
+from asl.states.blocks.policy import categories_of, mounts_of, overlaid, processors
 
 __all__ = ["check", "unexecuted"]
 
@@ -181,19 +183,21 @@ def _schemas(policy: _Policy) -> Iterator[Finding]:
 
 
 def _schema(schema: Json, pointer: str) -> Iterator[Finding]:
-    from jsonschema import Draft202012Validator
-
-    validator = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    for error in validator.iter_errors(schema):
-        place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
-        yield Finding("V-TOOLS-06", f"no JSON Schema: {error.message[:200]}", pointer + place)
+    yield from schema_faults("V-TOOLS-06", schema, pointer)
     for place, key, text in _keywords(schema, pointer):
-        if key == "pattern" and linear(text) is None:
-            message = f"{text!r} is no pattern of RE2, which has no look-around and the like"
-            yield Finding("V-TOOLS-06", message, place)
-        elif key != "pattern" and not text.startswith("#"):
+        if key == "pattern":
+            yield from _pattern(text, place)
+        elif not text.startswith("#"):
             message = f"{text!r} is elsewhere, and nothing is fetched"
             yield Finding("V-TOOLS-06", message, place, "write it under $defs")
+
+
+def _pattern(text: str, pointer: str) -> Iterator[Finding]:
+    try:
+        linear(text)
+    except ValueError:
+        message = f"{text!r} is no pattern of RE2, which has no look-around and the like"
+        yield Finding("V-TOOLS-06", message, pointer)
 
 
 def _keywords(schema: Json, pointer: str) -> Iterator[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from asl.core.regex import linear
 from asl.core.values import Json, excerpt, json_equal, type_name
 
 __all__ = ["matches", "mismatches"]
@@ -43,9 +44,12 @@ def mismatches(pattern: Json, value: Json, place: str = "$") -> Iterator[str]:
 
 
 def _like(pattern: Json, value: Json, place: str) -> Iterator[str]:
-    import re2
-
-    if type(value) is not str or re2.fullmatch(f"(?s){pattern}", value) is None:
+    try:
+        expression = linear(str(pattern), "s")
+    except ValueError as fault:
+        yield f"{place}: {pattern!r} is no regular expression: {fault}"
+        return
+    if type(value) is not str or expression.fullmatch(value) is None:
         yield f"{place}: expected a string like {pattern!r}, got {_short(value)}"
 
 
@@ -68,6 +72,9 @@ def _json(pattern: Json, value: Json, place: str) -> Iterator[str]:
 
 
 def _partial(pattern: Json, value: Json, place: str) -> Iterator[str]:
+    if type(pattern) is not dict:
+        yield f"{place}: '$partial' takes an object, not {type_name(pattern)}"
+        return
     if type(value) is not dict:
         yield f"{place}: expected an object, got {_short(value)}"
         return

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from asl.core.regex import linear
 from asl.core.values import Json, compact
-from asl.states.blocks.policy import linear
 
 __all__ = ["faults", "sanitized"]
 
@@ -57,8 +57,10 @@ def _linear() -> Any:
 
 def _found(pattern: str, text: str) -> bool:
     """Whether a pattern is found; one that RE2 does not know is left to the tool itself."""
-    expression = linear(pattern)
-    return expression is None or expression.search(text) is not None
+    try:
+        return linear(pattern).search(text) is not None
+    except ValueError:
+        return True
 
 
 def sanitized(value: Json) -> Json:

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+from asl.core.regex import linear
 from asl.core.values import Json, compact
 
 __all__ = ["format_text", "matched", "matches", "replaced", "text_of"]
@@ -112,13 +113,9 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def _expression(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
+        return linear(pattern)
+    except ValueError as error:
         raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
 
 

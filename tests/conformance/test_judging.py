@@ -93,6 +93,8 @@ def test_what_fits_passes(expect: dict[str, Any], seen: dict[str, Any]) -> None:
         ({"output": {"a": 2}}, DONE, "output.a: expected 2, got 1"),
         ({"output": {"a": True}}, DONE, "output.a: expected true, got 1"),
         ({"output": {}}, DONE, "output.a: unexpected 1"),
+        ({"output": {"a": {"$like": "("}}}, DONE, "output.a: '(' is no regular expression: "),
+        ({"output": {"$partial": ""}}, DONE, "output: '$partial' takes an object, not string"),
         ({"output": None}, FAILED, "there is none (FAILED, error Oops: why)"),
         ({"error": None}, FAILED, 'error: expected null, got "Oops"'),
         ({"error": "Oops"}, DONE, 'error: expected "Oops", got null (SUCCEEDED'),

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
+from asl.core.regex import linear
 from asl.core.values import Json, is_number, json_equal
 from asl.expr.paths.segments import Segment, Test
 from asl.expr.paths.select import select
@@ -102,16 +103,9 @@ def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
 
 
 def linear_regex(source: str, fail: Callable[[str], NoReturn]) -> Callable[[str], bool]:
-    """Compile a regular expression of a document; *fail* is told why it is none.
-
-    Documents may come from strangers: RE2 matches in linear time, the standard library does not.
-    """
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
+    """Compile a regular expression of a document; *fail* is told why it is none."""
     try:
-        compiled = re2.compile(source, options)
-    except re2.error:
+        compiled = linear(source)
+    except ValueError:
         fail(f"{source!r} is not a regular expression (look-around and back-references have none)")
     return lambda text: compiled.fullmatch(text) is not None

@@ -4,10 +4,11 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
+from asl.core.regex import linear
 from asl.core.values import Json, compact, type_name
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -410,7 +411,7 @@ def _beginning(pattern: str) -> str:
 
 
 def _expression(pattern: str, flags: str) -> _Find:
-    compiled = compiled_regex(pattern, flags)
+    compiled = linear(pattern, flags)
 
     def find(text: str) -> list[Span]:
         # The places of bytes are those of characters, and cost the library less.
@@ -418,19 +419,6 @@ def _expression(pattern: str, flags: str) -> _Find:
         return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(searched)]
 
     return find
-
-
-def compiled_regex(pattern: str, flags: str) -> Any:
-    """Compile a regular expression that runs in linear time; raises ValueError."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
-    except re2.error as error:
-        said = error.args[0] if error.args else ""
-        raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
 
 
 def _personal(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
@@ -499,7 +487,7 @@ def _check_regex(node: Node, rule: Mapping[str, Json], pointer: str) -> Iterator
         yield Finding("V-GRD-02", message, f"{pointer}/Flags", "letters of i, m and s")
     elif type(pattern) is str and type(flags) is str and not node.computed(pattern):
         try:
-            compiled_regex(pattern, flags)
+            linear(pattern, flags)
         except ValueError as fault:
             message = f"{pattern!r} is no regular expression: {fault}"
             hint = "there are no back-references and no look-around"

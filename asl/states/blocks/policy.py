@@ -6,7 +6,6 @@ calls within a call is bound by all policies around it, so rights only shrink.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
@@ -25,7 +24,6 @@ __all__ = [
     "Reach",
     "Rules",
     "categories_of",
-    "linear",
     "mounts_of",
     "overlaid",
     "parse_size",
@@ -102,19 +100,6 @@ def parse_size(value: Json) -> int:
     if found is None:
         raise ValueError(f"{value!r} is no size such as '512K' or '1MB'")
     return int(found[1]) << 10 * _POWERS[found[2]]
-
-
-@lru_cache(maxsize=256)
-def linear(pattern: str) -> Any:
-    """Compile a regular expression of a schema, None where RE2 does not know it."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error:
-        return None
 
 
 def categories_of(workflow: Mapping[str, Json]) -> Mapping[str, list[str]]:
