@@ -38,7 +38,7 @@ from asl.checks.schemas import schema_faults
 from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
 from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, escape, place
-from asl.core.document import Document, read_value
+from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.values import Json, type_name
 
@@ -135,6 +135,10 @@ class _File:
     def findings(self) -> Iterator[Finding]:
         """Yield everything that the file breaks."""
         value = self.document.value
+        if is_workflow(value):
+            message = "this is a document, and no agents file"
+            yield Finding("AGENTS-01", message, "", "name the file that says who answers for it")
+            return
         if type(value) is not dict or self.parted:
             name = "agents:Sections" if type(value) is dict else "agents"
             yield from shape(name, value, "", self.suggestions)
@@ -320,8 +324,7 @@ class _NoSecret(Exception):
 def _kind(spec: Json) -> Kind | Finding:
     """Return the kind of an agent, or what is wrong where that is not clear."""
     if type(spec) is not dict:
-        noun = type_name(spec)
-        message = f"an agent is 'module:function' or an object, not {noun}"
+        message = f"an agent is 'module:function' or an object, not of type {type_name(spec)}"
         return Finding("AGENTS-03", message, "")
     keys = [key for key in KINDS if key in spec]
     # What says the kind of one agent may be an ordinary field of another.

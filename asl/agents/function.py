@@ -91,9 +91,9 @@ def _asks_for_call(function: Callable[..., Any]) -> bool:
         return takes_call and not (
             second and second[0].default is not inspect.Parameter.empty and second[0].name != "call"
         )
+    name = getattr(function, "__qualname__", repr(function))
     raise AslError(
-        f"an agent or a tool takes (parameters) or (parameters, call), "
-        f"not {signature} ({function!r})"
+        f"an agent or a tool takes (parameters) or (parameters, call), not {name}{signature}"
     )
 
 
@@ -111,7 +111,9 @@ def imported(name: str) -> Any:
     """Import what `module:name` names; raises AslError that says what is missing."""
     module_name, _, path = name.partition(":")
     if not _NAME.fullmatch(module_name) or not path:
-        raise AslError(f"{name!r} is not of the form 'module:function'")
+        before, dot, last = name.rpartition(".")
+        meant = f" (did you mean '{before}:{last}'?)" if dot and ":" not in name else ""
+        raise AslError(f"{name!r} is not of the form 'module:function'{meant}")
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

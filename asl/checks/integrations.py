@@ -108,6 +108,7 @@ def check_task(node: Node, express: bool) -> Iterator[Finding]:
             "V-TASK-01",
             "AWS knows no agents, only a 'Resource'",
             node.at("Agent"),
+            "the profile 'default' has agents",
             at_key=True,
             aws=Wording(aws.unsupported("Agent"), at=node.pointer),
         )

@@ -1,6 +1,6 @@
 """Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08, V-WF-02."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Workflow, below, objects, text
@@ -23,19 +23,47 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from _workflows(workflow, frozenset(workflow.workflows))
 
 
+_AGENTS = (
+    ((), "Agent"),
+    (("Context", "Summarize"), "Using"),
+    (("Tools", "Hooks", "Before"), "Agent"),
+    (("Tools", "Hooks", "After"), "Agent"),
+    (("Guardrails", "Input"), "Validator"),
+    (("Guardrails", "Output"), "Validator"),
+)
+"""`(way to an object below a state, its field that names an agent)`."""
+_OF_RULES = (("Check", "V-GRD-05"), ("Validator", "V-TASK-03"), ("Agent", "V-TASK-03"))
+"""`(field of a guardrail's rule, rule that is broken where nobody has its name)`."""
+
+
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
-    near = workflow.suggestions.near
     for node in workflow.nodes():
-        name = text(node.value, "Agent")
-        if name is not None and name not in known:
-            message = f"no agent {name!r} is registered"
-            yield Finding("V-TASK-03", message, node.at("Agent"), near(name, known))
-        yield from _judges(node, known, near)
-        if node.value.get("Type") == "Debate":
-            for name, place in _debating(node):
-                if name not in known:
-                    message = f"no agent {name!r} is registered"
-                    yield Finding("V-DEB-08", message, place, near(name, known))
+        for name, place, code in _named(node):
+            if name in known:
+                continue
+            near = workflow.suggestions.near(name, known)
+            if code == "V-GRD-05":
+                yield Finding(code, f"no checker {name!r} is registered", place, near)
+            else:
+                hint = near or f"bind it: --agent {name}=module:function, or in a file for --agents"
+                yield Finding(code, f"no agent {name!r} is registered", place, hint)
+
+
+def _named(node: Node) -> Iterator[tuple[str, str, str]]:
+    """Yield the agents that a state names: name, pointer, and the rule for one that is missing."""
+    for steps, field in _AGENTS:
+        name = text(below(node.value, *steps), field)
+        if name is not None:
+            yield name, node.at(*steps, field), "V-TASK-03"
+    for side in ("Input", "Output"):
+        for index, rule in objects(below(node.value, "Guardrails", side), "Rules"):
+            for field, code in _OF_RULES:
+                name = text(rule, field)
+                if name is not None:
+                    yield name, node.at("Guardrails", side, "Rules", index, field), code
+    if node.value.get("Type") == "Debate":
+        for name, place in _debating(node):
+            yield name, place, "V-DEB-08"
 
 
 def _debating(node: Node) -> Iterator[tuple[str, str]]:
@@ -46,41 +74,9 @@ def _debating(node: Node) -> Iterator[tuple[str, str]]:
             yield name, node.at("Agents", index)
     for field in ("Arbiter", "TieBreaker"):
         other = text(below(node.value, "Consensus"), field)
-        if (
-            other is not None
-            and not is_jsonata(other)
-            and (field, other) != ("TieBreaker", ARBITER)
-        ):
-            yield other, node.at("Consensus", field)
-
-
-def _judges(
-    node: Node, known: frozenset[str], near: Callable[[str, Collection[str]], str | None]
-) -> Iterator[Finding]:
-    """Yield checkers and validators of guardrails, and summarisers, that are not registered."""
-    summary = below(node.value, "Context", "Summarize")
-    name = text(summary, "Using")
-    if name is not None and name not in known:
-        place = node.at("Context", "Summarize", "Using")
-        yield Finding("V-TASK-03", f"no agent {name!r} is registered", place, near(name, known))
-    for side in ("Before", "After"):
-        name = text(below(node.value, "Tools", "Hooks", side), "Agent")
-        if name is not None and name not in known:
-            place = node.at("Tools", "Hooks", side, "Agent")
-            yield Finding("V-TASK-03", f"no agent {name!r} is registered", place, near(name, known))
-    for side in ("Input", "Output"):
-        guard = below(node.value, "Guardrails", side)
-        named = [(guard, node.at("Guardrails", side), "Validator", "V-TASK-03")]
-        for index, rule in objects(guard, "Rules"):
-            place = node.at("Guardrails", side, "Rules", index)
-            named.append((rule, place, "Check", "V-GRD-05"))
-            named += [(rule, place, field, "V-TASK-03") for field in ("Validator", "Agent")]
-        for holder, place, field, code in named:
-            name = text(holder, field)
-            if name is not None and name not in known and not node.computed(name):
-                what = "checker" if code == "V-GRD-05" else "agent"
-                message = f"no {what} {name!r} is registered"
-                yield Finding(code, message, f"{place}/{field}", near(name, known))
+        if other is None or is_jsonata(other) or (field, other) == ("TieBreaker", ARBITER):
+            continue
+        yield other, node.at("Consensus", field)
 
 
 def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:

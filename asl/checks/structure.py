@@ -258,13 +258,21 @@ def _meant(error: Any, suggestions: Suggestions) -> str | None:
     if error.validator == "type" and wanted == "array":
         item = compact(written)
         return f"put it in an array: [{item if len(item) <= 40 else '...'}]"
+    if type(written) is list and list(error.absolute_path)[-1:] == ["States"]:
+        return 'each state stands under its name: "States": {"First": {...}}'
     if type(written) is not str:
         return None
+    if wanted == "boolean" and written.lower() in _OLD_BOOLEANS:
+        return f"write {compact(_OLD_BOOLEANS[written.lower()])}"
     if error.validator == "enum":
         near = suggestions.near(written, [value for value in wanted if type(value) is str])
         if near is not None:
             return near
     return f"write {written} without quotes" if _quoted(written, error.schema) else None
+
+
+_OLD_BOOLEANS: Mapping[str, bool] = {"yes": True, "on": True, "no": False, "off": False}
+"""What YAML took for booleans until its version 1.2."""
 
 
 def _quoted(text: str, schema: _Schema) -> bool:

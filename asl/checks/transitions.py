@@ -138,6 +138,8 @@ class _Machine(NamedTuple):
         )
 
     def hint(self, name: str) -> str | None:
+        if name.casefold() == "end":
+            return 'a state that ends its machine says "End": true instead'
         if name in self.workflow.names:
             return "it belongs to another machine: end this one and go on outside"
         return self.workflow.suggestions.near(name, self.scope.names)

@@ -301,7 +301,13 @@ def read_document(name: str, origin: Origin) -> "Document":
 
     if name == "-":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
-    return load(_path(name), **origin)
+    document = load(_path(name), **origin)
+    if document.dialect == "asl" and document.value.keys().isdisjoint(("StartAt", "States")):
+        from asl.agents.file import is_agents_file
+
+        if is_agents_file(document):
+            raise AslError(f"{name!r} is an agents file: 'asl run DOC --agents {name}' uses it")
+    return document
 
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":

@@ -110,9 +110,11 @@ def _module(name: str) -> str:
 def _unknown(name: str) -> str:
     from asl.core.diagnostics import did_you_mean
 
-    path = name if "." in name or "/" in name else None
-    hint = f"did you mean 'asl run {path}'?" if path else did_you_mean(name, COMMANDS)
-    return f"there is no command {name!r}" + (f" ({hint})" if hint else "")
+    if "." in name or "/" in name:
+        hint = f"did you mean 'asl run {name}'?"
+    else:
+        hint = did_you_mean(name, COMMANDS) or "'asl --help' lists all"
+    return f"there is no command {name!r} ({hint})"
 
 
 def _show_report(refusal: InvalidDocument) -> None:

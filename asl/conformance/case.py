@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asl.agents.scripted import check_script
-from asl.core.document import Document, read_value
+from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.resources import folder
 from asl.core.values import Json
@@ -160,6 +160,10 @@ def find_suites(path: Path) -> list[Path]:
 
 def _read(file: Path) -> list[Case]:
     document = read_value(file)
+    if is_workflow(document.value):
+        raise InvalidSuite(
+            f"{file}: this is a document, and no suite of cases: 'asl test init {file}' drafts one"
+        )
     faults = list(_schema_faults(document))
     if faults:
         raise InvalidSuite("\n".join(faults))

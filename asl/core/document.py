@@ -196,6 +196,11 @@ def read(
     return as_object(read_value(what, name=name, format=format, limits=limits))
 
 
+def is_workflow(value: Json) -> bool:
+    """Whether a value has the fields of a document, whatever is wrong with it."""
+    return type(value) is dict and {"StartAt", "States"} <= value.keys()
+
+
 def as_object(document: Document) -> Document:
     """The document if it is an object; raises `InvalidDocument` if it is another value."""
     if type(document.value) is not dict:

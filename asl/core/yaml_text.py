@@ -156,11 +156,20 @@ def _advice(problem: str, text: str, offset: int) -> str | None:
     line = text[start : end if end >= 0 else len(text)]
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with blanks, not with tabs"
-    if problem.startswith("expected <block end>"):
+    if problem.startswith("expected <block end>") or (
+        problem.startswith("mapping values") and _is_deeper(line, text[: start - 1])
+    ):
         return "indent it as what stands beside it"
     if line.lstrip().startswith(("{%", "%", "@", "`", "*", "&", "!", "{{")) or ": {" in line:
         return "put text with special characters in quotes"
     return None
+
+
+def _is_deeper(line: str, before: str) -> bool:
+    """Whether a line is indented deeper than the one before it, which has its value already."""
+    last = before.rstrip().rpartition("\n")[2]
+    deeper = len(line) - len(line.lstrip()) > len(last) - len(last.lstrip())
+    return deeper and not last.endswith(":")
 
 
 def _tag(event: Any) -> str | None:

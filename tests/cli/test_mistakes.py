@@ -1,0 +1,64 @@
+"""What beginners get wrong, and what they are told to do."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Asl
+
+DOCUMENT = (
+    '{"StartAt": "Judge", "States": {"Judge": {"Type": "Task", "Agent": "Judge", "End": true}}}'
+)
+MODULE = "def judge(given):\n    return given\n\ndef nothing():\n    return 1\n"
+FILES = {
+    "judge.asl.json": DOCUMENT,
+    "mine.py": MODULE,
+    "agents.yaml": "agents: {Judge: mine:judge}\n",
+    "number.yaml": "agents: {Judge: 5}\n",
+    "ending.asl.json": '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "End"}}}',
+    "listed.asl.json": '{"StartAt": "A", "States": [{"Type": "Pass", "End": true}]}',
+    "yes.asl.yaml": "StartAt: A\nStates:\n  A: {Type: Pass, End: yes}\n",
+    "no.asl.yaml": "StartAt: A\nStates:\n  A: {Type: Pass, End: 'Off'}\n",
+    "deep.asl.yaml": "StartAt: A\nStates:\n  A:\n   Type: Pass\n    End: true\n",
+    "level.asl.yaml": "StartAt: A\nStates:\n  A:\n   Type: a: b\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("run agents.yaml", 2, "is an agents file: 'asl run DOC --agents agents.yaml' uses it"),
+        ("plan agents.yaml", 2, "is an agents file"),
+        ("run judge.asl.json --agents judge.asl.json", 2, "this is a document, and no agents file"),
+        ("run judge.asl.json --agents number.yaml", 2, "or an object, not of type number"),
+        ("run judge.asl.json", 1, "= hint: bind it: --agent Judge=module:function"),
+        ("run judge.asl.json --agent Jugde=mine:judge", 1, "= hint: did you mean 'Jugde'?"),
+        ("run judge.asl.json --agent Judge=mine.judge", 2, "(did you mean 'mine:judge'?)"),
+        ("run judge.asl.json --agent Judge=mine", 2, "is not of the form 'module:function'\n"),
+        ("run judge.asl.json --agent Judge=mine:nothing", 2, "not nothing()\n"),
+        ("test judge.asl.json", 2, "'asl test init judge.asl.json' drafts one"),
+        ("test agents.yaml", 2, "'id' is a required property"),
+        ("check ending.asl.json", 3, 'a state that ends its machine says "End": true instead'),
+        ("check listed.asl.json", 3, 'each state stands under its name: "States": {"First"'),
+        ("check yes.asl.yaml", 3, "= hint: write true"),
+        ("check no.asl.yaml", 3, "= hint: write false"),
+        ("check deep.asl.yaml", 3, "= hint: indent it as what stands beside it"),
+        ("test-state judge.asl.json", 3, "= hint: the profile 'default' has agents"),
+        ("help", 2, "'asl --help' lists all"),
+    ],
+)
+def test_a_mistake_is_told_with_what_to_do(
+    line: str, code: int, told: str, asl: Asl, folder: Path
+) -> None:
+    """Each has its exit code, and says how it is put right."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    done = asl(*line.split())
+    assert done.exit_code == code
+    assert told in done.stdout + done.stderr
+
+
+def test_no_advice_is_given_where_it_would_be_wrong(asl: Asl, folder: Path) -> None:
+    """A second colon in a line is no matter of its indentation."""
+    (folder / "level.asl.yaml").write_text(FILES["level.asl.yaml"])
+    assert "indent it" not in asl("check", "level.asl.yaml").stdout
