@@ -1,5 +1,7 @@
 """`asl init`: a first document with its agents and cases, which run as they are."""
 
+import re
+import shlex
 from pathlib import Path
 
 import click
@@ -94,8 +96,8 @@ def command(folder: str, name: str) -> Exit:
 
     Nothing that is there is overwritten.
     """
-    if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
-        raise click.BadParameter("letters, digits, '-' and '_'", param_hint="--name")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise click.BadParameter("letters and digits, then '-' and '_' too", param_hint="--name")
     texts = {
         f"{name}.asl.json": DOCUMENT,
         f"{name}.agents.yaml": AGENTS,
@@ -112,7 +114,7 @@ def command(folder: str, name: str) -> Exit:
     for file, text in texts.items():
         streams.write_file(str(place / file), text)
     streams.say(f"asl: wrote {', '.join(texts)}", style="green")
-    where = "" if folder == "." else f"cd {folder}\n"
+    where = "" if folder == "." else f"cd {shlex.quote(folder)}\n"
     streams.result(
         f"{where}asl check {name}.asl.json {name}.agents.yaml\n"
         f'asl run {name}.asl.json --agents {name}.agents.yaml --input \'{{"text": "A poem."}}\'\n'

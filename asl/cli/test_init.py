@@ -34,7 +34,7 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
     """
     from asl.conformance.drafts import cases_of
 
-    stem = Path(document).name.split(".")[0]
+    stem = Path(document).stem.removesuffix(".asl")
     file = Path(output or Path(document).with_name(f"{stem}.asl-test.yaml"))
     if file.exists():
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")

@@ -184,10 +184,10 @@ def _agents(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 def _asked(block: Json) -> Iterator[str]:
-    """Yield the agents that a block names at any depth."""
+    """Yield the agents that a block names at any depth, or what computes their names."""
     if type(block) is dict:
         for key, value in block.items():
-            if key in _ASKED and type(value) is str:
+            if key.removesuffix(".$") in _ASKED and type(value) is str:
                 yield value
             else:
                 yield from _asked(value)
@@ -303,7 +303,7 @@ class _Measure:
         kind = state.get("Type")
         if kind == "Map" and size is not None and size != ZERO:
             times = _items(state)
-            size = None if times is None else size * times * _attempts(state)
+            size = None if times is None else size * times * _retries(state)
             if size is None:
                 self.unlimited[node.name] = None
         elif (kind == "Task" and "Agent" in state) or kind == "Debate":
@@ -311,7 +311,7 @@ class _Measure:
         elif kind == "Workflow":
             size = None
         elif size is not None and within:
-            size *= _attempts(state)
+            size *= _retries(state)
         included = state.get("Template") if kind == "Include" else None
         holder = included if type(included) is dict else state
         limit = self._limit(holder.get("Budget", {}))
@@ -333,7 +333,7 @@ class _Measure:
         given, made = budget.get("MaxInputTokens"), budget.get("MaxOutputTokens")
         attempts = _attempts(state) if made is None else 1
         made = generation.get("MaxTokens") if made is None else made
-        if not (is_integer(given) and is_integer(made)):
+        if not (is_integer(given) and is_integer(made)) or attempts is None:
             return None
         models = [each for name in _models(state, (self.document,)) for each in [self._price(name)]]
         others = set(_agents(state, (self.document,))) - {state["Agent"]}
@@ -341,10 +341,10 @@ class _Measure:
             return None  # of models that nobody knows, and nothing says how much they answer
         if self.field == "MaxTokens":
             return Decimal(given + made * attempts)
-        if not models or None in models:
+        if not models or None in models or _is_computed(state.get("Model", {}), "Preferred"):
             return None
-        found: list[Decimal] = [p.input * given + p.output * made * attempts for p in models]
-        return max(found)
+        dearest: Decimal = max(each.input for each in models) * given
+        return dearest + max(each.output for each in models) * made * attempts
 
     def _at_once(self, machine: Mapping[str, Json]) -> float:
         """Return how many calls that nothing limits may run at the same time, in a machine."""
@@ -414,14 +414,28 @@ def _items(state: Mapping[str, Json]) -> int | None:
     return int(most) if is_integer(most) and most > 0 else None
 
 
-def _attempts(state: Mapping[str, Json]) -> int:
-    """Return how often a visit may do its work."""
-    retries: int = sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
-    output = state.get("Guardrails", {}).get("Output", {})
-    again = any(rule.get("Action") == "retry" for rule in output.get("Rules", ()))
-    models = state.get("Model", {}).get("Fallback", [])
+def _retries(state: Mapping[str, Json]) -> int:
+    """Return how often a visit may be tried."""
+    return 1 + sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
+
+
+def _attempts(state: Mapping[str, Json]) -> int | None:
+    """Return how often a visit may call its agent, None where only its data says so."""
+    output, model = state.get("Guardrails", {}).get("Output", {}), state.get("Model", {})
+    again = any(
+        rule.get("Action") == "retry" or _is_computed(rule, "Action")
+        for rule in output.get("Rules", ())
+    )
+    if _is_computed(model, "Fallback") or (again and _is_computed(output, "MaxRetries")):
+        return None
+    models = model.get("Fallback", [])
     others = len(models) if type(models) is list else 1
-    return (1 + retries) * (1 + again * int(output.get("MaxRetries", 1))) * (1 + others)
+    return _retries(state) * (1 + again * int(output.get("MaxRetries", 1))) * (1 + others)
+
+
+def _is_computed(holder: Mapping[str, Json], field: str) -> bool:
+    value = holder.get(field)
+    return f"{field}.$" in holder or (type(value) is str and value.startswith("{%"))
 
 
 def _sum(sizes: Iterable[Decimal | None]) -> Decimal | None:

@@ -22,13 +22,13 @@ def test_what_is_written_runs_by_the_commands_that_are_printed(tmp_path: Path) -
         assert done.returncode == 0, (words, done.stderr)
         return done.stdout
 
-    enter, *commands = run("asl init first --name letters", tmp_path).splitlines()
-    assert enter == "cd first"
-    printed = [run(words, tmp_path / "first") for words in commands]
+    enter, *commands = run("asl init 'my first' --name letters", tmp_path).splitlines()
+    assert enter == "cd 'my first'"
+    printed = [run(words, tmp_path / "my first") for words in commands]
     assert "no findings" in printed[0]
     assert '"verdict":"accepted"' in printed[1]
     assert printed[2].startswith("3 passed")
-    assert sorted(each.name for each in (tmp_path / "first").iterdir()) == [
+    assert sorted(each.name for each in (tmp_path / "my first").iterdir()) == [
         "letters.agents.yaml",
         "letters.asl-test.yaml",
         "letters.asl.json",
@@ -44,4 +44,5 @@ def test_nothing_is_overwritten(asl: Asl, folder: Path) -> None:
     assert (folder / "judge.asl.json").read_text() == "mine"
     assert not (folder / "judge.agents.yaml").exists()
     assert asl("init", "--name", "../x").exit_code == 2
+    assert asl("init", "--name", "-x").exit_code == 2  # the commands would take it for an option
     assert asl("init", "judge.asl.json").exit_code == 2

@@ -176,3 +176,25 @@ def test_a_template_with_one_machine_gets_cases(asl: Asl, folder: Path) -> None:
     assert asl("test", "init", "template.yaml").exit_code == 0
     assert "&" not in (folder / "template.asl-test.yaml").read_text()
     assert asl("test", "template.asl-test.yaml").stdout.startswith("1 passed")
+
+
+def test_an_input_has_what_its_way_needs(asl: Asl, folder: Path) -> None:
+    """What the document only writes is no part of it, and what an expression reads is."""
+    asl("init", "--name", "first")
+    asl("test", "init", "first.asl.json", "-o", "x.asl-test.yaml")
+    inputs = [
+        line for line in (folder / "x.asl-test.yaml").read_text().splitlines() if "input" in line
+    ]
+    assert inputs == ["  input: {text: text}"] * 3
+
+
+def test_versions_of_a_document_have_cases_of_their_own(asl: Asl, folder: Path) -> None:
+    """The file of the cases is called as the document is, its version included."""
+    whole = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    for name in ("d.v1.asl.json", "d.v2.json"):
+        (folder / name).write_text(json.dumps(whole))
+        assert asl("test", "init", name).exit_code == 0
+    assert {each.name for each in folder.glob("d.*.yaml")} == {
+        "d.v1.asl-test.yaml",
+        "d.v2.asl-test.yaml",
+    }

@@ -161,6 +161,61 @@ def test_prices_and_bounds_of_tokens() -> None:
     assert costs(priced, prices={"m": 0})[0] is None
 
 
+def test_one_model_may_read_what_another_one_answers() -> None:
+    """So each direction has the price of the model that is dearest there."""
+    task = {**TASK, "Budget": {"MaxInputTokens": 100, "MaxOutputTokens": 10}, "End": True}
+    task["Model"] = {"Preferred": "m", "Fallback": "n", "FallbackOn": ["X"]}
+    prices = {"m": {"input": "0.01", "output": "0.1"}, "n": {"input": "0.1", "output": "0.01"}}
+    assert costs(document(A=task), prices=prices) == (11, [])
+
+
+@pytest.mark.parametrize(
+    ("computed", "most"),
+    [
+        (
+            {
+                "Guardrails": {
+                    "Output": {"Rules": [{"Type": "length", "Max": 9, "Action.$": "$.a"}]}
+                }
+            },
+            30,
+        ),
+        (
+            {
+                "Guardrails": {
+                    "Output": {
+                        "MaxRetries.$": "$.n",
+                        "Rules": [{"Type": "length", "Max": 9, "Action": "retry"}],
+                    }
+                }
+            },
+            None,
+        ),
+        ({"Guardrails": {"Output": {"MaxRetries.$": "$.n"}}}, 20),
+        ({"Model": {"Preferred": "m", "Fallback.$": "$.m"}}, None),
+        ({"Model": {"Preferred.$": "$.m", "Fallback": "m"}}, None),
+    ],
+)
+def test_what_the_data_decides_is_no_bound(computed: Json, most: float | None) -> None:
+    """Computed retries and models: as many, and as dear, as anybody likes."""
+    task = {
+        **TASK,
+        "Model": {"Preferred": "m"},
+        "Budget": {"MaxInputTokens": 10},
+        "Generation": {"MaxTokens": 10},
+        "End": True,
+    }
+    prices = {"m": {"input": 1, "output": 1}}
+    assert costs(document(A={**task, **computed}), prices=prices)[0] == most
+
+
+def test_who_is_asked_may_be_computed() -> None:
+    """Then the plan names what computes it."""
+    rules = [{"Type": "custom", "Agent.$": "$.judge"}]
+    whole = document(A={**TASK, "Guardrails": {"Input": {"Rules": rules}}, "End": True})
+    assert asl.plan(whole).to_json()["agents"] == {"$.judge": ["A"], "A": ["A"]}
+
+
 def test_who_is_asked() -> None:
     """All names, with the states that use them."""
     whole = {
