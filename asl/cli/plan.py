@@ -57,8 +57,9 @@ def _lines(plan: "Plan") -> Iterator[str]:
                 yield f"  {name:<{width}}  {', '.join(states)}"
     if plan.people:
         yield f"asks people: {', '.join(plan.people)}"
-    yield f"costs {_bound(plan.cost, plan.currency)}"
-    yield f"uses {_bound(plan.tokens, 'tokens')}"
+    besides = ", besides what resources report" if plan.resources else ""
+    yield f"costs {_bound(plan.cost, plan.currency)}{besides}"
+    yield f"uses {_bound(plan.tokens, 'tokens')}{besides}"
 
 
 def _bound(bound: "Bound", unit: str) -> str:
