@@ -343,8 +343,9 @@ class _Measure:
             return Decimal(given + made * attempts)
         if not models or None in models or _is_computed(state.get("Model", {}), "Preferred"):
             return None
-        dearest: Decimal = max(each.input for each in models) * given
-        return dearest + max(each.output for each in models) * made * attempts
+        asked: Decimal = max(each.input for each in models) * given
+        answered: Decimal = max(each.output for each in models) * made * attempts
+        return asked + answered
 
     def _at_once(self, machine: Mapping[str, Json]) -> float:
         """Return how many calls that nothing limits may run at the same time, in a machine."""
@@ -416,7 +417,8 @@ def _items(state: Mapping[str, Json]) -> int | None:
 
 def _retries(state: Mapping[str, Json]) -> int:
     """Return how often a visit may be tried."""
-    return 1 + sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
+    again: int = sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
+    return 1 + again
 
 
 def _attempts(state: Mapping[str, Json]) -> int | None:
