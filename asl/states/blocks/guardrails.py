@@ -12,7 +12,7 @@ from asl.core.regex import linear
 from asl.core.values import Json, compact, type_name
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
-from asl.states.blocks.personal import KINDS, Span, personal_finder
+from asl.states.blocks.personal import KINDS, Span, personal_finder, personal_test
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
@@ -29,9 +29,8 @@ ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card"
 
 _Find: TypeAlias = Callable[[str], list[Span]]
 """Returns what a rule finds in a text."""
-_Doubt: TypeAlias = Callable[[Json, list[str], str], bool]
-"""Whether a rule may have something to say of a content whose texts are ASCII; the last argument is
-all of them in one, with `GAP` between."""
+_Glance: TypeAlias = Callable[[Json], bool]
+"""Whether the rules of a side may have something to say of a content: most have nothing in them."""
 _Look: TypeAlias = Callable[[Json, list[str]], "_Verdict | None"]
 """Judges the content and the texts in it; None for no violation."""
 _Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
@@ -49,6 +48,22 @@ class _Verdict(NamedTuple):
     """Whether what violates it can be cut out."""
 
 
+class _Clue(NamedTuple):
+    """What of a content shows that a rule has nothing to say of it, where its texts are ASCII."""
+
+    least: int = 0
+    most: float = math.inf
+    """Between these is its length."""
+    words: tuple[str, ...] = ()
+    """In none of its texts is one of these, in whatever case."""
+    begins: tuple[str, ...] = ()
+    """Nor one of these as it is."""
+    holds: Callable[[str], bool] | None = None
+    """Nor is this true of all of them in one, with `GAP` between."""
+    find: _Find | None = None
+    """Nor is anything found in one of them by this."""
+
+
 class _Rule(NamedTuple):
     """One rule, compiled."""
 
@@ -56,7 +71,8 @@ class _Rule(NamedTuple):
     """How messages call it: `rule 2 (regex)`."""
     type: str
     action: str
-    doubt: _Doubt
+    clue: _Clue | None = None
+    """None where it has always to be asked."""
     look: _Look | None = None
     judge: _Judge | None = None
     """What decides where nothing is to be seen in the content itself."""
@@ -107,7 +123,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
             attempt.may_repeat()
         while True:
             result = attempt.answer = await inner(attempt)
-            if not guard.doubts(result):
+            if not doubts(result):
                 return result
             try:
                 return await guard.passed(attempt, result, left > 0)
@@ -142,25 +158,15 @@ class _Guard:
             for index, written in enumerate(self.written)
             if (rule := _rule(written, index, self)) is not None
         ]
-        self.reasons = [rule.doubt for rule in self.rules]
         self.repeats = any(rule.action == "retry" for rule in self.rules)
         self.retries = int(side.get("MaxRetries", 1))
         """How often the agent may be asked again in one attempt."""
         self.validator: str | None = side.get("Validator")
         self.warns = side.get("OnFail") == "warn"
-
-    def doubts(self, content: Json) -> bool:
+        clues = [rule.clue for rule in self.rules]
+        asked = None in clues or self.validator is not None
+        self.doubts: _Glance = _always if asked else _glance([each for each in clues if each])
         """Whether anything has to be looked at closely; texts that nothing is in are most."""
-        if self.validator is not None:
-            return True
-        texts = _texts(content)
-        text = GAP.join(texts)
-        if not text.isascii():
-            return True
-        for doubt in self.reasons:  # noqa: SIM110
-            if doubt(content, texts, text):
-                return True
-        return False
 
     async def judged(self, attempt: Attempt, content: Json) -> Json:
         """Return what is left of a content for which the agent is not asked again."""
@@ -263,10 +269,10 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     if kind == "pii" and written.get("Detect") is False:
         return None
     if kind in CUTTABLE:
-        (find, doubt), missing = _FINDERS[kind](written), _missing(written)
+        (find, clue), missing = _FINDERS[kind](written), _missing(written)
         cut = _cutter(find, action) if action in CUTS else None
         look = _finding(find, missing)
-        return _Rule(place, kind, action, doubt if missing is None else _always, look, cut=cut)
+        return _Rule(place, kind, action, clue if missing is None else None, look, cut=cut)
     if kind == "length":
         return _Rule(place, kind, action, *_length(written))
     agent = (
@@ -277,28 +283,71 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
         return await guard.asked(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS
-    return _Rule(place, kind, action, _always, judge=judge, optional=optional)
+    return _Rule(place, kind, action, judge=judge, optional=optional)
 
 
-def _always(content: Json, texts: list[str], text: str) -> bool:
+def _always(content: Json) -> bool:
     return True
 
 
-def _length(written: Mapping[str, Json]) -> tuple[_Doubt, _Look]:
+def _glance(clues: list[_Clue]) -> _Glance:
+    """Return whether a content may be what none of the clues says that it is not."""
+    least, most = max((each.least for each in clues), default=0), math.inf
+    words: list[str] = []
+    begins: list[str] = []
+    checks: list[Callable[[str], bool]] = []
+    finds: list[_Find] = []
+    for clue in clues:
+        most = min(most, clue.most)
+        words += clue.words
+        begins += clue.begins
+        checks += () if clue.holds is None else (clue.holds,)
+        finds += () if clue.find is None else (clue.find,)
+    measured = least > 0 or most < math.inf
+
+    def doubts(content: Json) -> bool:
+        if measured and not least <= len(_text(content)) <= most:
+            return True
+        texts = _texts(content)
+        text = GAP.join(texts)
+        if not text.isascii():
+            return True
+        if words:
+            lower = text.lower()  # no letter beyond ASCII stands for one of a word
+            for word in words:
+                if word in lower:
+                    return True
+        for begin in begins:
+            if begin in text:
+                return True
+        for holds in checks:
+            if holds(text):
+                return True
+        for find in finds:  # noqa: SIM110  # a generator costs more than most rules
+            if any(map(find, texts)):
+                return True
+        return False
+
+    return doubts
+
+
+def _text(content: Json) -> str:
+    """Return the content as what its length is measured in."""
+    return content if type(content) is str else compact(content)
+
+
+def _length(written: Mapping[str, Json]) -> tuple[_Clue, _Look]:
     least, most = written.get("Min", 0), written.get("Max", math.inf)
 
-    def doubt(content: Json, texts: list[str], text: str) -> bool:
-        return not least <= len(content if type(content) is str else compact(content)) <= most
-
     def look(content: Json, texts: list[str]) -> _Verdict | None:
-        length = len(content if type(content) is str else compact(content))
+        length = len(_text(content))
         if length < least:
             return _Verdict(f"{length} characters are fewer than {least}")
         if length > most:
             return _Verdict(f"{length} characters are more than {most}")
         return None
 
-    return doubt, look
+    return _Clue(least, most), look
 
 
 def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
@@ -354,29 +403,16 @@ def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
     return cut
 
 
-def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
+def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
     import re2
 
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
-        return lambda text: [], lambda content, texts, text: False
+        return lambda text: [], _Clue()
     find = _expression("|".join(map(re2.escape, entries)), "i")
     if not all(map(str.isascii, entries)):
-        return find, _finds(find)
-    words = [entry.lower() for entry in entries]
-
-    def doubt(content: Json, texts: list[str], text: str) -> bool:
-        lower = text.lower()  # no letter beyond ASCII stands for one of a word
-        for word in words:  # noqa: SIM110  # a generator costs more than all words
-            if word in lower:
-                return True
-        return False
-
-    return find, doubt
-
-
-def _finds(find: _Find) -> _Doubt:
-    return lambda content, texts, text: any(map(find, texts))
+        return find, _Clue(find=find)
+    return find, _Clue(words=tuple(entry.lower() for entry in entries))
 
 
 def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
@@ -390,16 +426,15 @@ def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
     return lambda texts: not entries or not any(map(find, texts))
 
 
-def _regex(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
+def _regex(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
     pattern, flags = written["Pattern"], written.get("Flags", "")
     find = _expression(pattern, flags)
     begins = _beginning(pattern)
     if not begins:
-        return find, _finds(find)
-    if "i" not in flags:
-        return find, lambda content, texts, text: begins in text and any(map(find, texts))
-    lower = begins.lower()
-    return find, lambda content, texts, text: lower in text.lower() and any(map(find, texts))
+        return find, _Clue(find=find)
+    if "i" in flags:
+        return find, _Clue(words=(begins.lower(),))
+    return find, _Clue(begins=(begins,))
 
 
 def _beginning(pattern: str) -> str:
@@ -421,9 +456,9 @@ def _expression(pattern: str, flags: str) -> _Find:
     return find
 
 
-def _personal(written: Mapping[str, Json]) -> tuple[_Find, _Doubt]:
-    find = personal_finder(map(_kind, written.get("Types", KINDS)))
-    return find, lambda content, texts, text: bool(find(text))
+def _personal(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
+    kinds = [*map(_kind, written.get("Types", KINDS))]
+    return personal_finder(kinds), _Clue(holds=personal_test(kinds))
 
 
 def _kind(written: str) -> str:
@@ -431,7 +466,7 @@ def _kind(written: str) -> str:
     return ALIASES.get(name, name)
 
 
-_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[_Find, _Doubt]]] = {
+_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[_Find, _Clue]]] = {
     "pattern": _pattern,
     "regex": _regex,
     "pii": _personal,

@@ -8,12 +8,12 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["KINDS", "SHAPES", "Span", "personal_finder"]
+__all__ = ["KINDS", "SHAPES", "Span", "personal_finder", "personal_test"]
 
 
 class Span(NamedTuple):
@@ -67,6 +67,27 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
         return _apart(found)
 
     return find
+
+
+def personal_test(kinds: Sequence[str]) -> Callable[[str], bool]:
+    """Return whether there is personal data in a text of ASCII: most have too few digits."""
+    wanted = [KINDS[name] for name in kinds]
+    find = personal_finder(kinds)
+    signs = tuple({kind.sign for kind in wanted if kind.sign})
+    parts = tuple({kind.shape for kind in wanted if kind.shape})
+    least = min((kind.least for kind in wanted if not kind.shape), default=math.inf)
+
+    def holds(text: str) -> bool:
+        for sign in signs:
+            if sign in text:
+                return bool(find(text))
+        shape = text.encode().translate(SHAPES)
+        for part in parts:
+            if part in shape:
+                return bool(find(text))
+        return shape.count(b"0") >= least and bool(find(text))
+
+    return holds
 
 
 def _chosen(signs: list[tuple[int, str]], there: int) -> set[str]:
