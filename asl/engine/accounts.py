@@ -4,7 +4,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Final
 
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING
+from asl.engine.amounts import NOTHING, kept, read_back, summed
 from asl.engine.execution import ZERO
 from asl.states.blocks.budget import Amounts, Limits
 
@@ -35,10 +35,16 @@ class Account:
     """What they hold together; replaced, never changed."""
     peak: Amounts = NOTHING
     """The most that was held at one time."""
-    _marked: Amounts = NOTHING
+    marked: Amounts | None = NOTHING
     """What was held when that was looked at last."""
     _shared: tuple[Amounts, Amounts, Amounts] = NOTHING, NOTHING, NOTHING
     """What was known of the last call, the limits then, and what it had to hold."""
+    doubtful = False
+    """Whether some of what was used is assumed, so that a limit that is reached is gone."""
+    assumed: Amounts = NOTHING
+    """What of `spent` is assumed; replaced, never changed."""
+    label = ""
+    """What the limit is called where it is not called as the field that it limits."""
     period = 0
     """How often the counts have started again."""
     told = False
@@ -49,20 +55,14 @@ class Account:
     """Whether it was found as it stood, with all that the visit's own calls had used."""
     alerted = 0
     """How many alerts there were; they are sorted."""
-    doubtful = False
-    """Whether some of what was spent is assumed, so that a limit that is reached is gone."""
 
-    def __init__(
-        self, limits: Limits, frame: "Frame | None" = None, visit: int = 0, label: str = ""
-    ) -> None:
+    def __init__(self, limits: Limits, frame: "Frame | None" = None, visit: int = 0) -> None:
         self.limits = limits
         self.frame = frame
         self.visit = visit
-        self.label = label
-        """What the limit is called where it is not called as the field that it limits."""
         self.most: Amounts = limits.most
         """The limits; people may lift them."""
-        self.spent = NOTHING.copy()
+        self.spent = NOTHING
         self.least: Amounts = limits.most
         """From which amounts on it is not quiet any more."""
         if limits.fallbacks or limits.alerts:
@@ -84,6 +84,11 @@ class Account:
             and all(name for name, _ in shares)  # a fallback for always has none
             and all(self.spent[name] < each for name, each in least.items())
         )
+
+    @property
+    def stands(self) -> bool:
+        """Whether its visit has not ended."""
+        return self.frame is not None and self.frame.spending is self
 
     @property
     def alerting(self) -> str:
@@ -123,6 +128,12 @@ class Account:
         }
 
     @property
+    def rest(self) -> Amounts:
+        """The same as amounts, of the state itself."""
+        spent = self.spent
+        return {name: max(0, most - spent[name]) for name, most in self.most.items()}
+
+    @property
     def action(self) -> str:
         """What is done about an excess."""
         return "Fail" if self.rejected else self.limits.on_exceed
@@ -139,9 +150,6 @@ class Account:
 
     def share(self, known: Amounts) -> Amounts:
         """Return what a call has to hold, of which so much is *known*."""
-        before, most, share = self._shared
-        if before is known and most is self.most:
-            return share
         most = self.most
         share = {
             name: known[name] if name in known else Decimal(each) / SHARES
@@ -150,26 +158,31 @@ class Account:
         self._shared = known, most, share
         return share
 
-    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
-        """Hold for a call what it may use; False where that is not there beside other calls."""
+    def hold(self, known: Amounts, entry: str, now: float) -> Amounts | None:
+        """Hold for a call what it may use, of which so much is *known*, and return that.
+
+        None where it is not there beside other calls.
+        """
+        before, most, share = self._shared
+        if before is not known or most is not self.most:
+            share = self.share(known)
         if self.open:
             held = self.held
-            sizes = {name: held.get(name, 0) + size for name, size in sizes.items()}
+            sizes = {name: held.get(name, 0) + size for name, size in share.items()}
             if self.action in HARD:
                 for name, each in sizes.items():
                     if self.used(name) + each > self.most[name]:
-                        return False
-            sizes = {**held, **sizes}
+                        return None
+            self.held = {**held, **sizes}
+        else:
+            self.held = share
         self.open += 1
-        self.held = sizes
-        return True
+        return share
 
     def mark(self) -> None:
         """Remember the most that was held at one time."""
         held, peak = self.held, self.peak
-        if held is self._marked:
-            return
-        self._marked = held
+        self.marked = held
         for name in self.most:
             if held.get(name, 0) > peak[name]:
                 self.peak = peak = {**peak, name: held[name]}
@@ -183,26 +196,27 @@ class Account:
         else:
             self.held = NOTHING
 
-    def add(self, used: Amounts, entry: str, now: float) -> None:
-        """Count what a call has used."""
-        spent, least = self.spent, self.least
-        self.untouched = False
-        for name, each in used.items():
-            before = spent[name]
-            spent[name] = total = before + each if before else each
-            if name in least and total >= least[name]:
-                self.quiet = False
-
-    def settle(self, used: Amounts, sizes: Amounts | None, entry: str, now: float) -> None:
-        """Count what a call has used in place of what was held for it, if anything was."""
-        self.add(used, entry, now)
-        if sizes is not None:
-            self.release(sizes, entry, now)
+    def add(self, used: Amounts, held: Amounts | None, entry: str, now: float) -> None:
+        """Count what a call has used, in place of what was held for it, if anything was."""
+        spent = self.spent
+        if self.untouched:
+            self.untouched = False
+            self.spent = spent = {**spent, **used}
+        else:
+            for name, each in used.items():
+                spent[name] += each
+        if self.quiet:
+            for name, least in self.least.items():
+                if spent[name] >= least:
+                    self.quiet = False
+        if held is not None:
+            self.release(held, entry, now)
 
     def assume(self, used: Amounts, entry: str, now: float) -> None:
         """Count what a call may have used of which nobody knows."""
         self.doubtful = True
-        self.add(used, entry, now)
+        self.assumed = {**self.assumed, **summed(self.assumed, used)}
+        self.add(used, None, entry, now)
 
     def recover(self, known: Amounts) -> None:
         """Count what is known of a call that was cut off, as far as that is limited here."""
@@ -213,8 +227,9 @@ class Account:
     # Keeping
 
     def start_again(self, period: int) -> Amounts:
-        """Count from 0 in a new period; return what was spent in those before."""
-        before, self.spent = self.spent, NOTHING.copy()
+        """Count from 0 in a new period; return what was reported in the one before."""
+        before = {name: each - self.assumed[name] for name, each in self.spent.items()}
+        self.spent, self.untouched, self.assumed = NOTHING, True, NOTHING
         self.period, self.told, self.alerted, self.doubtful = period, False, 0, False
         self.watch()
         return before
@@ -222,25 +237,22 @@ class Account:
     def written(self) -> Json:
         """Return the account as JSON."""
         return [
-            {name: str(each) for name, each in self.spent.items()},
-            {name: str(each) for name, each in self.most.items()},
+            kept(self.spent),
+            kept(self.most),
             self.told,
             self.rejected,
             self.alerted,
             self.period,
             self.doubtful,
+            kept(self.assumed),
         ]
 
     def restore(self, written: Json) -> None:
         """Stand as it was written."""
-        spent, most, self.told, self.rejected, self.alerted, *more = written
-        self.spent = {name: Decimal(each) for name, each in spent.items()}
-        self.untouched = False
-        self.most = {name: Decimal(each) for name, each in most.items()}
-        if more:
-            self.period, *more = more
-        if more:
-            (self.doubtful,) = more
+        spent, most, self.told, self.rejected, self.alerted, self.period, *doubts = written
+        self.spent, self.most, self.untouched = read_back(spent), read_back(most), False
+        self.doubtful, assumed = doubts
+        self.assumed = read_back(assumed)
         self.watch()
 
 
@@ -251,16 +263,16 @@ class Lent(Account):
     """
 
     quiet = False
+    marked = None
+    """It is looked at there."""
 
     def __init__(self, account: Account, spent: Amounts) -> None:
-        super().__init__(account.limits, label=account.label)
+        super().__init__(account.limits)
+        self.label = account.label
         self.account = account
         self.total = dict(NOTHING)
         """What this execution has spent."""
-        self.assumed = dict(NOTHING)
-        """What of that is assumed: nobody will report it."""
-        self.add(spent, "", 0.0)
-        self._look()
+        self.add(spent, None, "", 0.0)
 
     def watch(self) -> None:
         """It is never quiet: others spend from it."""
@@ -276,9 +288,9 @@ class Lent(Account):
         self.spent, self.lent, self.held = account.spent, account.lent, account.held
         self.open, self.doubtful = account.open, account.doubtful
 
-    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
+    def hold(self, known: Amounts, entry: str, now: float) -> Amounts | None:
         """Hold it there."""
-        return self.account.hold(sizes, entry, now)
+        return self.account.hold(known, entry, now)
 
     def mark(self) -> None:
         """Remember it there."""
@@ -288,7 +300,7 @@ class Lent(Account):
         """Give it back there."""
         self.account.release(sizes, entry, now)
 
-    def add(self, used: Amounts, entry: str, now: float) -> None:
+    def add(self, used: Amounts, held: Amounts | None, entry: str, now: float) -> None:
         """Count it there as lent."""
         account = self.account
         if account.lent is None:
@@ -297,14 +309,15 @@ class Lent(Account):
         for name, each in used.items():
             account.lent[name] += each
             self.total[name] += each
+        if held is not None:
+            account.release(held, entry, now)
         self._look()
 
     def assume(self, used: Amounts, entry: str, now: float) -> None:
         """Count it there, for good."""
         self.account.doubtful = True
-        self.add(used, entry, now)
-        for name, each in used.items():
-            self.assumed[name] += each
+        self.assumed = {**self.assumed, **summed(self.assumed, used)}
+        self.add(used, None, entry, now)
 
     def give_back(self) -> None:
         """Lend nothing any more; what is assumed stays spent."""
@@ -312,5 +325,6 @@ class Lent(Account):
         assert lent is not None
         for name, each in self.total.items():
             lent[name] -= each
-        self.account.add({name: each for name, each in self.assumed.items() if each}, "", 0.0)
-        self.total, self.assumed = dict(NOTHING), dict(NOTHING)
+        if self.assumed is not NOTHING:
+            self.account.assume(self.assumed, "", 0.0)
+        self.total, self.assumed = dict(NOTHING), NOTHING

@@ -1,14 +1,16 @@
-"""What it ends in that a budget is exceeded, or cannot be held (8.11)."""
+"""What is told of a budget that is spent, and what it ends in that it is exceeded (8.11)."""
 
 from decimal import Decimal
+from typing import Any
 
 from asl.core.errors import StateError
+from asl.core.values import Json
 from asl.engine.accounts import Account
 from asl.engine.execution import Used
 from asl.engine.frame import Frame
 from asl.states.errors import Exhausted
 
-__all__ = ["doubt", "excess", "failure"]
+__all__ = ["alert", "doubt", "excess", "failure", "tell_excess"]
 
 
 def failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
@@ -53,3 +55,49 @@ def _unreported(state: str, fault: str) -> StateError:
         f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
         "against the budget: numbers from 0",
     )
+
+
+# Events
+
+
+def tell_excess(at: Frame, account: Account, name: str) -> None:
+    """Tell of a limit that is exceeded, once."""
+    if account.told:
+        return
+    account.told = True
+    details: dict[str, Json] = {
+        "level": account.limits.state or "workflow",
+        "limit": account.label or name,
+        "max": float(account.most[name]),
+        "spent": float(account.used(name)),
+        "action": account.action,
+    }
+    at.note("BudgetExceeded", details)
+
+
+def alert(at: Frame, account: Account) -> None:
+    """Emit the alerts whose share has been reached, once each."""
+    alerts, name = account.limits.alerts, account.alerting
+    while account.alerted < len(alerts):
+        found = alerts[account.alerted]
+        if not account.reached(name, found.percent):
+            return
+        account.alerted += 1
+        account.watch()
+        details = {
+            "at": float(found.percent),
+            "limit": name,
+            "max": float(account.most[name]),
+            "spent": float(account.spent[name]),
+            **found.details,
+        }
+        if found.message is not None:
+            details["message"] = _message(at, found.message)
+        at.note("BudgetAlert", details)
+
+
+def _message(at: Frame, message: Any) -> Json:
+    try:
+        return message(at.execution.input, at)
+    except StateError as error:  # an alert never fails the state that it tells of
+        return f"({error})"

@@ -339,6 +339,12 @@ class Execution:
         return Used(cost, tokens, 0, 0, None, False)
 
     @property
+    def charged(self) -> Decimal:
+        """What it counts as having spent, with what was assumed of calls that broke off."""
+        cost = self.usage.cost
+        return cost if self.ledger is None else cost + self.ledger.assumed["MaxCost"]
+
+    @property
     def spent(self) -> "Spent":
         """What it has spent so far."""
         return Spent(self.usage, self.by_model)

@@ -71,6 +71,8 @@ class Frame:
     """The visit of the last effect that was counted, and its ordinal."""
     spending: Any = None
     """What the latest visit with a budget has spent (`asl.engine.ledger.Account`)."""
+    around: Any = None
+    """The origin of the machines forked last, and the accounts around these."""
     said: str | None = None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""

@@ -37,7 +37,8 @@ class Tabs(Protocol):
 class Tab(Account):
     """One tab, as an account of an execution: `{"spent": {part: amount}, "open": {entry: ...}}`.
 
-    An entry is what is held for a call, or for a whole execution, and since when.
+    An entry is what is held for a call or a whole execution, since when, and of a call what is
+    known of it beforehand.
     """
 
     quiet = False
@@ -45,8 +46,8 @@ class Tab(Account):
     def __init__(
         self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
     ) -> None:
-        only = limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=())
-        super().__init__(only, label=label)
+        super().__init__(limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=()))
+        self.label = label
         self.tabs = tabs
         self.name = name
         self.length = length
@@ -81,9 +82,9 @@ class Tab(Account):
 
     # Calls
 
-    def hold(self, sizes: Amounts, entry: str, now: float) -> bool:
-        """Hold for a call what it may use; False where that is not there beside other calls."""
-        fits = True
+    def hold(self, known: Amounts, entry: str, now: float) -> Amounts | None:
+        """Hold for a call what it may use; None where that is not there beside other calls."""
+        sizes, fits = self.share(known), True
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             nonlocal fits
@@ -94,17 +95,18 @@ class Tab(Account):
             if waits and self.action in HARD:
                 fits = all(used + held + size <= self.most[name] for name, size in sizes.items())
             if fits and sizes:
-                entries[entry] = [str(sizes["MaxCost"]), now]
+                expected = str(known.get("MaxCost", 0))
+                entries[entry] = [str(sizes["MaxCost"]), now, expected, self.length]
 
         self._change(now, act)
-        return fits
+        return sizes if fits else None
 
     def release(self, sizes: Amounts, entry: str, now: float) -> None:
         """Give back what was held for a call."""
         self._change(now, lambda spent, entries: entries.pop(entry, None))
 
-    def add(self, used: Amounts, entry: str, now: float) -> None:
-        """Count what a call has used, in place of what was held for it."""
+    def add(self, used: Amounts, held: Amounts | None, entry: str, now: float) -> None:
+        """Count what a call has used: what was held for it is not held any more."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(entry, None)
@@ -113,10 +115,6 @@ class Tab(Account):
                 spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
 
         self._change(now, act)
-
-    def settle(self, used: Amounts, sizes: Amounts | None, entry: str, now: float) -> None:
-        """Count what a call has used: what was held for it is not held any more."""
-        self.add(used, entry, now)
 
     # Whole executions
 
@@ -158,20 +156,27 @@ def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
     """Return a tab without what is held for an execution that has ended, and for its calls.
 
     *spent* is what the execution has spent in all: what it had taken for itself counts as spent, or
-    only that, where it gives back the rest. Nobody knows what a call has spent that never ended.
+    only that, where it gives back the rest. A call that never ended counts as what was known of it.
     """
     entries = {}
     for entry, held in kept["open"].items():
         if entry == execution:
             amount, _, base, release, length = held
             used = spent - Decimal(base)
-            used = used if release else max(used, Decimal(amount))
-            part = _part(length, now)
-            known = Decimal(kept["spent"].get(part, "0"))
-            kept = {**kept, "spent": {**kept["spent"], part: str(known + used)}}
-        elif not entry.startswith((f"{execution}:", f"{execution} ")):
+            kept = _charged(kept, used if release else max(used, Decimal(amount)), length, now)
+        elif entry.startswith(f"{execution}:"):
+            _, _, known, length = held
+            kept = _charged(kept, Decimal(known), length, now)
+        elif not entry.startswith(f"{execution} "):  # the call of a tool (`asl.hosts.rates`)
             entries[entry] = held
     return {**kept, "open": entries}
+
+
+def _charged(kept: Json, used: Decimal, length: float | None, now: float) -> Json:
+    """Return a tab on which this is spent, too."""
+    part = _part(length, now)
+    known = Decimal(kept["spent"].get(part, "0"))
+    return {**kept, "spent": {**kept["spent"], part: str(known + used)}}
 
 
 def _part(length: float | None, now: float) -> str:
@@ -193,14 +198,15 @@ class Taken(Account):
         release = limits.pool is not None and limits.pool.release
         amount, base = tab.take(entry, most, spent, release, now)
         only = limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=())
-        super().__init__(only, label="MaxFromPool")
+        super().__init__(only)
+        self.label = "MaxFromPool"
         self.base = base
         """What the execution had spent before."""
-        self.spent["MaxCost"], self.untouched = spent - base, False
+        self.spent, self.untouched = {**NOTHING, "MaxCost": spent - base}, False
         self.watch()
 
     def close(self, release: bool, now: float) -> None:
         """Leave the pool for good: with what was spent, or, without *release*, with all of it."""
         spent = self.spent["MaxCost"]
         used = spent if release else max(spent, self.limits.most["MaxCost"])
-        self.tab.add({"MaxCost": used}, self.entry, now)
+        self.tab.add({"MaxCost": used}, None, self.entry, now)

@@ -352,7 +352,7 @@ class Store:
             for each in (stored, *self.file.below(stored.number)):
                 if each.status not in FINAL:
                     ended = self.result(each.name).execution
-                    StoreTabs(self.file).leave(ended.id, ended.usage.cost, now)
+                    StoreTabs(self.file).leave(ended.id, ended.charged, now)
             journal.put_end("ABORTED", now, None, error, cause)
             self.file.flush()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.amounts import spending
+from asl.engine.amounts import NOTHING, spending
 from asl.engine.execution import Identity, Usage, execution_id
 from asl.engine.result import Result
 from asl.hosts.rights import rights_of
@@ -113,7 +113,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
         if begun.journal is None:  # nobody will go on with it
             at.execution.absorb(at.step.name, result.execution.spent)
         host.wait_for(result)
-    _absorb(host, at, child, result)
+    _absorb(host, at, child, result, found=begun.result is not None)
     if result.ok:
         return result.output
     raise _failure(at.step.name, child, result)
@@ -149,17 +149,22 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
     return await host.serving().start(execution_id(workflow_id, child.name, False), work)
 
 
-def _absorb(host: LocalHost, at: Any, child: Child, result: Result) -> None:
-    """Count what it has spent; raises as a call of an agent does where that exceeds a limit."""
+def _absorb(host: LocalHost, at: Any, child: Child, result: Result, found: bool) -> None:
+    """Count what it has spent; raises as a call of an agent does where that exceeds a limit.
+
+    One that was *found* at its end, as another process left it, has borrowed nothing here.
+    """
     spent = result.execution.spent
     used = at.execution.absorb(at.step.name, spent, host.counted(child))
     if not result.ok:  # it may be redriven
         host.count(child, spent)
     if host.meter is not None:
-        if result.execution.ledger is not None:
-            result.execution.ledger.give_back()
+        ledger = result.execution.ledger
+        if ledger is not None:
+            ledger.give_back()
+        assumed = ledger.assumed if ledger is not None and found else NOTHING
         host.used(at, spending(used))
-        host.meter.ledger.absorb(at, used)
+        host.meter.ledger.absorb(at, used, assumed)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
-from asl.engine.execution import ZERO, Price, Used
-from asl.engine.ledger import LOST, Admission, Ledger, Pause, Terms
+from asl.engine.admission import LOST, UNKNOWN, UNUSED, Admission, Pause, Terms
+from asl.engine.execution import Price
+from asl.engine.ledger import Ledger
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BudgetAsking", "Meter"]
 
-
-NOTHING = Used(ZERO, 0, 0, 0, None)
-UNSIZED: Amounts = {}
-"""What is known of the size of a call whose state says nothing of it."""
 LATER = 1.0
 """Seconds after which it is looked again whether a call of another execution has ended."""
 
@@ -50,7 +47,7 @@ class Meter:
     async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         host, ledger = self.host, self.ledger
-        sizes: Amounts = UNSIZED
+        sizes = UNKNOWN
         if options is not None and "generation" in options.blocks:
             sizes = _sizes(payload, options, at.execution.prices)
         terms = None
@@ -58,12 +55,6 @@ class Meter:
             terms = ledger.admit(at, target.name, sizes)
         if type(terms) is not Terms:
             terms = await self._admitted(at, target, sizes, terms)
-        used = NOTHING
-
-        def account(state: str, result: Mapping[str, Json]) -> None:
-            nonlocal used
-            used = at.account(state, result)
-
         try:
             if terms.applied is not None or terms.delay:
                 await self._begin(at, terms)
@@ -74,25 +65,26 @@ class Meter:
             if terms.entry and ledger.keeps:
                 await host.admitted(at)
             try:
-                result = await LocalHost.invoke(host, at, target, payload, options, agent, account)
+                result = await LocalHost.invoke(
+                    host, at, target, payload, options, agent, terms.account
+                )
             except BaseException as error:
                 if not isinstance(error, StateError) or error.lost:
-                    used = used._replace(fault=used.fault or LOST.fault)
-                if used is not NOTHING:
-                    self._settle(at, terms, target, used, failed=True)
+                    terms.used = terms.used._replace(fault=terms.used.fault or LOST.fault)
+                if terms.used is not UNUSED:
+                    self._settle(at, terms, target, failed=True)
                 raise
-            self._settle(at, terms, target, used)
+            self._settle(at, terms, target)
             return result
         finally:
-            ledger.release(terms)
+            if terms.held:
+                ledger.release(terms)
             if self.waiting:
                 self._next()
 
-    def _settle(
-        self, at: Any, terms: Terms, target: Target, used: Used, failed: bool = False
-    ) -> None:
+    def _settle(self, at: Any, terms: Terms, target: Target, failed: bool = False) -> None:
         try:
-            self.ledger.settle(terms, target.state, used, failed)
+            self.ledger.settle(terms, target.state, failed)
         finally:
             if terms.counted:
                 self.host.used(at, terms.counted)
@@ -201,7 +193,7 @@ def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> Amou
     """Return what a call will use at most, where its state says how long the answer may be."""
     most = options.blocks["generation"].get("max_tokens")
     if most is None:
-        return UNSIZED
+        return UNKNOWN
     given, made = -(-measure(payload, 2**62) // BYTES_PER_TOKEN), int(most)
     given += options.blocks.get("context", {}).get("tokens", 0)
     sizes: dict[str, Decimal | int] = {

@@ -379,8 +379,8 @@ def test_what_is_taken_of_a_pool_is_taken_once(tmp_path: Any, point: str, count:
     "budget", [{"Pool": "p"}, {"Pool": "p", "MaxFromPool": "1", "ReleaseOnComplete": True}]
 )
 def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) -> None:
-    """Neither for the call under way when its process died, nor for itself; what is known to be
-    spent stays spent."""
+    """Neither for the call under way when its process died, nor for itself; what is spent stays
+    spent, and that call counts as what was known of it."""
     document = {**TAKING, "Budget": budget}
     died = tmp_path / "died"
     calls: list[int] = []
@@ -398,7 +398,7 @@ def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) ->
         assert read_tab(store)[1] == 1
         store.stop("e")
         spent, held = read_tab(store)
-        assert (spent, held) == (0.2, 0)
+        assert (spent, held) == (0.4, 0)
         assert store.start(document, {}, name="other").ok
         other = store.get("other")
         assert other.ended == other.started  # it waited for nobody

@@ -159,7 +159,7 @@ def test_never_over(seed: int | None) -> None:
         reported = result.execution.usage
         assert reported.tokens == world.told, each
         assert reported.cost == reported.tokens * CENT, each
-        parts = result.execution.ledger.by_category.values()
+        parts = result.execution.ledger.attribution.by_category.values()
         assert sum((cost for cost, _ in parts), Decimal(0)) == reported.cost, each
         assert sum(tokens for _, tokens in parts) == reported.tokens, each
         states = result.execution.by_state.values()

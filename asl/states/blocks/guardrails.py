@@ -123,7 +123,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
             attempt.may_repeat()
         while True:
             result = attempt.answer = await inner(attempt)
-            if not doubts(result):
+            if not guard.doubts(result):
                 return result
             try:
                 return await guard.passed(attempt, result, left > 0)
