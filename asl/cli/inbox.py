@@ -34,18 +34,23 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
             streams.result(streams.as_text(request))
             continue
         for line in _lines(name, request, name in due):
-            streams.result(line)
+            streams.result(streams.folded(line))
     for name, task in tasks:
-        streams.result(streams.as_text(task) if as_json else _task(name, task))
+        if as_json:
+            streams.result(streams.as_text(task))
+            continue
+        for line in _task(name, task):
+            streams.result(streams.folded(line))
     if not (requests or tasks):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
 
 
-def _task(name: str, task: dict[str, Json]) -> str:
+def _task(name: str, task: dict[str, Json]) -> Iterator[str]:
+    """Yield what waits for which answer and until when, and its token."""
     until = f"  (until {task['expiresAt']})" if "expiresAt" in task else ""
-    shown = excerpt(task["payload"], SHOWN)
-    return f"{name}  {task['state']}{until}  {shown}\n  task token  {task['taskToken']}"
+    yield f"{name}  {task['state']}{until}  {excerpt(task['payload'], SHOWN)}"
+    yield f"  task token  {task['taskToken']}"
 
 
 def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:

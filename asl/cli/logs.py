@@ -9,6 +9,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
 from asl.cli.stores import STORE, clipped, command_for, found, opened
+from asl.core.errors import AslError
 from asl.engine.events import Event
 from asl.expr.times import format_timestamp
 
@@ -52,6 +53,8 @@ class _LeftBehindError(Exception):
 
 def _pause(store: "Store", name: str) -> None:
     """Wait a little; raises where nobody will ever go on by itself."""
+    if not store.file.path.exists():
+        raise AslError(f"{store.file.path} is not there any more")
     if store.left_behind(name):
         raise _LeftBehindError
     time.sleep(PAUSE)

@@ -11,7 +11,17 @@ from asl.core.diagnostics import Report
 from asl.core.errors import AslError
 from asl.core.values import Json, compact
 
-__all__ = ["as_text", "colour", "on_terminal", "result", "say", "silence", "warn", "write_file"]
+__all__ = [
+    "as_text",
+    "colour",
+    "folded",
+    "on_terminal",
+    "result",
+    "say",
+    "silence",
+    "warn",
+    "write_file",
+]
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -36,6 +46,25 @@ def as_text(value: Json) -> str:
     if on_terminal(sys.stdout):
         return json.dumps(value, ensure_ascii=False, indent=2)
     return compact(value)
+
+
+def folded(line: str) -> str:
+    """Return a line as lines that a terminal has room for; words longer than that stay whole."""
+    if not on_terminal(sys.stdout):
+        return line
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    width = max(get_terminal_size().columns, 20)
+    further = " " * (len(line) - len(line.lstrip()) + 4)
+    return fill(
+        line,
+        width,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -88,14 +88,17 @@ def _faults(store: SqliteStore) -> Iterator[str]:
 
 def _chains(store: SqliteStore) -> Iterator[str]:
     """Each step carries the hash of itself and of all before it; what it refers to is there."""
+    damaged = set()
     for number, name in store.rows("SELECT number, name FROM execution"):
         try:
             for _ in Log(store, number).read():
                 pass
         except StoreDamaged as fault:
+            damaged.add(name)
             yield f"{name}: {fault.what}"
     for name, count in store.rows(ADDED):
-        yield f"{name}: steps of the history were added: {count}"
+        if name not in damaged:
+            yield f"{name}: steps of the history were added: {count}"
 
 
 def _values(store: SqliteStore) -> Iterator[str]:

@@ -32,10 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Log"]
 
+NEXT = 1000
+"""How many steps behind the last one of an execution are looked at, for one of its own."""
 BEGINNING = (
-    "SELECT chain, step, place FROM execution JOIN head ON execution = number WHERE number = ?"
+    "SELECT chain, step, place, EXISTS (SELECT 1 FROM ("
+    "SELECT execution AS of FROM step WHERE place > head.place AND head.place > 0 "
+    f"ORDER BY place LIMIT {NEXT}) WHERE of = number) "
+    "FROM execution JOIN head ON execution = number WHERE number = ?"
 )
-"""The hash before the first step, the number of the last one and its place."""
+"""The hash before the first step, the number of the last one, its place, and whether there are more
+steps behind it."""
 STEP = (
     "INSERT INTO step (execution, number, before, hash, body) "
     "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
@@ -115,10 +121,14 @@ class Log:
 
     def ends(self) -> tuple[bytes, int, int]:
         """Return the hash before the first step, the number of the last one and its place."""
-        found: list[tuple[bytes, int, int]] = self.store.rows(BEGINNING, self.number)
+        found = self.store.rows(BEGINNING, self.number)
         if not found:
             raise StoreDamaged(self.store.path, "how long a history is does not stand there")
-        return found[0]
+        chain, last, place, has_more = found[0]
+        if has_more:
+            message = f"the history goes on behind its end, which is said to be step {last}"
+            raise StoreDamaged(self.store.path, message)
+        return chain, last, place
 
     def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records among the entries of a step."""

@@ -132,6 +132,17 @@ def test_a_running_execution_is_followed(
     ]  # fmt: skip
 
 
+def test_a_store_that_goes_away_is_followed_no_more(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would ever come of it."""
+    asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
+    monkeypatch.setattr("asl.cli.logs.time.sleep", lambda seconds: (folder / "mine.db").unlink())
+    done = asl("logs", "-f", "ask")
+    assert done.exit_code == 2
+    assert "mine.db is not there any more" in done.stderr
+
+
 def test_a_paused_run_exits_with_4(asl: Asl, folder: Path) -> None:
     """So does resuming it without an answer."""
     words = ("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")

@@ -216,3 +216,17 @@ def test_a_terminal_shows_streamed_text(folder: Path, environment: dict[str, str
         [*ASL, *words], capture_output=True, env=environment, timeout=PATIENCE, text=True
     )
     assert (done.stdout, done.stderr) == ('"Dear Ada,\\nbye."\n', "")
+
+
+def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str, str]) -> None:
+    """What people are asked is folded between words; an id stays whole."""
+    ask = {"Type": "Approval", "Prompt": "May it be sent to the members " * 4, "End": True}
+    (folder / "ask.asl.json").write_text(json.dumps({"StartAt": "Q", "States": {"Q": ask}}))
+    words = ["run", "ask.asl.json", "--store", "s.db", "--name", "one"]
+    subprocess.run([*ASL, *words], env=environment, stderr=subprocess.DEVNULL, check=False)
+    shown = on_terminal(["inbox", "--store", "s.db"], {**environment, "COLUMNS": "40"})
+    *lines, id = shown.splitlines()
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 40
+    assert id.strip().endswith(":one:/Q@0.0")
+    assert " " not in id.strip()

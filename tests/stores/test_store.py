@@ -327,7 +327,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ),
         (
             "UPDATE head SET (step, place) = (SELECT number, place FROM step WHERE number = 3)",
-            "one: steps of the history were added: 1",
+            "one: the history goes on behind its end, which is said to be step 3",
         ),
         ("UPDATE document SET body = CAST('{}' AS BLOB)", "is missing or was changed"),
         ("DELETE FROM execution", "belong to no execution"),
@@ -341,6 +341,25 @@ def test_the_doctor_finds_what_was_changed(path: Path, change: str, fault: str) 
         store.file.write(change)
         store.file.flush()
         assert any(fault in said for said in store.faults())
+
+
+def test_a_lost_end_is_noticed_by_who_looks(path: Path) -> None:
+    """Where the end of a history is an older one, nobody goes on from there or shows it."""
+    ask = {"Type": "Approval", "Prompt": "?", "End": True}
+    asking = {**DOCUMENT, "States": {**DOCUMENT["States"], "D": ask}}
+    with opened(path) as store:
+        assert store.start(asking, {}, name="one").status == "PAUSED"
+        store.start(DOCUMENT, {}, name="two")
+        store.file.write(
+            "UPDATE head SET (step, place) = (SELECT number, place FROM step WHERE number = 1 AND "
+            "execution = head.execution) WHERE execution = "
+            "(SELECT number FROM execution WHERE name = 'one')"
+        )
+        looks = (lambda name: store.result(name).events, lambda name: list(store.events(name)))
+        for look in (*looks, store.resume):
+            with pytest.raises(asl.StoreDamaged, match="goes on behind its end"):
+                look("one")
+        assert store.result("two").status == "SUCCEEDED"
 
 
 def test_a_failed_write_loses_nothing(path: Path) -> None:
