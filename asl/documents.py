@@ -205,11 +205,13 @@ def graph(document: Document | What, *, format: str = "mermaid") -> str:
     `format` is `mermaid`, `dot` or `svg`; the latter needs nothing else. A document with errors is
     drawn as far as it goes. Raises AslError for another format.
     """
+    from asl.dialects import worded
     from asl.graphs import FORMATS, graph_of
 
     if format not in FORMATS:
         raise AslError(f"no drawing is called {format!r}; there are {', '.join(FORMATS)}")
-    return FORMATS[format](graph_of(document_of(document).whole))
+    loaded = document_of(document)
+    return FORMATS[format](graph_of(loaded.whole, worded(loaded)))
 
 
 def plan(

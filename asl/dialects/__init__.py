@@ -35,6 +35,7 @@ __all__ = [
     "load",
     "load_each",
     "said_plainly",
+    "worded",
 ]
 
 NATIVE: Final = "asl"
@@ -187,6 +188,18 @@ def said_plainly(document: Document) -> Json:
         return document.whole
     machine, _ = plain(document)
     return machine
+
+
+def worded(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
+    """Return what tells a state or a choice rule, by its JSON Pointer, in its language's words."""
+    words = dialect(document.dialect).words
+    origins = document.composition.origins if document.composition is not None else {}
+
+    def said(part: Mapping[str, Json], pointer: str) -> str | None:
+        source, at = origins.get(pointer, (None, ""))
+        return words(part, None if source is None else resolved(source.value, at))
+
+    return said
 
 
 def _convertible(document: Document, report: Report) -> bool:

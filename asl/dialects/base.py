@@ -35,6 +35,10 @@ def _texts(document: Document) -> Iterable[tuple[Json, Json]]:
     return ("text", "text"), ({}, {})
 
 
+def _no_words(part: Mapping[str, Json], written: Json) -> str | None:
+    return None
+
+
 class Dialect(NamedTuple):
     """One row of the table.
 
@@ -48,6 +52,9 @@ class Dialect(NamedTuple):
     `reading` and `writing` are the names of the options that both take. What is `importing` reads
     further files: its `read` takes `files`, as `asl.compose.files` has them. `unsaid(document)`
     are the input and an answer of its agents, to be tried where nothing is known of either.
+    `words(part, written)` says in the words of the language when a choice rule is taken, or what a
+    state does; *written* is what either was read from, null where nothing is. None leaves the part
+    to speak for itself.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Dialect(NamedTuple):
     plain: Callable[[Document], tuple[dict[str, Json], Plain]] | None = None
     importing: bool = False
     unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
+    words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What the readers of all languages do: parse as their platform does, refuse, make the document."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
 from asl.dialects.origins import origins_of
 
-__all__ = ["Part", "as_platform", "document", "kept", "same"]
+__all__ = ["Part", "as_platform", "document", "kept", "same", "unsaid"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,15 @@ def kept(value: Mapping[str, Any], metadata: str, holds: str) -> Mapping[str, An
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two documents have the same machine."""
     return json_equal(_machine(one), _machine(other))
+
+
+def unsaid(reading: Mapping[str, Json]) -> Iterator[Finding]:
+    """Yield the options that a document was read with, which are not written down."""
+    for name, value in reading.items():
+        listed = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        option = name if value is True else f"{name}={listed}"
+        message = f"it was read with {option}, which is not written down"
+        yield Finding("L-READING", message, "", f"read it with --reading {option}")
 
 
 def _machine(value: Mapping[str, Any]) -> dict[str, Json]:

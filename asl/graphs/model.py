@@ -4,7 +4,7 @@ Nothing here assumes that the document is sound: what has not the shape of a mac
 left out, and a transition to a state that is not there leads to one of type `missing`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -70,31 +70,37 @@ class Machine:
                 yield from machine.all_states()
 
 
-def graph_of(document: Json) -> Machine:
-    """Return the graph of a document."""
-    return _machine(document if type(document) is dict else {}, "", "")
+Words = Callable[[Mapping[str, Json], str], str | None]
+"""Says a state or a choice rule, by its JSON Pointer, in the words of another language."""
 
 
-def _machine(value: Mapping[str, Json], pointer: str, title: str) -> Machine:
+def graph_of(document: Json, words: Words = lambda part, pointer: None) -> Machine:
+    """Return the graph of a document; what *words* do not say is said as it stands."""
+    return _machine(document if type(document) is dict else {}, "", "", words)
+
+
+def _machine(value: Mapping[str, Json], pointer: str, title: str, words: Words) -> Machine:
     written = value.get("States")
     members = written if type(written) is dict else {}
     found = {
-        name: _state(name, state, f"{pointer}/States/{escape(name)}")
+        name: _state(name, state, f"{pointer}/States/{escape(name)}", words)
         for name, state in members.items()
         if type(state) is dict
     }
     transitions = list(_starts(value, found))
     for name in found:
-        transitions += _transitions(name, members[name])
+        transitions += _transitions(name, members[name], found[name].pointer, words)
     for each in transitions:
         if isinstance(each.target, str) and each.target not in found:
             found[each.target] = State(each.target, MISSING, pointer)
     return Machine(title, pointer, tuple(found.values()), tuple(transitions))
 
 
-def _state(name: str, value: Mapping[str, Json], pointer: str) -> State:
+def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> State:
     machines = tuple(
-        _machine(machine, pointer + "".join(f"/{step}" for step in steps), title(value, steps))
+        _machine(
+            machine, pointer + "".join(f"/{step}" for step in steps), title(value, steps), words
+        )
         for steps, machine in machines_of(value)
     )
     kind, comment = value.get("Type"), value.get("Comment")
@@ -102,7 +108,7 @@ def _state(name: str, value: Mapping[str, Json], pointer: str) -> State:
         name,
         kind if type(kind) is str else MISSING,
         pointer,
-        tuple(details(value)),
+        tuple(details(value, words(value, pointer))),
         machines,
         comment if type(comment) is str else "",
     )
@@ -115,10 +121,13 @@ def _starts(machine: Mapping[str, Json], states: Mapping[str, State]) -> Iterato
             yield Transition(START, name, "start")
 
 
-def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[Transition]:
-    for rule in _objects(state, "Choices"):
+def _transitions(
+    name: str, state: Mapping[str, Json], pointer: str, words: Words
+) -> Iterator[Transition]:
+    for index, rule in _objects(state, "Choices"):
         if type(rule.get("Next")) is str:
-            yield Transition(name, rule["Next"], "choice", rule_words(rule))
+            label = words(rule, f"{pointer}/Choices/{index}") or rule_words(rule)
+            yield Transition(name, rule["Next"], "choice", label)
     chosen = "Choices" in state
     if type(state.get("Default")) is str:
         yield Transition(name, state["Default"], "default", "otherwise" if chosen else "no answer")
@@ -126,13 +135,13 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[Transition]:
         yield Transition(name, state["Next"], "next", "otherwise" if chosen else "")
     if state.get("End") is True or state.get("Type") in ("Succeed", "Fail"):
         yield Transition(name, END, "end")
-    for catcher in _objects(state, "Catch"):
+    for _, catcher in _objects(state, "Catch"):
         if type(catcher.get("Next")) is str:
             yield Transition(name, catcher["Next"], "catch", caught(catcher))
 
 
-def _objects(holder: Mapping[str, Json], field: str) -> Iterator[Mapping[str, Json]]:
+def _objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:
     value = holder.get(field)
-    for entry in value if type(value) is list else ():
+    for index, entry in enumerate(value if type(value) is list else ()):
         if type(entry) is dict:
-            yield entry
+            yield index, entry

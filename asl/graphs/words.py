@@ -103,10 +103,16 @@ def title(state: Mapping[str, Json], steps: tuple[str | int, ...]) -> str:
     return "each item"
 
 
-def details(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a line or two on what a state does, beyond its name and its type."""
+def details(state: Mapping[str, Json], said: str | None = None) -> Iterator[str]:
+    """Yield a line or two on what a state does, beyond its name and its type.
+
+    What it was read from may have *said* the first one.
+    """
     describe = _DETAILS.get(str(state.get("Type")))
-    yield from (describe(state) if describe is not None else ())
+    if said is not None:
+        yield said
+    elif describe is not None:
+        yield from describe(state)
     retriers = state.get("Retry")
     if type(retriers) is list and retriers:
         yield "retried"

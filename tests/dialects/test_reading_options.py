@@ -1,8 +1,11 @@
 """Options of readers that list names: of tools that people are asked about, of states that fail."""
 
+from typing import Any
+
 import pytest
 
 import asl
+from asl.dialects import said_plainly
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,72 @@ def test_end_states_that_fail_are_known() -> None:
     assert read.value["Metadata"]["Flujo"]["reading"] == {"fail_states": ["failed"]}
     with pytest.raises(asl.AslError, match="did you mean 'failed'"):
         asl.load(blueprint, dialect="flujo", reading={"fail_states": "faild"})
+
+
+CHAIN: dict[str, Any] = {
+    "id": "c",
+    "tasks": [
+        {
+            "id": "run",
+            "handler": "execute_tool_calls",
+            "transition": {"branches": [{"operator": "default", "when": "", "goto": "__next__"}]},
+        }
+    ],
+}
+STEPS: dict[str, Any] = {
+    "steps": [
+        {
+            "kind": "StateMachine",
+            "name": "sm",
+            "start_state": "a",
+            "end_states": ["failed"],
+            "states": {"a": []},
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "dialect", "reading", "told"),
+    [
+        (
+            CHAIN,
+            "contenox",
+            {"profile": "seed", "external_exits": True, "approve": "mail, web"},
+            ["profile=seed", "external_exits", "approve=mail,web"],
+        ),
+        (CHAIN, "contenox", {"profile": "union", "external_exits": True}, ["external_exits"]),
+        (
+            STEPS,
+            "flujo",
+            {"pause": "runtime", "fail_states": "failed"},
+            ["pause=runtime", "fail_states=failed"],
+        ),
+        (STEPS, "flujo", {"pause": "main"}, []),
+    ],
+)
+def test_options_are_told_where_a_document_is_written_back(
+    document: Any, dialect: str, reading: dict[str, Any], told: list[str]
+) -> None:
+    """Nothing in the text says them, and without them it would do something else."""
+    back = asl.convert(asl.load(document, dialect=dialect, reading=reading), dialect)
+    assert back.document == document
+    assert [each.code for each in back.losses] == ["L-READING"] * len(told)
+    assert [each.hint for each in back.losses] == [f"read it with --reading {one}" for one in told]
+
+
+def test_what_stands_beside_a_task_follows_it() -> None:
+    """In the plain form of a chain, which other languages are written from."""
+    taken = {"with_var": "v", "strategy": "json_path:$.id"}
+    branch = {"operator": "default", "when": "", "goto": "say", "compose": taken}
+    tasks: list[Any] = [
+        {
+            "id": "look",
+            "handler": "tools",
+            "tools": {"name": "crm"},
+            "transition": {"branches": [branch]},
+        },
+        {"id": "say", "handler": "noop", "prompt_template": "{{.v}}"},
+    ]
+    machine: Any = said_plainly(asl.load({"id": "c", "tasks": tasks}))
+    assert [*machine["States"]] == ["look", "look:then", "say", "end"]

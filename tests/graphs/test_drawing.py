@@ -204,3 +204,64 @@ def test_a_drawing_needs_no_browser() -> None:
     drawing = asl.graph({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}, format="svg")
     assert "var(" not in drawing
     assert "#fff" in drawing.partition("@media")[0]
+
+
+def test_a_chain_is_drawn_in_its_own_words() -> None:
+    task = {"id": "a", "handler": "parse_score", "retry_on_failure": 1}
+    branches = [
+        {"operator": "in_range", "when": "1-5", "goto": "b"},
+        {"operator": ">", "when": 7, "goto": "b"},
+        {"operator": "edge_traversed_at_least", "edge": "b->a", "when": "3", "goto": "end"},
+        {"operator": "default", "goto": "end"},
+    ]
+    own = {"on_failure": "a", "branches": [{"operator": "equals", "when": "go", "goto": "a"}]}
+    tasks = [
+        {**task, "transition": {"branches": branches}},
+        {"id": "b", "handler": "parse_transition", "transition": own},
+    ]
+    drawing = asl.graph({"id": "c", "tasks": tasks})
+    labels = re.findall(r'\|"(.*)"\|', drawing)
+    edge = "edge_traversed_at_least b-&gt;a 3"
+    assert labels == [
+        "catch",
+        "in_range 1-5",
+        "&gt; 7",
+        edge,
+        "otherwise",
+        "on_failure",
+        "equals go",
+    ]
+    assert "a<br/>parse_score<br/>retried" in drawing
+    assert "$" not in drawing
+
+
+def test_a_blueprint_is_drawn_in_its_own_words() -> None:
+    machine = {
+        "kind": "StateMachine",
+        "name": "m",
+        "start_state": "s",
+        "end_states": ["done"],
+        "states": {"s": [{"kind": "hitl", "name": "ask", "message": "Go?"}]},
+        "transitions": [
+            {"from": "s", "on": "pause", "to": "done", "when": "context.n == 3"},
+            {"from": "s", "on": "success", "to": "done", "when": "output.last_output > 2"},
+        ],
+    }
+    key = {
+        "condition_expression": "context.kind",
+        "branches": {"a": [], "b": []},
+        "default_branch": [],
+    }
+    loop = {"body": [{"name": "x"}], "exit_expression": "output.n > 1", "max_loops": 3}
+    router = {"router_agent": "desk:r", "branches": {"left": []}}
+    steps = [
+        {"kind": "conditional", "name": "which", **key},
+        {"kind": "loop", "name": "again", "loop": loop},
+        {"kind": "dynamic_router", "name": "route", "router": router},
+        machine,
+    ]
+    drawing = asl.graph({"steps": steps})
+    labels = {*re.findall(r'\|"(.*)"\|', drawing)}
+    rules = {"context.n == 3", "output.last_output &gt; 2", "s", "done", "10 hops", "no next_state"}
+    others = {"it fails", "a", "b", "output.n &gt; 1", "fewer than 3 rounds", "left", "otherwise"}
+    assert labels == rules | others

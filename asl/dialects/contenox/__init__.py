@@ -83,6 +83,12 @@ def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
         yield given, answer
 
 
+def _words(part: Mapping[str, Any], written: Json) -> str | None:
+    from asl.dialects.contenox.words import words
+
+    return words(part, written)
+
+
 DIALECT = Dialect(
     "contenox",
     "Contenox task chain",
@@ -95,4 +101,5 @@ DIALECT = Dialect(
     writing=frozenset(("profile",)),
     plain=_plain,
     unsaid=_unsaid,
+    words=_words,
 )

@@ -63,6 +63,7 @@ class _Writer:
             if found is None:
                 continue  # an end, or a question
             task = self.chain.tasks[found]
+            self.made.states[name] = {}  # in front of what stands beside it
             if state["Type"] == "Choice":
                 self.made.states[name] = self.choice(name, state, task)
             else:

@@ -53,7 +53,12 @@ def read(
     made = built(chain, approve)
     findings += made.findings
     findings += _unreachable(chain, made)
-    return document(foreign, _document(chain, made), made.origins, findings)
+    findings += _endless(made)
+    insist(foreign, findings)
+    said: dict[str, Json] = {"external_exits": True} if external_exits else {}
+    if approve:
+        said["approve"] = [*approve]
+    return document(foreign, _document(chain, made, said), made.origins, findings)
 
 
 def profile_of(value: Mapping[str, Any]) -> str:
@@ -83,8 +88,18 @@ def _unreachable(chain: Chain, made: Built) -> Iterator[Finding]:
             yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id", hint)
 
 
-def _document(chain: Chain, made: Built) -> dict[str, Json]:
+def _endless(made: Built) -> Iterator[Finding]:
+    states = made.machine["States"]
+    assert isinstance(states, dict)
+    if not any(each["Type"] in ("Succeed", "Fail") for each in states.values()):
+        message = "no way through this chain comes to an end"
+        yield Finding("CX-NO-END", message, "/tasks", "let a branch go to 'end'", at_key=True)
+
+
+def _document(chain: Chain, made: Built, reading: Mapping[str, Json]) -> dict[str, Json]:
     comment = chain.value.get("description")
     value: dict[str, Json] = {"Comment": comment} if comment else {}
-    kept = {"profile": chain.profile, "chain": chain.value}
+    kept: dict[str, Json] = {"profile": chain.profile, "chain": chain.value}
+    if reading:
+        kept["reading"] = {**reading}
     return {**value, "QueryLanguage": "JSONata", **made.machine, "Metadata": {METADATA: kept}}

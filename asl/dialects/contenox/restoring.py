@@ -9,13 +9,14 @@ from typing import Any
 
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
-from asl.core.errors import InvalidDocument
+from asl.core.errors import AslError, InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects import foreign
-from asl.dialects.contenox.reading import METADATA, PROFILES, read
+from asl.dialects.base import listed
+from asl.dialects.contenox.reading import METADATA, PROFILES, profile_of, read
 
-__all__ = ["kept", "lost", "restored"]
+__all__ = ["kept", "lost", "reading_of", "restored"]
 
 _SETTINGS = ("token_limit", "debug", "triggers", "routing_strategy")
 
@@ -31,14 +32,27 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     if about is None or about.get("profile") not in PROFILES:
         return None
     chain: dict[str, Json] = about["chain"]
-    for exits in (False, True):
-        try:
-            again = read(Document(chain, Source()), profile=about["profile"], external_exits=exits)
-        except InvalidDocument:
-            continue
-        if foreign.same(again.value, value):
-            return chain
-    return None
+    reading = about.get("reading", {})
+    try:
+        approve = listed("approve", reading.get("approve", ()))
+        again = read(
+            Document(chain, Source()),
+            profile=about["profile"],
+            external_exits=bool(reading.get("external_exits")),
+            approve=approve,
+        )
+    except (InvalidDocument, AslError, AttributeError):
+        return None
+    return chain if foreign.same(again.value, value) else None
+
+
+def reading_of(value: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the options with which a chain is read as it was, and does not say itself."""
+    about = kept(value)
+    assert about is not None
+    profile = about["profile"]
+    said: dict[str, Json] = {} if profile == profile_of(about["chain"]) else {"profile": profile}
+    return {**said, **about.get("reading", {})}
 
 
 def lost(document: Document) -> Iterator[Finding]:

@@ -67,6 +67,12 @@ def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
     return plain(document)
 
 
+def _words(part: Mapping[str, Any], written: Json) -> str | None:
+    from asl.dialects.flujo.words import words
+
+    return words(part, written)
+
+
 DIALECT = Dialect(
     "flujo",
     "Flujo blueprint",
@@ -78,4 +84,5 @@ DIALECT = Dialect(
     NAMES,
     plain=_plain,
     importing=True,
+    words=_words,
 )

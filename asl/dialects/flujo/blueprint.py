@@ -175,7 +175,7 @@ class Step:
     @property
     def default(self) -> Body | None:
         """The branch of a conditional that is taken where no other is."""
-        return self.body("default_branch") if self.value.get("default_branch") else None
+        return None if self.value.get("default_branch") is None else self.body("default_branch")
 
     @property
     def fallback(self) -> "Step | None":

@@ -13,10 +13,11 @@ from asl.core.document import Document
 from asl.core.profile import LENIENT
 from asl.core.values import Json
 from asl.dialects.base import Written
-from asl.dialects.contenox.restoring import restored
+from asl.dialects.contenox.restoring import reading_of, restored
 from asl.dialects.contenox.writing import approvals, choices, ends, passes, tasks
 from asl.dialects.contenox.writing.chain import Chain
 from asl.dialects.contenox.writing.machine import Kind, Machine
+from asl.dialects.foreign import unsaid
 
 __all__ = ["write"]
 
@@ -47,7 +48,7 @@ def write(document: Document, *, profile: str = "union") -> Written:
     """
     found = restored(document.whole)
     if found is not None:
-        return Written(found, _text(found))
+        return Written(found, _text(found), tuple(unsaid(reading_of(document.whole))))
     check(document, LENIENT).raise_for_errors()
     chain = Chain(document.whole, profile)
     written = Machine(chain, KINDS).written()

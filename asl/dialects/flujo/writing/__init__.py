@@ -16,6 +16,7 @@ from asl.dialects.flujo.restoring import imported, kept, restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import written_machine
 from asl.dialects.flujo.writing.pipeline import is_line, written_line
+from asl.dialects.foreign import unsaid
 from asl.dialects.missing import missing
 
 __all__ = ["write"]
@@ -31,7 +32,8 @@ def write(document: Document) -> Written:
     blueprint = restored(value)
     if blueprint is not None:
         files = {path: yaml_writer.written(each) for path, each in imported(value).items()}
-        return Written(blueprint, yaml_writer.written(blueprint), files=files)
+        reading = unsaid((kept(value) or {}).get("reading", {}))
+        return Written(blueprint, yaml_writer.written(blueprint), tuple(reading), files)
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
