@@ -10,6 +10,7 @@ from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
 from asl.cli.stores import LISTED, STORE, clipped, command_for, found, opened, prompt_of
 from asl.core.values import Json
+from asl.engine import progress
 from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
@@ -70,8 +71,12 @@ def _summary(
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
     events = result.events
     if result.status != "SUCCEEDED":
+        percentage = progress.status(events)["percentage"]
+        if percentage is not None:
+            lines.append(f"progress  {percentage:g} %")
         lines += [
-            f"stands at {name_of(each.path)}{_since(each, result)}" for each in _standing(events)
+            f"stands at {name_of(each.path)}{_since(each, result)}{_how_far(each, events)}"
+            for each in _standing(events)
         ]
     waits = [*map(_request, result.pending), *map(_task, result.awaited)]
     lines += [f"waits for {each}" for each in waits[:LISTED]]
@@ -121,6 +126,16 @@ def _since(entered: Event, result: Result) -> str:
     data = looked_up(state.get("InputPath", "$"), entered.details["input"])
     until = wake(state, data, entered.timestamp)
     return since if until is None else f"{since}, until {format_timestamp(until)}"
+
+
+def _how_far(entered: Event, events: list[Event]) -> str:
+    """Say what a state has told of its progress since it was entered."""
+    told = progress.status(event for event in events if event.id > entered.id)
+    found = told["states"].get("/".join(map(str, entered.path)), {})
+    if found.get("percentage") is None:
+        return ""
+    said = found.get("message")
+    return f", at {found['percentage']:g} %{f': {clipped(said, SHOWN)}' if said else ''}"
 
 
 def _request(request: dict[str, Json]) -> str:

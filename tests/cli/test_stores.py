@@ -42,6 +42,24 @@ def test_an_execution_is_shown(asl: Asl, folder: Path) -> None:
     assert json.loads(events[0])["type"] == "ExecutionStarted"
 
 
+def test_it_is_shown_how_far_an_execution_is(asl: Asl, folder: Path) -> None:
+    """As a whole, and in the state at which it stands."""
+    works = {"reports": [{"progress": 40, "message": "page 2"}], "raise": {"Error": "Stuck"}}
+    document = {
+        "Progress": {"WeightedProgress": {"A": 1, "B": 3}},
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Wait", "Seconds": 0, "Next": "B"},
+            "B": {"Type": "Task", "Agent": "W", "Progress": {}, "End": True},
+        },
+    }
+    with front_door.open_store(folder / "runs.db", agents={"W": works}) as store:
+        store.start(document, {}, name="far")
+    lines = asl("show", "far", "--store", "runs.db").stdout.splitlines()
+    assert "progress  25 %" in lines
+    assert 'stands at B, at 40 %: "page 2"' in lines
+
+
 def test_a_mistyped_name_gets_a_hint(asl: Asl, folder: Path) -> None:
     """The nearest name is suggested."""
     made(folder)
