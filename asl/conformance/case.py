@@ -286,7 +286,7 @@ def _is_template(path: Path) -> bool:
 def _text(path: Path, where: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a text that is not UTF-8, a name that holds a zero
         raise InvalidSuite(f"{where}: cannot read document_file {str(path)!r}: {error}") from error
 
 

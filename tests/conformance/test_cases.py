@@ -105,6 +105,7 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
             "a script has exactly one",
         ),
         ("document_file: no.json\n    expect: {valid: true}", 3, "cannot read document_file"),
+        ('document_file: "\\0"\n    expect: {valid: true}', 3, "cannot read document_file"),
         ("document: {}\n    expect: {output: 1, events_exact: true}", 5, "events"),
     ],
 )
