@@ -82,6 +82,8 @@ def test_the_wheel_is_complete(wheel: Path, tmp_path: Path) -> None:
     assert package == unpacked / "asl"
     assert schemas == package / "data" / "schemas"
     assert conformance == package / "data" / "conformance"
+    run(unpacked, "-m", "asl", "init", "--example", "goal", cwd=tmp_path)
+    assert (tmp_path / "goal.asl.json").exists()
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
@@ -97,13 +99,13 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
 
 
 def test_the_wheel_has_every_file(wheel: Path) -> None:
-    """Every module, schema and case of the checkout is in the wheel."""
+    """Every module, schema, case and example of the checkout is in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     modules = {each.relative_to(ROOT).as_posix() for each in (ROOT / "asl").rglob("*.py")}
     data = {
-        f"asl/data/{each.relative_to(ROOT).as_posix()}"
-        for folder in ("schemas", "conformance")
+        f"asl/data/{each.relative_to(ROOT).as_posix().removeprefix('docs/')}"
+        for folder in ("schemas", "conformance", "docs/examples")
         for each in (ROOT / folder).rglob("*")
         if each.is_file()
     }

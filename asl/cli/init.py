@@ -9,6 +9,7 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.core.errors import AslError
+from asl.core.resources import folder as data_folder
 
 __all__ = ["command"]
 
@@ -88,21 +89,27 @@ cases:
 """
 
 
+EXAMPLES = ("article", "change", "goal", "question", "review", "support")
+"""What there is beside the first document: `docs/examples`."""
+
+
 @click.command("init")
 @click.argument("folder", metavar="[FOLDER]", default=".")
-@click.option("--name", default="judge", show_default=True, help="What the files are called.")
-def command(folder: str, name: str) -> Exit:
+@click.option(
+    "--example",
+    type=click.Choice(EXAMPLES),
+    help="Write an example of agents with budgets, tools, memory and people instead.",
+)
+@click.option("--name", help="What the files are called; judge, or as the example is.")
+def command(folder: str, example: str | None, name: str | None) -> Exit:
     """Write a first document, its agents file and its cases, and say how to run them.
 
     Nothing that is there is overwritten.
     """
+    name = name or example or "judge"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise click.BadParameter("letters and digits, then '-' and '_' too", param_hint="--name")
-    texts = {
-        f"{name}.asl.json": DOCUMENT,
-        f"{name}.agents.yaml": AGENTS,
-        f"{name}.asl-test.yaml": CASES.format(name=name),
-    }
+    texts, commands = _first(name) if example is None else _example(example, name)
     place = Path(folder)
     there = [file for file in texts if (place / file).exists()]
     if there:
@@ -114,10 +121,35 @@ def command(folder: str, name: str) -> Exit:
     for file, text in texts.items():
         streams.write_file(str(place / file), text)
     streams.say(f"asl: wrote {', '.join(texts)}", style="green")
-    where = "" if folder == "." else f"cd {shlex.quote(folder)}\n"
-    streams.result(
-        f"{where}asl check {name}.asl.json {name}.agents.yaml\n"
-        f'asl run {name}.asl.json --agents {name}.agents.yaml --input \'{{"text": "A poem."}}\'\n'
-        f"asl test {name}.asl-test.yaml"
-    )
+    where = [] if folder == "." else [f"cd {shlex.quote(folder)}"]
+    streams.result("\n".join([*where, *commands]))
     return Exit.OK
+
+
+def _first(name: str) -> tuple[dict[str, str], list[str]]:
+    """Return the files of the first document, and what to do with them."""
+    document, agents, cases = f"{name}.asl.json", f"{name}.agents.yaml", f"{name}.asl-test.yaml"
+    texts = {document: DOCUMENT, agents: AGENTS, cases: CASES.format(name=name)}
+    return texts, [
+        f"asl check {document} {agents}",
+        f'asl run {document} --agents {agents} --input \'{{"text": "A poem."}}\'',
+        f"asl test {cases}",
+    ]
+
+
+def _example(example: str, name: str) -> tuple[dict[str, str], list[str]]:
+    """Return the files of an example, and what to do with them."""
+    document, agents, data = (f"{name}.{end}" for end in _ENDS)
+    texts = {
+        f"{name}.{end}": (data_folder("examples") / f"{example}.{end}").read_text(encoding="utf-8")
+        for end in _ENDS
+    }
+    return texts, [
+        f"asl check {document} {agents}",
+        f"asl plan {document}",
+        f"asl run {document} --agents {agents} --input @{data} --virtual-time",
+        f"asl test init {document}",
+    ]
+
+
+_ENDS = ("asl.json", "agents.yaml", "input.json")

@@ -1,8 +1,14 @@
 """`asl init`: what it writes runs as it is."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from asl.cli.init import EXAMPLES
+from asl.core.resources import folder as data_folder
 
 from .conftest import Asl
 
@@ -33,6 +39,24 @@ def test_what_is_written_runs_by_the_commands_that_are_printed(tmp_path: Path) -
         "letters.asl-test.yaml",
         "letters.asl.json",
     ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs_by_the_commands_that_are_printed(
+    example: str, asl: Asl, folder: Path
+) -> None:
+    """Each line is a command that succeeds, in a folder where there is nothing else."""
+    commands = asl("init", "--example", example, "--name", "mine").stdout.splitlines()
+    for line in commands:
+        done = asl(*shlex.split(line)[1:])
+        assert done.exit_code == 0, (line, done.stderr)
+    assert asl("init", "--example", example, "--name", "mine").exit_code == 2
+
+
+def test_every_example_can_be_begun_with() -> None:
+    """Those that have an input; the others show single things."""
+    found = {each.name.split(".")[0] for each in data_folder("examples").glob("*.input.json")}
+    assert found == set(EXAMPLES)
 
 
 def test_nothing_is_overwritten(asl: Asl, folder: Path) -> None:
