@@ -1,5 +1,8 @@
 """What all tests share: the option `--full`, and how hard hypothesis tries."""
 
+import fcntl
+import os
+import pickle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,11 +26,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def bundled() -> "list[Case]":
-    """The cases that ship with the library, read once: that takes longer than to run them."""
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> "list[Case]":
+    """The cases that ship with the library, read once for all processes of a run.
+
+    To read them takes longer than to run them.
+    """
     from asl.conformance import load_suite
 
-    return load_suite()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return load_suite()
+    with open(tmp_path_factory.getbasetemp().parent / "bundled", "a+b") as shared:
+        fcntl.flock(shared, fcntl.LOCK_EX)
+        shared.seek(0)
+        if read := shared.read():
+            cases: list[Case] = pickle.loads(read)
+            return cases
+        cases = load_suite()
+        shared.write(pickle.dumps(cases))
+        return cases
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,6 +20,8 @@ import pytest
 import asl
 from asl.core.profile import DEFAULT
 
+LOOKED_AT = 100
+"""How many of the last events are looked at: those before them only make the data."""
 SECONDS = 60
 """How long anything here may take on a slow machine; it should take a fraction of a second."""
 
@@ -58,7 +60,7 @@ def end_of(document: Any, data: Any = None, **arguments: Any) -> asl.Result:
         assert result.ok or result.error
         assert len(result.cause or "") < 5_000
         assert isinstance(result.to_json(), dict)
-        assert [event.to_json() for event in result.events]
+        assert [event.to_json() for event in result.events[-LOOKED_AT:]]
     return result
 
 
@@ -183,6 +185,14 @@ def test_monstrous_data_is_no_number(shape: str, use: str) -> None:
     """Where a number is wanted, the cause does not show the whole value."""
     result = end_of(grown(shape, SHOWING[use]), agents=AGENTS)
     assert result.error == "States.Runtime"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_event_of_monstrous_data_can_be_looked_at(shape: str) -> None:
+    """Also those by which it has become what it is."""
+    result = end_of(grown(shape, USES["nothing"]), agents=AGENTS)
+    with in_time():
+        assert [event.to_json() for event in result.events]
 
 
 def test_data_too_deep_for_an_agent_is_not_the_agents_fault() -> None:

@@ -2,21 +2,20 @@
 
 import copy
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from ruamel.yaml import YAML
 
 from asl.checks.acceptance import accepting
 from asl.checks.structure import _schema
-from asl.core.resources import folder
+from asl.conformance import Case
 from asl.states import KNOWN_TYPES
 
 Json = Any
+Examples = dict[str, list[Json]]
 NAMES = ["asl", *(f"states:{kind}" for kind in sorted(KNOWN_TYPES))]
 
 
@@ -30,25 +29,26 @@ def states(value: Json) -> Iterator[Json]:
         yield from states(part)
 
 
-@cache
-def examples() -> dict[str, list[Json]]:
-    """Return the documents and states of this project's cases, good and bad, by their schema."""
-    found: dict[str, list[Json]] = {name: [{}] for name in NAMES}
-    for path in sorted(folder("conformance").rglob("*.yaml")):
-        for each in states(YAML(typ="safe").load(path.read_text(encoding="utf-8"))):
+@pytest.fixture(scope="session")
+def examples(bundled: list[Case]) -> Examples:
+    """The documents and states of this project's cases, good and bad, by their schema."""
+    found: Examples = {name: [{}] for name in NAMES}
+    for case in bundled:
+        documents = [case.document, dict(case.workflows), dict(case.files), [*case.resume]]
+        for each in states(documents):
             kind = each.get("Type")
             if kind is None:
                 found["asl"].append(each)
-            elif kind in KNOWN_TYPES:
+            elif type(kind) is str and kind in KNOWN_TYPES:
                 found[f"states:{kind}"].append(each)
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_library_agrees_on_the_cases(name: str) -> None:
+def test_the_library_agrees_on_the_cases(name: str, examples: Examples) -> None:
     """Documents and states of the cases, good and bad."""
     accepts, library = accepting(_schema(name)), Draft202012Validator(_schema(name))
-    for each in examples()[name]:
+    for each in examples[name]:
         assert accepts(each) == library.is_valid(each), each
 
 
@@ -77,10 +77,10 @@ def holders(value: Json) -> list[Json]:
 
 
 @st.composite
-def changed(draw: st.DrawFn) -> tuple[str, Json]:
+def changed(draw: st.DrawFn, examples: Examples) -> tuple[str, Json]:
     """Draw a schema, and an example for it in which a few things were changed."""
     name = draw(st.sampled_from(NAMES))
-    value = copy.deepcopy(draw(st.sampled_from(examples()[name])))
+    value = copy.deepcopy(draw(st.sampled_from(examples[name])))
     for _ in range(draw(st.integers(1, 3))):
         holder = draw(st.sampled_from(holders(value)))
         if isinstance(holder, list):
@@ -94,9 +94,9 @@ def changed(draw: st.DrawFn) -> tuple[str, Json]:
     return name, value
 
 
-@given(changed())
-def test_the_library_agrees_on_any_change(case: tuple[str, Json]) -> None:
+@given(st.data())
+def test_the_library_agrees_on_any_change(examples: Examples, data: st.DataObject) -> None:
     """Whatever is taken away, replaced or added."""
-    name, value = case
+    name, value = data.draw(changed(examples))
     schema = _schema(name)
     assert accepting(schema)(value) == Draft202012Validator(schema).is_valid(value)

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import asl as front_door
+from asl.conformance import Case
 
 from .conftest import Asl
 
@@ -109,7 +110,10 @@ def test_another_interpreter_runs_the_cases(
     assert "1 passed, 1 failed" in done.stdout
 
 
-def test_the_bundled_cases_are_found(asl: Asl) -> None:
+def test_the_bundled_cases_are_found(
+    bundled: list[Case], asl: Asl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a path the cases that come with asl are run."""
+    monkeypatch.setattr("asl.conformance.load_suite", lambda: bundled)
     done = asl("test", "-k", "pitfall")
     assert "passed" in done.stdout
