@@ -15,11 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = {"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "Result": "hello", "End": True}}}
 PROBE = """
 import asl
-from asl.conformance import load_suite
+from asl.conformance.case import find_suites, load_suite
 from asl.core.resources import folder
 
 assert any(folder("schemas").glob("states/Task.schema.json"))
-assert len(load_suite()) > 100
+suites = find_suites(folder("conformance"))
+assert len(suites) > 100 and load_suite(suites[0])
 assert not asl.check({"StartAt": "A", "States": {}}).ok
 print(asl.__file__, folder("schemas"), folder("conformance"), sep="\\n")
 """
