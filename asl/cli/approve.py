@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asl.cli import streams
+from asl.cli.arguments import pair, value_or_text
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, command_for, found, opened, prompt_of
 from asl.core.diagnostics import did_you_mean
@@ -148,12 +149,5 @@ def _extra(text: str) -> tuple[str, Json]:
 
 def _pair(option: str, text: str) -> tuple[str, Json]:
     """Return key and value; a value that is no JSON is a text."""
-    from asl.core.json_text import read_data
-
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", param_hint=option)
-    try:
-        return key, read_data(value)
-    except ValueError:
-        return key, value
+    key, value = pair(text, "KEY=VALUE", option, empty=True)
+    return key, value_or_text(value)

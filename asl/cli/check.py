@@ -7,15 +7,9 @@ from typing import TypedDict
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import (
-    PROFILE,
-    Origin,
-    named,
-    origin_options,
-    read_documents,
-    workflows,
-)
+from asl.cli.arguments import PROFILE, Origin, origin_options, read_documents
 from asl.cli.exits import Exit
+from asl.cli.given import named, workflows
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.profile import PROFILES, Profile

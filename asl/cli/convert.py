@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import Origin, origin_options, read_document, read_table
+from asl.cli.arguments import Origin, origin_options, pair, read_document, read_table
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
@@ -96,7 +96,10 @@ def command(
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
     writing: dict[str, Any] = {}
     if renamed or names is not None:
-        writing["names"] = dict([*_listed(names), *map(_pair, renamed)])
+        writing["names"] = {
+            **_listed(names),
+            **dict(pair(each, "NAME=NAME", "--as") for each in renamed),
+        }
     if tools:
         writing["tools"] = tools
     if chain is not None:
@@ -211,19 +214,10 @@ def _tell(reports: list[Report], form: str) -> None:
         streams.say(render_text(reports, color=streams.colour(sys.stderr)))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, _, other = text.partition("=")
-    if not name or not other:
-        raise click.BadParameter(f"{text!r} is not NAME=NAME", param_hint="--as")
-    return name, other
-
-
-def _listed(file: str | None) -> Iterable[tuple[str, str]]:
+def _listed(file: str | None) -> dict[str, str]:
     """Read the names of a file; there are none without one."""
-    if file is None:
-        return ()
-    found = read_table(file).items()
-    for name, other in found:
+    found = {} if file is None else read_table(file)
+    for name, other in found.items():
         if type(other) is not str:
             raise click.BadParameter(f"{name!r} has no name: {other!r}", param_hint="--names")
     return found

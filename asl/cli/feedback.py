@@ -3,9 +3,10 @@
 import click
 
 from asl.cli import streams
+from asl.cli.arguments import value_or_text
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, found, opened
-from asl.core.values import Json, compact
+from asl.core.values import compact
 
 __all__ = ["command"]
 
@@ -48,16 +49,6 @@ def command(
             raise click.UsageError("an answer needs ANSWER and --memory")
         ids = [each["feedbackId"] for each in asked if each["feedbackId"].endswith(feedback_id)]
         chosen = ids[0] if len(ids) == 1 else feedback_id
-        record = asl.give_feedback(result, chosen, _read(answer), memory=memory, by=user)
+        record = asl.give_feedback(result, chosen, value_or_text(answer), memory=memory, by=user)
     streams.result(compact(record))
     return Exit.OK
-
-
-def _read(answer: str) -> Json:
-    """Return an answer as JSON, or as the text that it is."""
-    from asl.core.json_text import read_data
-
-    try:
-        return read_data(answer)
-    except ValueError:
-        return answer

@@ -5,8 +5,9 @@ from contextlib import redirect_stdout
 
 import click
 
-from asl.cli.arguments import AS_IT_IS, Given, binding_options, read_document
+from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
+from asl.cli.given import Given, given_options
 from asl.cli.stores import STORE, came_to, found, opened
 
 __all__ = ["command"]
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @click.argument("execution", metavar="EXECUTION")
 @STORE
 @click.option("--document", metavar="FILE", help="Go on by a corrected document.")
-@binding_options
+@given_options
 def command(execution: str, store_file: str | None, document: str | None, given: Given) -> Exit:
     """Go on with an execution that failed, timed out or was stopped; print its output.
 

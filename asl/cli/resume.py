@@ -6,8 +6,9 @@ from contextlib import redirect_stdout
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import AS_IT_IS, Given, binding_options, read_document
+from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
+from asl.cli.given import Given, given_options
 from asl.cli.stores import STORE, came_to, found, opened
 
 __all__ = ["command"]
@@ -22,7 +23,7 @@ __all__ = ["command"]
 )
 @click.option("--document", metavar="FILE", help="Go on from it by another document (--force).")
 @click.option("--force", is_flag=True, help="Take a checkpoint of another document.")
-@binding_options
+@given_options
 def command(
     execution: str | None,
     store_file: str | None,

@@ -1,37 +1,22 @@
 """`asl run`: one execution, from the document to the exit code."""
 
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import (
-    PROFILE,
-    Given,
-    Origin,
-    binding_options,
-    bindings,
-    filled_pools,
-    memories,
-    mocks,
-    named_folders,
-    named_sinks,
-    origin_options,
-    read_document,
-    read_input,
-    workflows,
-)
+from asl.cli.arguments import PROFILE, Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit, of_status
+from asl.cli.given import Given, given_options
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
-    from asl.agents.bound import Bindings
+    from asl.bindings import Bindings
     from asl.core.document import Document
     from asl.engine.events import Event
     from asl.engine.execution import Execution
@@ -53,7 +38,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.argument("document", metavar="DOC")
 @click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
 @click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
-@binding_options
+@given_options
 @PROFILE
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
@@ -133,11 +118,12 @@ def command(
         raise click.UsageError("--synchronous is for a --store")
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
-    bound = bindings(given.agent_files, given.agent_pairs, quiet=quiet)
-    bound.mocks.update(mocks(given.mock_cases, loaded))
-    startable = workflows(given.workflow_pairs, origin)
-    served = [*(STARTS if startable else ()), *(() if store_file is None else (ACTIVITIES,))]
-    program = _compiled(loaded, bound, startable, served, profile, strict, ignore_blocks, quiet)
+    bound = given.bindings(loaded, origin, quiet=quiet)
+    served = [
+        *(STARTS if bound["workflows"] else ()),
+        *(() if store_file is None else (ACTIVITIES,)),
+    ]
+    program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
     if requestor is None and not quiet and _excludes(program):
         text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
         streams.say(text, style="yellow")
@@ -153,23 +139,10 @@ def command(
 
             listeners.append(stack.enter_context(exporting(telemetry)))
         try:
-            result = _run(
-                program,
-                loaded,
-                data,
-                bound,
-                listeners,
-                record,
-                buckets=named_folders(given.bucket_pairs),
-                pools=filled_pools(given.pool_pairs),
-                workflows=startable or None,
-                name=name,
-                requestor=requestor,
-                notify=given.channels or None,
-                sinks=named_sinks(given.sink_pairs),
-                memory=memories(given.memory_places, bound) or None,
-                **options,
-            )
+            if listeners:
+                bound["listener"] = _Listeners(listeners)
+            options |= {"name": name, "requestor": requestor}
+            result = _run(program, loaded, data, bound, record, **options)
         except (KeyboardInterrupt, AslError) as stop:
             if store_file is not None and _leaves_behind(stop):
                 due = command_for("resume", "--due")
@@ -240,7 +213,6 @@ def _input(document: str, given: str | None, file: str | None) -> Json:
 def _compiled(
     document: "Document",
     bound: "Bindings",
-    startable: "dict[str, Document]",
     served: list[str],
     profile_name: str,
     strict: bool,
@@ -258,9 +230,9 @@ def _compiled(
         document,
         profile,
         strict=strict,
-        agents=bound.agents,
-        resources=[*bound.resources, *served],
-        workflows=startable,
+        agents=bound["agents"],
+        resources=[*(bound["resources"] or ()), *served],
+        workflows=bound["workflows"] or {},
         for_run=True,
         ignore_blocks=ignore_blocks,
     )
@@ -277,10 +249,10 @@ def _compiled(
 
 def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
     """Whether a name that nobody answers for stands in a state that has a mock."""
-    if code != "V-TASK-03" or not bound.mocks:
+    if code != "V-TASK-03" or not bound["mocks"]:
         return False
     state = pointer.split("/")[-2].replace("~1", "/").replace("~0", "~")
-    return state in bound.mocks
+    return state in bound["mocks"]
 
 
 def _clock(virtual_time: bool, start: str | None) -> "Clock":
@@ -343,31 +315,20 @@ def _run(
     document: "Document",
     data: Json,
     bound: "Bindings",
-    listeners: "list[Listener]",
     record: str | None,
     store: "Store | None" = None,
     **options: Any,
 ) -> "Result":
     import asl
 
-    around: Callable[[dict[str, Any]], dict[str, Any]] = dict
     if record is not None:
         from asl.conformance import Recording
 
         recording = Recording()
-        around = recording.around
-
+        for field in ("agents", "resources", "mocks"):
+            bound[field] = recording.around(bound[field] or {})
     with redirect_stdout(sys.stderr):  # what agents print is not the result
-        result = (asl.run if store is None else store.start)(
-            program,
-            data,
-            agents=around(bound.agents),
-            resources=around(bound.resources),
-            mocks=around(bound.mocks),
-            tools={**bound.servers, **bound.tools},
-            listener=_Listeners(listeners) if listeners else None,
-            **options,
-        )
+        result = (asl.run if store is None else store.start)(program, data, **bound, **options)
     if record is not None:
         _write_case(record, recording.case(program.name, document, data, result))
     return result

@@ -3,8 +3,9 @@
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import Origin, bindings, origin_options, read_document, read_input
+from asl.cli.arguments import Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit
+from asl.cli.given import AGENT, AGENTS, bindings
 from asl.core.profile import PROFILES
 from asl.core.values import Json
 
@@ -34,14 +35,8 @@ __all__ = ["command"]
 )
 @click.option("--retries", metavar="N", type=click.IntRange(0), help="Retries made so far.")
 @click.option("--configuration", metavar="JSON", help="The rest of AWS's TestStateConfiguration.")
-@click.option("--agents", "agent_files", metavar="FILE", multiple=True, help="Agents file.")
-@click.option(
-    "--agent",
-    "agent_pairs",
-    metavar="NAME=MODULE:FUNCTION",
-    multiple=True,
-    help="Bind one agent to a Python function.",
-)
+@AGENTS
+@AGENT
 @click.option(
     "--profile",
     type=click.Choice(list(PROFILES)),

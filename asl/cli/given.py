@@ -1,0 +1,245 @@
+"""Who answers for the names of a document, as the command line says it."""
+
+import sys
+from collections.abc import Iterable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from asl.cli.arguments import (
+    AS_IT_IS,
+    Command,
+    Origin,
+    faults_are_usage,
+    pair,
+    read_document,
+    with_options,
+)
+from asl.cli.streams import warn
+
+if TYPE_CHECKING:
+    from asl.agents.bound import Bindings
+    from asl.bindings import Bindings as RunBindings
+    from asl.core.document import Document
+    from asl.engine.memory import Memory
+    from asl.program import Program
+
+__all__ = [
+    "AGENT",
+    "AGENTS",
+    "Given",
+    "bindings",
+    "given_options",
+    "named",
+    "workflows",
+]
+
+AGENTS = click.option(
+    "--agents",
+    "agent_files",
+    metavar="FILE",
+    multiple=True,
+    help="Agents file: who answers for the names in the document.",
+)
+AGENT = click.option(
+    "--agent",
+    "agent_pairs",
+    metavar="NAME=MODULE:FUNCTION",
+    multiple=True,
+    help="Bind one agent to a Python function.",
+)
+_OPTIONS = (
+    AGENTS,
+    AGENT,
+    click.option(
+        "--bucket",
+        "bucket_pairs",
+        metavar="NAME=FOLDER",
+        multiple=True,
+        help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
+    ),
+    click.option(
+        "--mock",
+        "mock_cases",
+        metavar="FILE#CASE",
+        multiple=True,
+        help="Answer Tasks from a test case of a mock file of Step Functions Local.",
+    ),
+    click.option(
+        "--workflow",
+        "workflow_pairs",
+        metavar="NAME=FILE",
+        multiple=True,
+        help="A workflow that the document may start, by name or ARN.",
+    ),
+    click.option(
+        "--notify",
+        "channels",
+        metavar="CHANNEL",
+        multiple=True,
+        help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
+    ),
+    click.option(
+        "--memory",
+        "memory_places",
+        metavar="[BACKEND=]WHERE",
+        multiple=True,
+        help="Where Memory blocks keep their values: a file, redis://..., dynamodb://TABLE.",
+    ),
+    click.option(
+        "--pool",
+        "pool_pairs",
+        metavar="NAME=AMOUNT",
+        multiple=True,
+        help="How much money there is in a pool that budgets name.",
+    ),
+    click.option(
+        "--sink",
+        "sink_pairs",
+        metavar="CHANNEL=WHERE",
+        multiple=True,
+        help="Take the events of a channel, by name or type: stdout, jsonl:FILE, module:function.",
+    ),
+)
+
+
+class Given(NamedTuple):
+    """What the options say, each as it was written."""
+
+    agent_files: tuple[str, ...]
+    agent_pairs: tuple[str, ...]
+    bucket_pairs: tuple[str, ...]
+    mock_cases: tuple[str, ...]
+    workflow_pairs: tuple[str, ...]
+    channels: tuple[str, ...]
+    memory_places: tuple[str, ...]
+    pool_pairs: tuple[str, ...]
+    sink_pairs: tuple[str, ...]
+
+    def bindings(
+        self, document: "Program | Document", origin: Origin = AS_IT_IS, *, quiet: bool = False
+    ) -> "RunBindings":
+        """Return what a run of the document takes; of what is said twice the last one wins."""
+        bound = bindings(self.agent_files, self.agent_pairs, quiet=quiet)
+        return {
+            "agents": bound.agents,
+            "resources": bound.resources,
+            "mocks": {**bound.mocks, **_mocks(self.mock_cases, document)},
+            "tools": {**bound.servers, **bound.tools},
+            "buckets": dict(pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs),
+            "workflows": workflows(self.workflow_pairs, origin) or None,
+            "notify": self.channels or None,
+            "memory": _memories(self.memory_places, bound) or None,
+            "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
+            "sinks": dict(pair(each, "CHANNEL=WHERE", "--sink") for each in self.sink_pairs),
+        }
+
+
+def given_options(command: Command) -> Command:
+    """Add the options that say who answers for the names of a document, as the argument `given`."""
+
+    @wraps(command)
+    def with_given(*args: Any, **options: Any) -> Any:
+        given = Given(*[options.pop(field) for field in Given._fields])
+        return command(*args, given=given, **options)
+
+    return with_options(_OPTIONS, with_given)
+
+
+def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False) -> "Bindings":
+    """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
+
+    What is found in a file that stops nothing is told, unless *quiet*.
+
+    Modules are looked for in the current folder and in that of each agents file.
+    """
+    from asl.agents.bound import Bindings
+    from asl.agents.function import named_function
+
+    bound = Bindings()
+    _importable(".")
+    for file in files:
+        _importable(str(Path(file).parent))
+        from asl.agents.file import load_bindings
+
+        with faults_are_usage():
+            bound = bound | load_bindings(file, warn=None if quiet else warn)
+    for each in pairs:
+        name, function = pair(each, "NAME=module:function", "--agent")
+        bound.agents[name] = named_function(function)
+    return bound
+
+
+def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
+    """Read the documents that `NAME=FILE` pairs name; `FILE#RESOURCE` is one of a template."""
+    found = {}
+    for each in pairs:
+        name, file = pair(each, "NAME=FILE", "--workflow")
+        path, _, resource = file.partition("#")
+        own: Origin = {
+            **AS_IT_IS,
+            "resource": resource or None,
+            # not every file needs all of the variables
+            "defaults": {**origin["defaults"], **origin["variables"]},
+            "root": origin["root"],
+        }
+        found[name] = read_document(path, own)
+    return found
+
+
+def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
+    """Return the memories that agents files, `WHERE` and `BACKEND=WHERE` name; the last one wins.
+
+    What `custom=module:name` names is a memory, or a function without parameters that makes one.
+    """
+    from asl.agents.function import imported
+    from asl.memories import BACKENDS, bound
+
+    found: dict[str, Memory] = bound(files.memory)
+    for place in places:
+        backend, equals, where = place.partition("=")
+        if not equals or backend not in BACKENDS:
+            found |= bound(place)
+        elif backend == "custom":
+            _importable(".")
+            named = imported(where)
+            found |= bound({backend: named() if callable(named) else named})
+        else:
+            found |= bound({backend: where})
+    return found
+
+
+def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
+    """Read the mocks that `FILE#Case` and `FILE#Machine/Case` say; the last one wins."""
+    import asl
+
+    found: dict[str, Any] = {}
+    for spec in specs:
+        file, mark, case = spec.rpartition("#")
+        if not (file and mark and case):
+            raise click.BadParameter(f"{spec!r} is not FILE#CASE", param_hint="--mock")
+        with faults_are_usage():
+            found |= asl.load_mocks(file, case, document=document)
+    return found
+
+
+def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] | None]:
+    """Return the agents and the resources that agents files bind; None without a file."""
+    from asl.agents.file import load_bindings
+
+    with faults_are_usage():
+        each = [load_bindings(file, build=False) for file in files]
+    if not each:
+        return None, None
+    return (
+        frozenset(name for bound in each for name in bound.agents),
+        frozenset(name for bound in each for name in bound.resources),
+    )
+
+
+def _importable(folder: str) -> None:
+    path = str(Path(folder).resolve())
+    if path not in sys.path:
+        sys.path.insert(0, path)
