@@ -19,7 +19,7 @@ PLAIN_LENGTH = 256
 """What counts as small: such an object is below every limit on sizes."""
 MAX_DEPTH = 200
 """How deep containers may nest in a value that enters an execution."""
-MODERATE = 16 * 1024
+MODERATE = 64 * 1024
 """What a value says at least (see `_is_moderate`) whose text is not made without a closer look: few
 steps for one that shares its parts without end."""
 
@@ -192,8 +192,12 @@ def _is_moderate(value: Json) -> bool:
                 kind = type(member)
                 if kind is str:
                     total += len(member)
-                elif kind is dict or kind is list:
+                elif kind is list or (kind is dict and is_tracked(member)):
                     inner.append(member)
+                elif kind is dict:  # which is flat: its own text is no larger than it is itself
+                    total += len(encoded(member))
+                    if total > MODERATE:
+                        return False
         if not inner:
             return total <= MODERATE
         level = inner

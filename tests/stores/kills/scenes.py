@@ -121,7 +121,8 @@ WIDE = (
     ]}),
     ("Posts", each(machine(("Each", {**POST, "Parameters": {
         "at": "Each", "n.$": "$", "token.$": "$$.Task.Token"}})), "$.few", ResultPath="$.posts")),
-    ("Unheard", {**POST, "TimeoutSeconds": 3600, "ResultPath": "$.unheard", "Parameters": {
+    # Longer than nobody runs: what is not handed over in its time is not handed over at all.
+    ("Unheard", {**POST, "TimeoutSeconds": 86_400, "ResultPath": "$.unheard", "Parameters": {
         "at": "Unheard", "token.$": "$$.Task.Token"}, "Next": "Again", "Catch": [
         {"ErrorEquals": ["States.Timeout"], "ResultPath": "$.unheard", "Next": "Again"}]}),
     ("Again", {"Type": "Parallel", "ResultPath": "$.again", "Branches": [
