@@ -1,7 +1,6 @@
 """`asl convert`: documents in another language, and what is lost on the way."""
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,7 @@ from asl.cli.arguments import Origin, origin_options, pair, read_document, read_
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
-from asl.core.render import RENDERERS, render_text
+from asl.core.render import RENDERERS
 
 if TYPE_CHECKING:
     from asl.dialects import Conversion
@@ -211,7 +210,7 @@ def _tell(reports: list[Report], form: str) -> None:
     if form == "json":
         streams.say(RENDERERS["json"](reports))
     elif any(reports):
-        streams.say(render_text(reports, color=streams.colour(sys.stderr)))
+        streams.report(reports)
 
 
 def _listed(file: str | None) -> dict[str, str]:

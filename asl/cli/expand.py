@@ -1,7 +1,6 @@
 """`asl expand`: a document with all that it imports put in its place."""
 
 import json
-import sys
 
 import click
 
@@ -9,7 +8,6 @@ from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
 from asl.core.diagnostics import place
-from asl.core.render import render_text
 
 __all__ = ["command"]
 
@@ -27,7 +25,7 @@ def command(document: str, origin: Origin) -> Exit:
     composing = () if read.composition is None else read.composition.findings
     report = place(read, [*read.findings, *composing])
     if not report.ok:
-        streams.say(render_text(report, color=streams.colour(sys.stderr)))
+        streams.report(report)
         return Exit.INVALID
     streams.result(json.dumps(read.whole, ensure_ascii=False, indent=2))
     return Exit.OK

@@ -1,6 +1,7 @@
 """Say why a workflow did not succeed, and where in the document."""
 
 from asl.cli.places import name_of
+from asl.cli.streams import reason
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.engine.result import Result
@@ -64,5 +65,4 @@ def _ending(result: Result) -> str:
         return f"timed out after {result.elapsed:g} s, by the document's TimeoutSeconds"
     if result.status == "ABORTED":
         return "was aborted"
-    why = ": ".join(each for each in (result.error, result.cause) if each)
-    return f"failed: {why or 'without an error name'}"
+    return f"failed: {reason(result.error, result.cause) or 'without an error name'}"

@@ -1,7 +1,6 @@
 """`asl lock`: pin what a document imports."""
 
 import json
-import sys
 
 import click
 
@@ -9,7 +8,6 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.core.diagnostics import place
 from asl.core.document import Document
-from asl.core.render import render_text
 from asl.core.values import Json
 
 __all__ = ["command"]
@@ -31,7 +29,7 @@ def command(document: str, check: bool, root: str | None) -> Exit:
     read, given = unlocked(document, root)
     report = place(read, read.findings)
     if not report.ok:
-        streams.say(render_text(report, color=streams.colour(sys.stderr)))
+        streams.report(report)
         return Exit.INVALID
     wanted = pins(read)
     changed = [name for name in {**given, **wanted} if given.get(name) != wanted.get(name)]

@@ -8,7 +8,7 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
-from asl.cli.stores import STORE, clipped, command_for, found, opened
+from asl.cli.stores import STORE, command_for, found, opened
 from asl.core.errors import AslError
 from asl.engine.events import Event
 from asl.expr.times import format_timestamp
@@ -67,6 +67,6 @@ def _line(event: Event) -> str:
         for key, value in event.details.items()
         if key != "name" or value not in event.path
     }
-    shown = clipped(details, SHOWN) if details else ""
+    shown = streams.clipped(details, SHOWN) if details else ""
     place = f"  {name_of(event.path)}" if event.path else ""
     return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()

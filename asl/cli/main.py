@@ -89,7 +89,7 @@ class Commands(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
         except InvalidDocument as refusal:
-            _show_report(refusal)
+            streams.report(refusal.report)
             code = Exit.INVALID
         except AslError as error:
             streams.say(f"asl: {error}", style="red")
@@ -115,12 +115,6 @@ def _unknown(name: str) -> str:
     else:
         hint = did_you_mean(name, COMMANDS) or "'asl --help' lists all"
     return f"there is no command {name!r} ({hint})"
-
-
-def _show_report(refusal: InvalidDocument) -> None:
-    from asl.core.render import render_text
-
-    streams.say(render_text(refusal.report, color=streams.colour(sys.stderr)))
 
 
 @click.group(

@@ -8,7 +8,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import LISTED, STORE, clipped, command_for, found, opened, prompt_of
+from asl.cli.stores import LISTED, STORE, command_for, found, opened, prompt_of
 from asl.core.values import Json
 from asl.engine import progress
 from asl.engine.events import Event
@@ -63,10 +63,9 @@ def _summary(
         count = result.execution.redrives
         lines.append(f"redriven  {count} times, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
-        lines.append(f"output    {clipped(result.output, SHOWN)}")
+        lines.append(f"output    {streams.clipped(result.output, SHOWN)}")
     elif result.error or result.cause:
-        why = ": ".join(each for each in (result.error, result.cause) if each)
-        lines.append(f"error     {why}")
+        lines.append(f"error     {streams.reason(result.error, result.cause)}")
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
     events = result.events
@@ -135,7 +134,7 @@ def _how_far(entered: Event, events: list[Event]) -> str:
     if found.get("percentage") is None:
         return ""
     said = found.get("message")
-    return f", at {found['percentage']:g} %{f': {clipped(said, SHOWN)}' if said else ''}"
+    return f", at {found['percentage']:g} %{f': {streams.clipped(said, SHOWN)}' if said else ''}"
 
 
 def _request(request: dict[str, Json]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from asl.cli import streams
 from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
@@ -21,7 +22,6 @@ __all__ = [
     "LISTED",
     "STORE",
     "came_to",
-    "clipped",
     "command_for",
     "default_store",
     "found",
@@ -63,8 +63,6 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         path.parent.mkdir(parents=True, exist_ok=True)
     store = Store(path, synchronous=synchronous)
     if store.file.read_only:
-        from asl.cli import streams
-
         streams.say(f"asl: {path} is read-only: it can only be looked at", style="yellow")
     return store
 
@@ -84,14 +82,12 @@ def found(store: "Store", name: str) -> "Stored":
 
 def came_to(result: "Result") -> Exit:
     """Print what an execution of a store came to; returns the exit code."""
-    from asl.cli import streams
-
     if result.ok:
         streams.result(streams.as_text(result.output))
     elif result.status == "PAUSED":
         say_paused(result)
     else:
-        why = ": ".join(each for each in (result.error, result.cause) if each)
+        why = streams.reason(result.error, result.cause)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
         if result.error == "States.AgentNotFound":
             streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
@@ -101,15 +97,11 @@ def came_to(result: "Result") -> Exit:
 
 def say_redrivable(result: "Result") -> None:
     """Say how an execution that has not succeeded goes on."""
-    from asl.cli import streams
-
     streams.say(f"  hint: {command_for('redrive', result.name)} goes on from there")
 
 
 def say_paused(result: "Result", stored: bool = True) -> None:
     """Say what an execution waits for, and how to answer."""
-    from asl.cli import streams
-
     for request in result.pending[:LISTED]:
         streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for failure in _undelivered(result):
@@ -142,12 +134,6 @@ def _undelivered(result: "Result") -> list[str]:
         if event.type == "NotificationFailed" and event.details["requestId"] in asked
     ]
     return list(dict.fromkeys(failures))
-
-
-def clipped(value: Json, limit: int) -> str:
-    """Return a value as JSON, cut off behind *limit* characters."""
-    text = excerpt(value, 1_000_000)
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def prompt_of(request: dict[str, Json]) -> str:

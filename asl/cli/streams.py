@@ -9,13 +9,16 @@ import click
 
 from asl.core.diagnostics import Report
 from asl.core.errors import AslError
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, excerpt
 
 __all__ = [
     "as_text",
+    "clipped",
     "colour",
     "folded",
     "on_terminal",
+    "reason",
+    "report",
     "result",
     "say",
     "silence",
@@ -75,11 +78,27 @@ def say(text: str, *, style: str | None = None) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def warn(report: Report) -> None:
-    """Show what was found, and stops nothing."""
+def report(found: Report | list[Report], *, end: str = "") -> None:
+    """Show what was found on standard error."""
     from asl.core.render import render_text
 
-    say(render_text(report, color=colour(sys.stderr)) + "\n")
+    say(render_text(found, color=colour(sys.stderr)) + end)
+
+
+def warn(found: Report) -> None:
+    """Show what was found, and stops nothing: a blank line parts it from what follows."""
+    report(found, end="\n")
+
+
+def reason(error: str | None, cause: str | None) -> str:
+    """Return the name of an error with its cause, as far as there are any."""
+    return ": ".join(each for each in (error, cause) if each)
+
+
+def clipped(value: Json, limit: int) -> str:
+    """Return a value as JSON, cut off behind *limit* characters."""
+    text = excerpt(value, 1_000_000)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def silence() -> None:

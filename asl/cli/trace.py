@@ -11,11 +11,12 @@ from decimal import Decimal
 import click
 
 from asl.cli.places import Path, definition, in_jsonata, in_template, name_of, pointer_of
+from asl.cli.streams import clipped, reason
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.profile import Profile
-from asl.core.values import Json, excerpt
+from asl.core.values import Json
 from asl.engine.events import Event
 from asl.expr.frame import StateView, Usage
 from asl.expr.times import format_timestamp
@@ -173,8 +174,7 @@ class Trace:
 
 
 def _clipped(value: Json) -> str:
-    text = excerpt(value, 1_000_000)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+    return clipped(value, SHOWN)
 
 
 def _decided(details: dict[str, Json]) -> str:
@@ -184,8 +184,7 @@ def _decided(details: dict[str, Json]) -> str:
 
 
 def _error(details: dict[str, Json]) -> str:
-    both = (details.get("error"), details.get("cause"))
-    return ": ".join(each for each in both if each) or "no error name"
+    return reason(details.get("error"), details.get("cause")) or "no error name"
 
 
 @dataclass(slots=True)
