@@ -151,9 +151,9 @@ def _forked(scope: Scope, records: Collection[_Record]) -> Iterator[Finding]:
 
 def _fork_around(scope: Scope) -> Node | None:
     """Return the innermost Map or Parallel around a machine, None where there is none."""
-    while scope.outer is not None:
-        holder = next((each for each in scope.outer.nodes if each.name == scope.holder), None)
-        if holder is not None and holder.value.get("Type") in FORKS:
-            return holder
-        scope = scope.outer
+    around: Scope | None = scope
+    while around is not None and around.holder is not None:
+        if around.holder.value.get("Type") in FORKS:
+            return around.holder
+        around = around.outer
     return None

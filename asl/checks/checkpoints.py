@@ -16,10 +16,10 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         for node in scope.nodes:
             if node.value.get("Type") != "Checkpoint":
                 continue
-            if scope.outer is not None:
+            if scope.holder is not None:
                 yield Finding(
                     "V-CKPT-03",
-                    f"no execution can be resumed here, within {scope.holder!r}",
+                    f"no execution can be resumed here, within {scope.holder.name!r}",
                     node.pointer,
                     "save before or after it, at the top level",
                     at_key=True,

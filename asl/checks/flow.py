@@ -59,7 +59,7 @@ def followed(workflow: Workflow) -> Flow:
     for scope in workflow.scopes:  # outer machines come first
         outside = 0
         if scope.outer is not None and scope.holder is not None and not scope.isolated:
-            outside = before[scope.outer.pointer].get(scope.holder, 0)
+            outside = before[scope.outer.pointer].get(scope.holder.name, 0)
         before[scope.pointer] = _before(scope, outside, bits)
     return Flow(bits, before)
 

@@ -36,10 +36,9 @@ def _always_reached(scope: Scope, name: str) -> bool:
             return False
         if scope.outer is None or scope.holder is None:
             return True
-        holder = next((each for each in scope.outer.nodes if each.name == scope.holder), None)
-        if holder is None or holder.value.get("Type") == "Map":
+        if scope.holder.value.get("Type") == "Map":
             return False
-        name, scope = scope.holder, scope.outer
+        name, scope = scope.holder.name, scope.outer
 
 
 def _undecided(scope: Scope) -> set[str]:

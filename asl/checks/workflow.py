@@ -47,8 +47,8 @@ class Scope(NamedTuple):
     names: frozenset[str]
     """The names of all states, also of those that are no objects."""
     outer: "Scope | None" = None
-    holder: str | None = None
-    """The name of the state of the outer machine that this one is part of."""
+    holder: Node | None = None
+    """The state of the outer machine that this one is part of."""
     isolated: bool = False
     """Whether variables of the outer machines are out of reach: a distributed Map."""
     home: str = ""
@@ -159,7 +159,7 @@ def _scopes(
     profile: Profile,
     language: str,
     outer: Scope | None = None,
-    holder: str | None = None,
+    holder: Node | None = None,
     isolated: bool = False,
     beside: Scope | None = None,
 ) -> Iterator[Scope]:
@@ -194,7 +194,7 @@ def _scopes(
                 profile,
                 _language(machine, "JSONPath" if included else language),
                 scope,
-                node.name,
+                node,
                 _distributed(node, machine),
                 None if included else scope,
             )

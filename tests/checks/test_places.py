@@ -126,7 +126,7 @@ def test_a_fault_within_an_expression_says_where() -> None:
         ("TimeoutSeconds", "-5", None),
         ("TimeoutSeconds", "soon", None),
         ("End", "true", "write true without quotes"),
-        ("End", "yes", None),
+        ("End", "yes", "write true"),
     ],
 )
 def test_a_value_that_is_only_written_otherwise_gets_a_hint(

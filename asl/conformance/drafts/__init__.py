@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from asl.conformance.facts import TEXT
+from asl.conformance.drafts.facts import TEXT
+from asl.conformance.drafts.search import search
+from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
-from asl.conformance.search import search
-from asl.conformance.ways import Given, Way, needs, ways
 from asl.core.values import Json
 from asl.dialects import dialect
 

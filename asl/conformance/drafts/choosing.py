@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from asl.conformance.facts import ABSENT, Facts, place_of
+from asl.conformance.drafts.facts import ABSENT, Facts, place_of
 from asl.core.values import Json
 
 __all__ = ["chosen"]

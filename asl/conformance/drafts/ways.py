@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from asl.conformance.choosing import chosen
-from asl.conformance.facts import (
+from asl.conformance.drafts.choosing import chosen
+from asl.conformance.drafts.facts import (
     Facts,
     Place,
     answered,

@@ -1,6 +1,6 @@
 """What an execution must be given to go a way, looked for by trying.
 
-What the document says plainly (`asl.conformance.ways`) is where it begins. Where an execution
+What the document says plainly (`ways`) is where it begins. Where an execution
 leaves the way, what was answered before, the last answer first, and in the end the input are set to
 values that the states there speak of, until one leads further.
 """
@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from asl.conformance.facts import Place
-from asl.conformance.ways import Given, Step, Way, tasks_of
+from asl.conformance.drafts.facts import Place
+from asl.conformance.drafts.ways import Given, Step, Way, tasks_of
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
