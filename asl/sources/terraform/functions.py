@@ -15,9 +15,9 @@ from urllib.parse import quote_plus
 from orjson import loads
 
 from asl.core.values import Json, compact
-from asl.sources import networks
-from asl.sources.formatting import format_text, matched, matches, replaced, text_of
-from asl.sources.yaml_writing import written
+from asl.sources.terraform import networks
+from asl.sources.terraform.formatting import format_text, matched, matches, replaced, text_of
+from asl.sources.terraform.yaml_writing import written
 
 __all__ = ["FUNCTIONS", "text_of"]
 

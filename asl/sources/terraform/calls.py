@@ -8,14 +8,14 @@ from asl.core import yaml_text
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import compact
-from asl.sources import hcl, hcl_text
 from asl.sources.definition import Part, Unknown
-from asl.sources.functions import FUNCTIONS
-from asl.sources.scope import Scope, Undecided
+from asl.sources.terraform import hcl, hcl_text
+from asl.sources.terraform.functions import FUNCTIONS
+from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text
 
 if TYPE_CHECKING:
-    from asl.sources.expressions import Evaluator
+    from asl.sources.terraform.expressions import Evaluator
 
 __all__ = ["arguments", "call", "file_of", "template_file"]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from asl.core.source import Source
-from asl.sources import hcl
 from asl.sources.definition import Part
+from asl.sources.terraform import hcl
 
 __all__ = ["Scope", "Undecided"]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from asl.core.document import opened, too_large
 from asl.core.source import Limits, Source
-from asl.sources import hcl, hcl_text
+from asl.sources.terraform import hcl, hcl_text
 
 __all__ = ["Folder", "read_hcl"]
 

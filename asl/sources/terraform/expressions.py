@@ -10,14 +10,14 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
-from asl.sources import hcl
-from asl.sources.calls import call, template_file
 from asl.sources.definition import Part, Unknown
-from asl.sources.folder import Folder
-from asl.sources.functions import FUNCTIONS, text_of
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading
 from asl.sources.resources import ACTIVITY, FUNCTION, MACHINE
-from asl.sources.scope import Scope, Undecided
+from asl.sources.terraform import hcl
+from asl.sources.terraform.calls import call, template_file
+from asl.sources.terraform.folder import Folder
+from asl.sources.terraform.functions import FUNCTIONS, text_of
+from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text, joined
 
 __all__ = ["Evaluator"]

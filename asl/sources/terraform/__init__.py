@@ -1,15 +1,15 @@
-"""State machines in Terraform files."""
+"""State machines in Terraform files: what HCL says, and what its expressions come to."""
 
 from typing import Final
 
 from asl.core.document import Document
 from asl.core.source import Limits, Source
-from asl.sources import calls, hcl
 from asl.sources.definition import of_part, of_text, of_yaml
-from asl.sources.expressions import Evaluator
-from asl.sources.folder import Folder
 from asl.sources.reading import Reading
-from asl.sources.scope import Scope, Undecided
+from asl.sources.terraform import calls, hcl
+from asl.sources.terraform.expressions import Evaluator
+from asl.sources.terraform.folder import Folder
+from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text
 
 __all__ = ["Template"]
