@@ -317,7 +317,8 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
     if isinstance(raw, str):
         if not raw.isascii() and (bad := SURROGATE.search(raw)):
             shown = SURROGATE.sub("\ufffd", raw)
-            fault = Fault("READ-09", "a lone surrogate is not a character", bad.start())
+            message = "a lone surrogate is not a character"
+            fault = Fault("READ-09", message, bad.start(), json_text.ALONE)
             raise invalid(Source(name, shown, "text"), [fault])
         if len(raw.encode()) > limits.max_bytes:
             raise too_large(name, limits.max_bytes)

@@ -27,6 +27,10 @@ _CLOSERS = {"{": "}", "[": "]"}
 _QUOTES = "'‘’“”`"
 _CONSTANTS = frozenset(("true", "false", "null"))
 _NOT_FINITE = frozenset(("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"))
+TOO_DEEP = "take an inner part out, into a document of its own"
+ALONE = "write both halves of its pair, or the character itself"
+QUOTED = "put it in quotes"
+"""What to do about what neither JSON nor YAML can hold."""
 _MEANT = {"none": "null", "nil": "null", "undefined": "null"}
 
 
@@ -204,7 +208,8 @@ class _Scanner:
             self.string()
         elif found in _CLOSERS:
             if len(self.open) >= self.limits.max_depth:
-                self.stop(f"nested deeper than {self.limits.max_depth} levels", code="READ-03")
+                message = f"nested deeper than {self.limits.max_depth} levels"
+                self.stop(message, code="READ-03", hint=TOO_DEEP)
             span.members = {} if found == "{" else []
             self.open.append(_Open(span, found))
             self.take(1)
@@ -229,9 +234,11 @@ class _Scanner:
     def number(self, digits: str) -> None:
         if digits.lstrip("-").isdigit():
             if len(digits.lstrip("-")) > MAX_DIGITS:
-                self.add("READ-02", f"an integer of more than {MAX_DIGITS} digits", self.at)
+                message = f"an integer of more than {MAX_DIGITS} digits"
+                self.add("READ-02", message, self.at, hint=QUOTED)
         elif float(digits) in (float("inf"), float("-inf")):
-            self.add("READ-02", f"{digits} is too large for a number", self.at)
+            message = f"{digits} is too large for a number"
+            self.add("READ-02", message, self.at, hint=QUOTED)
 
     def string(self) -> str:
         """Read a string and return its value."""
@@ -246,7 +253,7 @@ class _Scanner:
         if "\\" in value:
             value = json.loads(token)
             if _SURROGATE_ESCAPE.search(token) and SURROGATE.search(value):
-                self.add("READ-09", "a lone surrogate is not a character", self.at)
+                self.add("READ-09", "a lone surrogate is not a character", self.at, hint=ALONE)
         self.take(len(token))
         return value
 

@@ -266,7 +266,9 @@ class _Builder:
 
     def start(self, event: Any, kind: str) -> None:
         if len(self.open) >= self.limits.max_depth:
-            self.stop("READ-03", f"nested deeper than {self.limits.max_depth} levels")
+            self.stop(
+                "READ-03", f"nested deeper than {self.limits.max_depth} levels", json_text.TOO_DEEP
+            )
         if self.awaits_key():
             self.stop(
                 "READ-08",
@@ -331,7 +333,9 @@ class _Builder:
         if anchor is None:
             self.stop("READ-06", f"*{name} stands inside the value that it repeats")
         if len(self.open) + anchor.height > self.limits.max_depth:
-            self.stop("READ-03", f"nested deeper than {self.limits.max_depth} levels")
+            self.stop(
+                "READ-03", f"nested deeper than {self.limits.max_depth} levels", json_text.TOO_DEEP
+            )
         if self.awaits_key():
             self.key(anchor.value, str(anchor.value))
         else:
@@ -419,7 +423,7 @@ class _Builder:
         try:
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            self.add("READ-09", "a lone surrogate is not a character")
+            self.add("READ-09", "a lone surrogate is not a character", json_text.ALONE)
             return SURROGATE.sub("\ufffd", text)
 
     def written_out(self, text: str) -> Json:
@@ -446,7 +450,7 @@ class _Builder:
         elif _FLOAT.fullmatch(text):
             number = float(text)
             if number in (float("inf"), float("-inf")):
-                self.add("READ-02", f"{text} is too large for a number")
+                self.add("READ-02", f"{text} is too large for a number", json_text.QUOTED)
             return number
         return text
 
@@ -456,7 +460,7 @@ class _Builder:
             value = int(text[2:], base) if base else int(text)
             if -MAX_INTEGER <= value <= MAX_INTEGER:
                 return value
-        self.add("READ-02", f"an integer of more than {MAX_DIGITS} digits")
+        self.add("READ-02", f"an integer of more than {MAX_DIGITS} digits", json_text.QUOTED)
         return 0
 
     def unknown_tag(self, tag: str) -> None:
@@ -485,6 +489,10 @@ class _Builder:
         self.faults.append(Fault(code, message, self.at, hint, pointer, related))
         if len(self.faults) >= MAX_FAULTS:
             raise _Stop
+
+    def too_deep(self) -> NoReturn:
+        message = f"nested deeper than {self.limits.max_depth} levels"
+        self.stop("READ-03", message, json_text.TOO_DEEP)
 
     def stop(self, code: str, message: str, hint: str | None = None) -> NoReturn:
         self.add(code, message, hint)

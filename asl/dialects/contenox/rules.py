@@ -284,7 +284,9 @@ def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
         return
     for name in ends:
         if name not in chain.tasks:
-            hint = did_you_mean(name, chain.tasks)
+            hint = did_you_mean(name, chain.tasks) or f"there are {', '.join([*chain.tasks][:8])}"
+            if name == END:
+                hint = "nobody can ask behind the end of a run"
             yield Finding("CX-EDGE", f"there is no task {name!r}", at, hint)
 
 

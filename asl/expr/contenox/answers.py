@@ -30,7 +30,7 @@ __all__ = [
 
 Handled = dict[str, Json]
 
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})")
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 _RANGE: Final = re.compile(r"([0-9]{1,300})(?:-([0-9]{1,300}))?")
 
 

@@ -102,10 +102,12 @@ def parse(text: str) -> tuple[Part, ...]:
             open_.append((kind, value, start))
             levels.append([])
             if len(levels) > MAX_DEPTH:
-                raise ExpressionFault(f"more than {MAX_DEPTH} blocks in each other", start, CODE)
+                message = f"more than {MAX_DEPTH} blocks in each other"
+                raise ExpressionFault(message, start, CODE, "let a step make a part of the text")
         elif inner.startswith("/"):
             if not open_ or open_[-1][0] != inner[1:].strip():
-                raise ExpressionFault(f"{{{{{inner}}}}} closes nothing", start, CODE)
+                hint = f"close {{{{#{open_[-1][0]}}}}} first" if open_ else "take it out"
+                raise ExpressionFault(f"{{{{{inner}}}}} closes nothing", start, CODE, hint)
             kind, value, _ = open_.pop()
             parts = tuple(levels.pop())
             levels[-1].append(Block(kind, value, parts))
