@@ -52,7 +52,8 @@ class JsonPathCompiler(StateCompiler):
         call: str | None = None,
     ) -> Evaluate:
         beyond = self.profile.aws and call is None and field.endswith(SUFFIX)
-        use = Use(field, self.name, missing, self.effect, self.token, call, beyond)
+        merge = self.profile.aws
+        use = Use(field, self.name, missing, self.effect, self.token, call, beyond, merge)
         return compile_path(parse_path(text), use)
 
     def _variable(self, text: str, strict: bool) -> Evaluate:

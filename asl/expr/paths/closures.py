@@ -26,10 +26,14 @@ class Use(NamedTuple):
     """The intrinsic call of which the path is an argument."""
     beyond: bool = False
     """An index behind the end of an array finds null."""
+    merge: bool = False
+    """Several names at the end of a path are one object."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
     """Compile *path*; the closure raises StateError as `use.missing` says when nothing is found."""
+    if use.merge and path.merged is not path:
+        return _picked(path.merged, use)
     if path.root == "$$":
         return _from_context(path, use)
     if path.variable is not None:
@@ -38,6 +42,24 @@ def compile_path(path: Path, use: Use) -> Evaluate:
         segments = path.segments
         return lambda data, frame: select(segments, data, data)
     return _definite(path, use)
+
+
+def _picked(path: Path, use: Use) -> Evaluate:
+    """Read several members of one object, or of each of many."""
+    *before, names = path.segments
+    definite = all(type(key) is str or type(key) is int for key in before)
+    way = path._replace(segments=tuple(before), definite=definite)
+    holder = compile_path(way, use)
+
+    def members(data: Json, frame: Frame) -> Json:
+        found = holder(data, frame)
+        if not definite:
+            return [each for node in found for each in select((names,), node, data)]
+        if type(found) is not dict:
+            return not_found(way, data, frame, use)
+        return select((names,), found, data)[0]
+
+    return members
 
 
 def _definite(path: Path, use: Use) -> Evaluate:

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from asl.core.values import Json
 
-__all__ = ["Descend", "Filter", "Path", "Segment", "Slice", "Test", "Union", "Wildcard"]
+__all__ = ["Descend", "Filter", "Path", "Pick", "Segment", "Slice", "Test", "Union", "Wildcard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,12 @@ class Union(NamedTuple):
     members: tuple[str | int, ...]
 
 
+class Pick(NamedTuple):
+    """`['a','b']` at the end of a path, as AWS reads it: an object of those members that exist."""
+
+    members: tuple[str, ...]
+
+
 class Filter(NamedTuple):
     """`[?(...)]`: the elements for which the test holds."""
 
@@ -37,7 +43,7 @@ class Descend:
     """`..`: the node and everything below it, in document order."""
 
 
-Segment: TypeAlias = str | int | Wildcard | Slice | Union | Filter | Descend
+Segment: TypeAlias = str | int | Wildcard | Slice | Union | Pick | Filter | Descend
 Test: TypeAlias = Callable[[Json, Json], bool]
 """A compiled filter: `(candidate, root) -> holds`."""
 
@@ -59,6 +65,17 @@ class Path(NamedTuple):
     def keys(self) -> tuple[str | int, ...]:
         """The steps of a definite path."""
         return tuple(s for s in self.segments if isinstance(s, str | int))
+
+    @property
+    def merged(self) -> "Path":
+        """The same path with several names at its end read as one object (`Pick`)."""
+        *before, last = self.segments or (None,)
+        if type(last) is not Union:
+            return self
+        names = tuple(name for name in last.members if type(name) is str)
+        if len(names) < len(last.members):
+            return self
+        return self._replace(segments=(*before, Pick(names)))
 
     @property
     def variable(self) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.paths.segments import Descend, Filter, Segment, Slice, Union, Wildcard
+from asl.expr.paths.segments import Descend, Filter, Pick, Segment, Slice, Union, Wildcard
 
 __all__ = ["select"]
 
@@ -39,6 +39,8 @@ def _step(segment: Segment, nodes: list[Json], root: Json) -> list[Json]:
             return [child for n in nodes if type(n) is list for child in n[bounds]]
         case Union(members):
             return [child for n in nodes for m in members for child in _step(m, [n], root)]
+        case Pick(members):
+            return [{m: n[m] for m in members if m in n} for n in nodes if type(n) is dict]
         case Filter(test):
             return [child for n in nodes for child in _candidates(n) if test(child, root)]
         case Descend():

@@ -85,6 +85,8 @@ class _Parser:
     def hint(self) -> str | None:
         if self.text[self.at].isspace():
             return "write ['two words'] for a name with blanks"
+        if self.text[self.at] == "(":
+            return "a path has no functions; States.ArrayLength(...) counts elements"
         return None
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
@@ -126,8 +128,8 @@ class _Parser:
                 if self.text.startswith("[", self.at):
                     continue
                 yield self.member()
-            elif self.take("."):
-                yield self.member()
+            elif self.take("."):  # AWS's documentation writes `$.abc.['def ghi']`
+                yield self.bracket() if self.take("[") else self.member()
             elif self.take("["):
                 yield self.bracket()
             else:
