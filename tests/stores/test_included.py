@@ -40,6 +40,7 @@ INCLUDE = {
     "Retry": [{"ErrorEquals": ["Again"], "IntervalSeconds": 9}],
     "End": True,
 }
+DISTRIBUTED = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
 EACH = {"StartAt": "In", "States": {"In": INCLUDE}}
 WHOLE = {
     "Imports": {"Part": "part.json"},
@@ -58,9 +59,9 @@ def work(parameters: Any) -> Any:
     return parameters
 
 
-def run(folder: Path, name: str, die_at: int | None) -> Any:
+def run(folder: Path, name: str, die_at: int | None, part: Any = PART) -> Any:
     """Run until the end or the *die_at*-th commit; returns the result, None for a death."""
-    (folder / "part.json").write_text(json.dumps(PART))
+    (folder / "part.json").write_text(json.dumps(part))
     (folder / "whole.json").write_text(json.dumps(WHOLE))
     commits = 0
 
@@ -106,3 +107,18 @@ def test_the_history_has_the_states_as_they_were_filled_in(die_at: int, tmp_path
     assert sorted(map(str, told(tmp_path / "it.db"))) == sorted(
         map(str, told(tmp_path / "whole.db"))
     )
+
+
+@pytest.mark.parametrize("die_at", range(1, 12, 2))
+def test_a_distributed_map_goes_on_as_it_was_filled_in(die_at: int, tmp_path: Path) -> None:
+    """Its children are those of the document that the data made, in whatever process they run."""
+    each = PART["States"]["Each"]
+    processor = {**each["ItemProcessor"], "ProcessorConfig": DISTRIBUTED}
+    states = {**PART["States"], "Each": {**each, "ItemProcessor": processor}}
+    part = {**PART, "States": states}
+    assert run(tmp_path, "it.db", die_at, part) is None
+    told_before = told(tmp_path / "it.db")
+    result = run(tmp_path, "it.db", None, part)
+    assert result.output == [["Ann 0", "Ann 0"], ["Bo 1", "Bo 1"]]
+    assert told(tmp_path / "it.db")[: len(told_before)] == told_before
+    assert sum(kind == "MapRunSucceeded" for kind, _, _ in told(tmp_path / "it.db")) == 2
