@@ -260,9 +260,10 @@ def _asides(step: Step) -> Iterator[Finding]:
         yield from rounds_of(step).findings
     for key in _MAPPERS if step.kind == "loop" else ():
         if spec.get(key):
-            message = f"{key!r} is code, which has no effect here"
-            hint = "let a step of the body make of its input what is wanted"
-            yield Finding("FL-CODE", message, step.at("loop", key), hint, at_key=True)
+            message = f"{key!r} is code, which nobody runs here"
+            hint = "let a step in front, in the body or behind make what is wanted"
+            place = step.at("loop", key)
+            yield Finding("FL-CODE", message, place, hint, severity=Severity.ERROR, at_key=True)
     if step.kind == "loop":
         yield from _once(step)
     if step.kind == "cache":
