@@ -96,6 +96,44 @@ def test_those_who_decide_a_debate_are_looked_up_too() -> None:
     assert levels(document, agents=["A", "B", "Judge"]) == {}
 
 
+NAMED: dict[str, tuple[Json, str]] = {
+    "/Context/Summarize/Using": ({"Context": {"Summarize": {"Using": "B"}}}, "V-TASK-03"),
+    "/Tools/Hooks/Before/Agent": ({"Tools": {"Hooks": {"Before": {"Agent": "B"}}}}, "V-TASK-03"),
+    "/Tools/Hooks/After/Agent": ({"Tools": {"Hooks": {"After": {"Agent": "B"}}}}, "V-TASK-03"),
+    "/Guardrails/Input/Validator": ({"Guardrails": {"Input": {"Validator": "B"}}}, "V-TASK-03"),
+    "/Guardrails/Output/Validator": ({"Guardrails": {"Output": {"Validator": "B"}}}, "V-TASK-03"),
+    **{
+        f"/Guardrails/{side}/Rules/0/{field}": (
+            {"Guardrails": {side: {"Rules": [{"Type": "custom", field: "B"}]}}},
+            code,
+        )
+        for side in ("Input", "Output")
+        for field, code in (
+            ("Check", "V-GRD-05"),
+            ("Validator", "V-TASK-03"),
+            ("Agent", "V-TASK-03"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_agents_that_blocks_name_are_looked_up_too(place: str) -> None:
+    """Each draws a warning at its place, if nobody has its name."""
+    fields, code = NAMED[place]
+    document = machine(Type="Task", Agent="A", **fields)
+    assert (code, f"{S}{place}") in levels(document, agents=["A"])
+    assert (code, f"{S}{place}") not in levels(document, agents=["A", "B"])
+
+
+def test_what_is_computed_names_no_agent() -> None:
+    """Who arbitrates is known when the state runs."""
+    consensus = {"Arbiter": "{% $judge %}"}
+    fields = {"Type": "Debate", "Agents": ["A", "B"], "Topic": "t", "Consensus": consensus}
+    found = levels(machine(QueryLanguage="JSONata", **fields), agents=["A", "B"])
+    assert "V-DEB-08" not in {code for code, _ in found}
+
+
 @pytest.mark.parametrize(("known", "draws"), [([LAMBDA], 0), (["arn:*:f"], 0), (["arn:*:g"], 1)])
 def test_resources_may_be_registered_by_pattern(known: list[str], draws: int) -> None:
     """A star in a registered name stands for any run of characters."""
