@@ -23,6 +23,7 @@ from asl.core.values import (
     is_number,
     json_equal,
     measure,
+    received,
     type_name,
 )
 
@@ -209,15 +210,18 @@ def containers(value: Any) -> set[int]:
         (["\ud800"], "$[0]", "str"),
         ({"\udfff": 1}, "$['\\udfff']", "str"),
         ([MAX_INTEGER + 1], "$[0]", "int"),
+        ({"a": ()}, "$['a']", "tuple"),
+        ({Colour.RED: 1}, "$[<Colour.RED: 'red'>]", "Colour"),
         (object(), "$", "object"),
     ],
 )
 def test_what_is_not_json_is_refused_with_its_place(value: Any, place: str, found: str) -> None:
-    """The error names the JSONPath and the Python type."""
-    with pytest.raises(NotJson) as caught:
-        detached(value)
-    assert (caught.value.place, caught.value.found) == (place, found)
-    assert found in str(caught.value)
+    """The error names the JSONPath and the Python type, whichever way a value is copied."""
+    for copied in (detached, lambda value: received(value, 10**6, "S")):
+        with pytest.raises(NotJson) as caught:
+            copied(value)
+        assert (caught.value.place, caught.value.found) == (place, found)
+        assert found in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [cycle(), nested(MAX_DEPTH + 1)])
