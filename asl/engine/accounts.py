@@ -25,10 +25,6 @@ class Account:
 
     lent: dict[str, Decimal | int] | None = None
     """What executions that were started here, and have not ended, have spent so far."""
-    quiet = True
-    """Whether no limit and no threshold is reached, so that nothing comes of what was spent."""
-    untouched = True
-    """Whether nothing was ever spent."""
     open = 0
     """How many calls hold something."""
     held: Amounts = NOTHING
@@ -63,6 +59,10 @@ class Account:
         self.most: Amounts = limits.most
         """The limits; people may lift them."""
         self.spent = NOTHING
+        self.untouched = True
+        """Whether nothing was ever spent."""
+        self.quiet = True
+        """Whether no limit and no threshold is reached, so that nothing comes of what was spent."""
         self.least: Amounts = limits.most
         """From which amounts on it is not quiet any more."""
         if limits.fallbacks or limits.alerts:
@@ -262,13 +262,13 @@ class Lent(Account):
     What they spend stands there as lent, until this execution ends and it is counted as spent.
     """
 
-    quiet = False
     marked = None
     """It is looked at there."""
 
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits)
         self.label = account.label
+        self.quiet = False
         self.account = account
         self.total = dict(NOTHING)
         """What this execution has spent."""

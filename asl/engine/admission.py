@@ -29,13 +29,6 @@ class Terms:
     """The agent to call instead."""
     reduced: bool = False
     """Whether lesser quality is asked for."""
-    delay: float = 0.0
-    """Seconds by which the call is delayed."""
-    applied: Fallback | None = None
-    entry = ""
-    """Names the call where others see what it holds."""
-    used: Used = UNUSED
-    """What the agent has reported."""
     counted: Amounts = UNKNOWN
     """What it counts as in the account of the state itself, once it is settled."""
     assumed: Amounts = UNKNOWN
@@ -50,6 +43,13 @@ class Terms:
         """What is known of the call beforehand."""
         self.held: list[Amounts] = []
         """What is held in the first of the accounts."""
+        self.entry = ""
+        """Names the call where others see what it holds."""
+        self.delay = 0.0
+        """Seconds by which the call is delayed."""
+        self.applied: Fallback | None = None
+        self.used = UNUSED
+        """What the agent has reported."""
 
     def account(self, state: str, result: Mapping[str, Json]) -> Used:
         """Count what the agent reports for its state, and return it."""

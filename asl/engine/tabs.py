@@ -41,13 +41,12 @@ class Tab(Account):
     known of it beforehand.
     """
 
-    quiet = False
-
     def __init__(
         self, tabs: Tabs, name: str, label: str, most: Decimal, limits: Limits, length: float | None
     ) -> None:
         super().__init__(limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=()))
         self.label = label
+        self.quiet = False
         self.tabs = tabs
         self.name = name
         self.length = length

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, handed_over, plain_copy, received
@@ -61,7 +61,7 @@ class CallingHost(LivingHost):
     def _desk(self) -> TaskTokens:
         return self.serving().desk
 
-    async def invoke(
+    def invoke(
         self,
         at: Frame,
         target: Target,
@@ -69,7 +69,7 @@ class CallingHost(LivingHost):
         options: Options | None = None,
         agent: Agent | None = None,
         account: Account | None = None,
-    ) -> Json:
+    ) -> Coroutine[Any, Any, Json]:
         """Call an agent; whatever it raises becomes an error of the state.
 
         What the agent gets and what it returns are copies: neither side can change the other's.
@@ -78,13 +78,28 @@ class CallingHost(LivingHost):
         """
         if agent is None:
             if self.meter is not None and target.kind == "agent":
-                return await self.meter.call(at, target, payload, options)
+                return self.meter.call(at, target, payload, options)
             agent = self.find(target)
+        return self.ask_agent(at, target, payload, options, agent, account)
+
+    async def ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Json:
+        """Call this agent, whatever limits the calls of agents."""
         own = handed_over(payload, self.limit, target.label)
         call = Call(at, target, options)
         try:
             if options is None or REPORTED.isdisjoint(options.blocks):
-                answer = await self._ask(agent, own, call, options)
+                try:
+                    answer = await self._ask(agent, own, call, options)
+                finally:
+                    call.end()
             else:
                 answer = await self._followed(call, options)(agent, own, call, options)
         except BaseException as error:  # foreign code; what is not its own flies on
@@ -152,14 +167,21 @@ class CallingHost(LivingHost):
         task = current_task()
         return task is not None and not task.cancelling()
 
-    async def _ask(self, agent: Agent, payload: Json, call: Call, options: Options | None) -> Json:
+    def _ask(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Awaitable[Json]:
         if agent.holds:
             self._keep(agent)
+        if options is not None and options.limited:
+            return self._in_time(agent, payload, call, options)
+        call.attach(sleep=self._sleep, tokens=self._desk)
+        return self.reach(agent, payload, call)
+
+    async def _ask_and_end(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
         try:
-            if options is not None and options.limited:
-                return await self._in_time(agent, payload, call, options)
-            call.attach(sleep=self._sleep, tokens=self._desk)
-            return await self.reach(agent, payload, call)
+            return await self._ask(agent, payload, call, options)
         finally:
             call.end()
 
@@ -178,7 +200,7 @@ class CallingHost(LivingHost):
 
     def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
         """Return what gets an answer and passes on what is reported before it."""
-        answer: Callable[..., Awaitable[Json]] = self._ask
+        answer: Callable[..., Awaitable[Json]] = self._ask_and_end
         if "progress" in options.blocks:
             from asl.hosts.reporting import Reports
 
@@ -189,9 +211,14 @@ class CallingHost(LivingHost):
             answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
         return answer
 
-    async def reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+    def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
         """Have an agent answer, in the way that it needs."""
         call.agent = agent
+        if agent.blocking or agent.real or not self.in_event_loop:
+            return self._reach(agent, payload, call)
+        return agent.answer(payload, call)  # type: ignore[no-any-return]
+
+    async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         if agent.blocking:
             asks = agent.takes_call and self.services is not None and bool(self.services.boxes)
             if not (self.in_event_loop or self.forks or self.deadline or asks):

@@ -65,9 +65,7 @@ class Meter:
             if terms.entry and ledger.keeps:
                 await host.admitted(at)
             try:
-                result = await LocalHost.invoke(
-                    host, at, target, payload, options, agent, terms.account
-                )
+                result = await host.ask_agent(at, target, payload, options, agent, terms.account)
             except BaseException as error:
                 if not isinstance(error, StateError) or error.lost:
                     terms.used = terms.used._replace(fault=terms.used.fault or LOST.fault)

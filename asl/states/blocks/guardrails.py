@@ -92,17 +92,16 @@ class _Again(Exception):
 
 def guard_input(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what looks at the parameters before they are handed over."""
-    guard_of = _compile_guard(compiler, "Input")
-    if guard_of is None:
+    if "Input" not in compiler.state["Guardrails"]:
         return inner
-    guard_at = guard_of
+    written, computed = _compile_guard(compiler, "Input")
 
     async def guarded(attempt: Attempt, guard: _Guard) -> Json:
         attempt.payload = await guard.passed(attempt, attempt.payload, False)
         return await inner(attempt)
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
-        guard = guard_at(attempt)
+        guard = written or computed(attempt)
         return guarded(attempt, guard) if guard.doubts(attempt.payload) else inner(attempt)
 
     return perform
@@ -110,13 +109,12 @@ def guard_input(compiler: Compiler, inner: Perform) -> Perform:
 
 def guard_output(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what looks at the raw result, and may ask the agent again."""
-    guard_of = _compile_guard(compiler, "Output")
-    if guard_of is None:
+    if "Output" not in compiler.state["Guardrails"]:
         return inner
-    guard_at = guard_of
+    written, computed = _compile_guard(compiler, "Output")
 
     async def perform(attempt: Attempt) -> Json:
-        guard = guard_at(attempt)
+        guard = written or computed(attempt)
         attempt.judge = guard.judged
         left = guard.retries
         if guard.repeats:
@@ -133,17 +131,18 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def _compile_guard(compiler: Compiler, side: str) -> Callable[[Attempt], "_Guard"] | None:
-    """Compile one side; where anything of the block is computed, anew for each attempt."""
-    written, state = compiler.state["Guardrails"], compiler.name
-    if side not in written:
-        return None
-    settled = compiler.settled("Guardrails")
-    if settled is None:
-        guard = _Guard(written[side], state, side.lower())
-        return lambda attempt: guard
-    block = settled
-    return lambda attempt: _Guard(block(attempt.data, attempt.frame)[side], state, side.lower())
+def _compile_guard(
+    compiler: Compiler, side: str
+) -> tuple["_Guard | None", Callable[[Attempt], "_Guard"]]:
+    """Compile one side: as it is written, or what makes it anew for each attempt."""
+    state, settled = compiler.name, compiler.settled("Guardrails")
+    if settled is not None:
+        block = settled
+        return None, lambda attempt: _Guard(
+            block(attempt.data, attempt.frame)[side], state, side.lower()
+        )
+    guard = _Guard(compiler.state["Guardrails"][side], state, side.lower())
+    return guard, lambda attempt: guard
 
 
 class _Guard:
