@@ -327,18 +327,20 @@ class Ledger:
             if account.action == "Fail":
                 yield failure(account, name, at)
 
-    def absorb(self, at: Frame, used: Used, assumed: Amounts = NOTHING) -> None:
+    def absorb(
+        self, at: Frame, used: Used, assumed: Amounts = NOTHING, found: bool = False
+    ) -> None:
         """Count what an execution has used that a state has started; raises as `settle` does.
 
-        Its calls are on all tabs already. *assumed* is what they count as beyond that, where no
-        account here knows it yet.
+        Its calls are on all tabs already. *assumed* is what they count as beyond that; if it was
+        *found* at its end, no account here knows of that yet.
         """
         accounts = [each for each in self.accounts(at) if not isinstance(each, Tab)]
         own = accounts[-1] if accounts[-1].frame is at else None
         terms = Terms(at, "", accounts, self.foresight.of("", own))
         terms.used = used
         if assumed is not NOTHING:
-            for account in accounts:
+            for account in accounts if found else ():
                 account.recover(assumed)
             self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
             self.show_limit()

@@ -162,9 +162,9 @@ def _absorb(host: LocalHost, at: Any, child: Child, result: Result, found: bool)
         ledger = result.execution.ledger
         if ledger is not None:
             ledger.give_back()
-        assumed = ledger.assumed if ledger is not None and found else NOTHING
+        assumed = NOTHING if ledger is None else ledger.assumed
         host.used(at, spending(used))
-        host.meter.ledger.absorb(at, used, assumed)
+        host.meter.ledger.absorb(at, used, assumed, found)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

@@ -452,3 +452,52 @@ def test_public_prices() -> None:
     pytest.importorskip("genai_prices")
     price = Prices()["openai:gpt-4o"]
     assert 0 < price.input < price.output < 1
+
+
+def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any) -> None:
+    """Also where the process died between the end of the child and the answer of its state."""
+    child = {
+        "StartAt": "A",
+        "States": {
+            "A": {
+                "Type": "Task",
+                "Agent": "X",
+                "TimeoutSeconds": 5,
+                "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}],
+                "End": True,
+            },
+            "B": {"Type": "Succeed"},
+        },
+    }
+    parent = {
+        "StartAt": "W",
+        "Budget": {"MaxCost": 1.6},
+        "States": {
+            "W": {"Type": "Workflow", "WorkflowId": "c", "Next": "Z"},
+            "Z": {
+                "Type": "Pass",
+                "Parameters": {"left.$": "States.RemainingBudget()"},
+                "End": True,
+            },
+        },
+    }
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        await call.sleep(100)
+
+    given: Json = {"agents": {"X": agent}, "workflows": {"c": child}, "clock": "virtual"}
+    store = asl.open_store(tmp_path / "s.db", **given)
+
+    def reached(name: str) -> None:
+        if name == "end.put":
+            store.file.reached = lambda name: None
+            store.file.flush()
+            raise Died
+
+    store.file.reached = reached
+    with pytest.raises(Died):
+        store.start(parent, {}, name="e")
+    store.file.crash()
+    with asl.open_store(tmp_path / "s.db", **given) as store:
+        result = store.start(parent, {}, name="e")
+        assert (result.output, result.usage["assumed"]["cost"]) == ({"left": 1.5}, 0.1)
