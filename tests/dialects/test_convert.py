@@ -331,6 +331,51 @@ def test_each_branch_writes_a_key_of_its_own() -> None:
     assert ("Y", "text: W\nnote: k!") in asked
 
 
+def test_no_branch_clears_what_another_one_writes() -> None:
+    """Nor does one of its states on the way whose result is all that the document goes on with."""
+
+    def task(agent: str, **more: Any) -> Any:
+        return {"Type": "Task", "Agent": agent, **more}
+
+    document = {
+        "StartAt": "P",
+        "States": {
+            "P": {
+                "Type": "Parallel",
+                "ResultPath": "$.p",
+                "Branches": [
+                    {"StartAt": "L", "States": {"L": task("l", End=True)}},
+                    {
+                        "StartAt": "R",
+                        "States": {"R": task("r", Next="S"), "S": task("s", End=True)},
+                    },
+                ],
+                "Next": "J",
+            },
+            "J": task(
+                "j", Parameters={"task.$": "States.Format('{} {}', $.p[0], $.p[1])"}, End=True
+            ),
+        },
+    }
+    told = []
+    agents = {each: lambda given, each=each: told.append(given["task"]) or each for each in "lrsj"}
+    asl.run(asl.convert(document, "codemie").text, {"q": 1}, agents=agents)
+    assert told[-1] == "l s"
+
+
+def test_a_constant_is_written_to_its_key() -> None:
+    """A text or a number as it is; an object gives its own keys."""
+    states = {
+        "P": {"Type": "Pass", "Result": "calm", "ResultPath": "$.mood", "Next": "A"},
+        "A": {"Type": "Task", "Agent": "a", "Parameters": {"task.$": "$.mood"}, "End": True},
+    }
+    made = asl.convert({"StartAt": "P", "States": states}, "codemie")
+    assert {"L-DEEP", "L-ROOTMERGE"}.isdisjoint(each.code for each in made.losses)
+    told = []
+    asl.run(made.text, {"q": 1}, agents={"a": lambda given: told.append(given["task"])})
+    assert told == ["calm"]
+
+
 def test_branches_that_meet_within_a_branch_are_told() -> None:
     """Where they meet at the end of the branch, there is nothing to tell."""
     inner = {"Type": "Parallel", "Branches": [worker("Z"), worker("W")], "ResultPath": None}

@@ -1,5 +1,6 @@
 """Blueprints that are written: how documents look there, what is lost, and how they run."""
 
+import json
 from typing import Any
 
 import pytest
@@ -199,3 +200,28 @@ def test_a_blueprint_that_was_changed_is_written_anew() -> None:
     document = asl.load(b"steps:\n  - {name: a, uses: agents.a}\n", dialect="flujo").value
     document["States"]["a"]["TimeoutSeconds"] = 5
     assert "L-CHANGED" in lost(asl.convert(document, "flujo"))
+
+
+def test_several_parameters_are_the_text_of_an_object() -> None:
+    """Values keep their kinds; a text that is put together is one whatever its parts are."""
+    parameters = {
+        "n.$": "$.n",
+        "most": 3,
+        "said.$": "States.Format('say \\'{}\\'', $.kind)",
+        "kind.$": "States.Format('{}', $.kind)",
+        "note": 'so "it" is {{x}}',
+    }
+    made = written({"A": {**TASK, "Parameters": parameters, "End": True}})
+    seen = []
+    asl.run(
+        made.text,
+        {"context": {"n": {"deep": ["a"]}, "kind": "tea"}},
+        agents={"A": lambda given: seen.append(given["input"])},
+    )
+    assert json.loads(seen[0]) == {
+        "n": {"deep": ["a"]},
+        "most": 3,
+        "said": "say 'tea'",
+        "kind": "tea",
+        "note": 'so "it" is {{x}}',
+    }

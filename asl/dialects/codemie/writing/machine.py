@@ -153,7 +153,7 @@ class Machine:
         """Return `next` of a state that runs an actor: where its output and control go."""
         follower = self.merged.get(name)
         if follower is None:
-            return {**self.kept(state, stored), **self.next(state)}
+            return {**self.kept(stored), **self.next(state)}
         following, result = self.states[follower], Result.of(state)
         said = self.kinds[following["Type"]].said
         assert said is not None
@@ -166,10 +166,9 @@ class Machine:
         )
         return {**stored, **said(self, follower, following, result)}
 
-    def kept(self, state: State, stored: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return what is written; the end of a branch does not clear the context of others."""
-        ends = "Next" not in state or self.lead(state["Next"]) is None
-        if self.last is None or not ends:
+    def kept(self, stored: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return what is written; no branch clears the context that it shares with others."""
+        if self.last is None:
             return stored
         return {key: value for key, value in stored.items() if key != "clear_context_store"}
 

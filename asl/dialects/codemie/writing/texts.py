@@ -1,19 +1,16 @@
 """Values as texts: paths in them become placeholders."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
+from asl.dialects.formats import Path, parts_of
 from asl.expr.codemie.placeholders import placeholders
 
 __all__ = ["arguments", "filled", "instruction"]
 
-_FORMAT: Final = re.compile(
-    r"States\.Format\('((?:[^'\\{}]|\{\})*)'((?:,\s*\$(?:\.[A-Za-z_]\w*)+)*)\)"
-)
 _ITEM: Final = "$$.Map.Item.Value"
 _TASKS: Final = ("task", "prompt", "instruction")
 """Parameters that are the text of an assistant's task, rather than a part of it."""
@@ -98,16 +95,20 @@ def _placeholder(machine: Machine, value: str) -> str | None:
     """Return what fills in the value of an expression, None if nothing does."""
     if way := machine.workflow.way(value):
         return _braced(way)
-    if match := _FORMAT.fullmatch(value):
-        paths = re.findall(r"\$\.[A-Za-z_][\w.]*", match[2])
-        ways = [machine.workflow.way(path) or () for path in paths]
-        parts = match[1].split("{}")
-        if len(parts) == len(paths) + 1:
-            shown = [part + _braced(way) for part, way in zip(parts, ways, strict=False)]
-            return "".join(shown) + parts[-1]
+    if parts := parts_of(value):
+        said = [_part(machine, each) for each in parts]
+        return None if None in said else "".join(map(str, said))
     if machine.item and value.startswith(_ITEM):
         return "{{task" + value.removeprefix(_ITEM) + "}}"
     return "{{task}}" if machine.item and value == "$" else None
+
+
+def _part(machine: Machine, part: str) -> str | None:
+    """Return what says a part of a text that is put together, None if nothing does."""
+    if not isinstance(part, Path):
+        return None if "{" in part or "}" in part else part
+    way = machine.workflow.way(str(part))
+    return _braced(way) if way else None
 
 
 def _braced(way: tuple[str, ...]) -> str:

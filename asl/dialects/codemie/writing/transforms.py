@@ -6,6 +6,7 @@ from asl.core.diagnostics import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.machine import Machine, State, passes
+from asl.dialects.codemie.writing.results import key_of
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
 from asl.dialects.formats import computes
@@ -35,6 +36,11 @@ def pass_(machine: Machine, name: str, state: State) -> None:
     given = state.get("Result", state.get("Parameters"))
     where = machine.at(name, "Result" if "Result" in state else "Parameters")
     mappings: list[Json] = []
+    field = key_of(state)
+    if field is not None and "Result" in state and type(given) is not dict:
+        constant = {"output_field": field, "type": "constant", "value": given}
+        machine.node(name, {"mappings": [constant]}, machine.going(name, state, {}))
+        return
     if type(given) is dict:
         mappings = [
             _mapping(machine, key, each, where, "Result" in state) for key, each in given.items()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asl.core.diagnostics import escape
 from asl.core.values import Json
@@ -29,6 +29,10 @@ JOINED: Final = "{% $merge([$states.input, $states.result]) %}"
 _FILTERS: Final = (
     *("InputPath", "OutputPath", "ResultSelector", "Assign"),
     *("ItemSelector", "ItemBatcher", "ItemReader", "ResultWriter"),
+)
+_MERGED: Final = (
+    "an object is merged into the context, instead of being all that is left; any other value is "
+    "left out"
 )
 Step = dict[str, Json]
 State = Mapping[str, Any]
@@ -136,21 +140,21 @@ class Steps:
             self.losses.add("FL-INTRINSIC", message, place, at_key=True)
         message = "an agent is given one text, which has the parameters in it"
         self.losses.add("FL-PAYLOAD", message, place, at_key=True)
-        texts = [each for each in written.values() if each is not None]
-        if len(written) == 1 and texts:
-            return texts[0]
-        return json.dumps(
-            {key: each for key, each in written.items() if each is not None}, ensure_ascii=False
-        )
+        parts = {key: each for key, each in written.items() if each is not None}
+        if len(written) == 1 and parts:
+            return _text(*parts.values())
+        members = (f"{_quoted(key)}: {_member(each)}" for key, each in parts.items())
+        return f"{{{', '.join(members)}}}"
 
-    def _part(self, key: str, value: Json) -> str | None:
+    def _part(self, key: str, value: Json) -> "str | _Template | None":
+        """Return a value that is written out, as JSON, or the template of one; None for others."""
         if key.endswith(".$"):
             return _filled(value)
         path = referred(value)
         if path is not None:
-            return f"{{{{ {path} }}}}"
+            return _Template((Path(path),), value=True)
         if isinstance(value, str):
-            return None if value.startswith("{%") else value.replace("{{", "\\{{")
+            return None if value.startswith("{%") else _Template((value,))
         return json.dumps(value, ensure_ascii=False)
 
     # Results
@@ -173,7 +177,7 @@ class Steps:
             return {"sink_to": str(path).removeprefix("$.").replace("['", ".").replace("']", "")}
         if self.line:
             return {}
-        message = "an object is merged into the context, instead of being all that is left"
+        message = _MERGED
         self.losses.add("FL-RESULTPATH", message, pointer)
         return {"updates_context": True}
 
@@ -187,7 +191,7 @@ class Steps:
         if output is None:
             if self.line:
                 return {}
-            message = "an object is merged into the context, instead of being all that is left"
+            message = _MERGED
             self.losses.add("FL-RESULTPATH", message, pointer)
             return {"updates_context": True}
         if output == JOINED:
@@ -231,9 +235,14 @@ class Steps:
         field = field_of(path)
         if field is not None:
             return [_set(name, "context_set", field, value)]
-        message = "the fields of the value are merged into the context"
+        fields = isinstance(value, dict)
+        message = (
+            "the fields of the value are merged into the context"
+            if fields
+            else "the context is an object, which cannot become another value"
+        )
         self.losses.add("FL-RESULTPATH", message, where, at_key=True)
-        if not isinstance(value, dict):
+        if not fields:
             return []
         return [_set(f"{name}_{each}", "context_set", each, value[each]) for each in value]
 
@@ -317,17 +326,53 @@ def _set(name: str, skill: str, path: str, value: Json) -> Step:
     }
 
 
-def _filled(value: Json) -> str | None:
+class _Template(NamedTuple):
+    """A text: what stands in it as it is, and paths of the context; or the *value* of one path."""
+
+    parts: tuple[str, ...]
+    value: bool = False
+
+
+def _filled(value: Json) -> _Template | None:
     """Return a path, or a text put together of paths, as a template; None for anything else."""
-    parts = parts_of(value) or [Path(value)]
-    paths = {each: context_path(each) for each in parts if isinstance(each, Path)}
-    if None in paths.values():
+    parts = parts_of(value)
+    paths = [context_path(each) for each in parts or [value] if parts is None or type(each) is Path]
+    if None in paths:
         return None
-    shown = (
-        f"{{{{ {paths[each]} }}}}" if isinstance(each, Path) else each.replace("{{", "\\{{")
-        for each in parts
+    if parts is None:
+        return _Template((Path(paths[0]),), value=True)
+    filled = iter(paths)
+    return _Template(tuple(Path(next(filled)) if type(e) is Path else e for e in parts))
+
+
+def _text(found: str | _Template) -> str:
+    """Return the text of a value alone."""
+    if isinstance(found, str):
+        return _as_it_is(found)
+    return "".join(
+        f"{{{{ {each} }}}}" if isinstance(each, Path) else _as_it_is(each) for each in found.parts
     )
-    return "".join(shown)
+
+
+def _member(found: str | _Template) -> str:
+    """Return the text of a value within the text of an object."""
+    if isinstance(found, str):
+        return _as_it_is(found)
+    if found.value:
+        return f"{{{{ {found.parts[0]} | tojson }}}}"
+    shown = (
+        f"{{{{ {each} }}}}" if isinstance(each, Path) else _quoted(each)[1:-1]
+        for each in found.parts
+    )
+    return f'"{"".join(shown)}"'
+
+
+def _quoted(text: str) -> str:
+    return _as_it_is(json.dumps(text, ensure_ascii=False))
+
+
+def _as_it_is(text: str) -> str:
+    return text.replace("{{", "\\{{")
 
 
 def _given(payload: Json) -> str | None:
@@ -335,7 +380,8 @@ def _given(payload: Json) -> str | None:
     if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
         for key, value in payload.items():
             if key == "input.$":
-                return _filled(value)
+                filled = _filled(value)
+                return None if filled is None else _text(filled)
             if key == "input":
                 path = referred(value)
                 if path is not None:
