@@ -10,7 +10,7 @@ from asl.expr import interpolation
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import Placeholder, template
 
-__all__ = ["Path", "computes", "inserted", "parts_of", "said"]
+__all__ = ["Path", "computes", "inserted", "parts_of", "said", "texted"]
 
 _SPECIAL: Final = re.compile(r"[\\'{}]")
 
@@ -41,6 +41,14 @@ def said(parts: Iterable[str]) -> tuple[str, Json]:
         return ".$", str(paths[0])
     shown = ("{}" if isinstance(each, Path) else _SPECIAL.sub(r"\\\g<0>", each) for each in listed)
     return ".$", f"States.Format('{''.join(shown)}', {', '.join(paths)})"
+
+
+def texted(parts: Iterable[str]) -> tuple[str, Json]:
+    """Return the same, where the value of a path alone is to be a text, too."""
+    listed = [each for each in parts if each]
+    if len(listed) == 1 and isinstance(listed[0], Path):
+        return ".$", f"States.Format('{{}}', {listed[0]})"
+    return said(listed)
 
 
 def inserted(text: str) -> list[str]:

@@ -32,30 +32,23 @@ class Seen:
     asked: list[str]
     given: list[Json]
     elapsed: float
-    stumbled_at: int | None = None
-    """How often agents had been asked when data first led a state nowhere, which may be caught."""
-    nulls: bool = False
-    """Whether there is null in the input, or in an answer."""
-    failed: bool = False
-    """Whether anything, caught or not, has failed."""
-    decided: bool = False
-    """Whether data has decided where to go, or how often."""
-    rounds: bool = False
-    """Whether a state was entered ten times, or a bound on states has ended something."""
-    bound: bool = False
-    """Whether a time limit, or a block of an agent, has ended something."""
     entered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The states that were entered: in which event first, and how often agents had been asked."""
-    decided_at: int = 0
-    """The last event in which data decided where to go."""
-    answered: Mapping[str, int] = field(default_factory=dict)
-    """The keys of objects that agents, or states by themselves, have made; how often agents had
-    been asked by then."""
+    happened: Mapping[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """In which events something was so, and how often agents had been asked by then.
 
-    @property
-    def stumbled(self) -> bool:
-        """Whether a state, caught or not, was led nowhere by its data."""
-        return self.stumbled_at is not None
+    `decided`: data has decided where to go, or how often. `failed`: something has, caught or not.
+    `stumbled`: data has led a state nowhere. `rounds`: a state was entered ten times, or a bound on
+    states has ended something. `bound`: a time limit, or a block of an agent, has. `nulls`: there
+    is null in the input, or in an answer. `answered`: an agent, or a state by itself, has made an
+    object.
+    """
+    answered: frozenset[str] = frozenset()
+    """The keys of objects that agents, or states by themselves, have made."""
+
+    def since(self, fact: str, event: int = 0) -> int | None:
+        """Return how often agents had been asked when something first was so, from an event on."""
+        return min((asks for at, asks in self.happened.get(fact, ()) if at >= event), default=None)
 
 
 class Enough(BaseException):
@@ -122,10 +115,18 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     asked: list[str] = []
     given: list[Json] = []
     counts: dict[str, int] = {}
-    answered = dict.fromkeys(made_keys(document.whole), 0)
+    answered = {*made_keys(document.whole)}
     entered: dict[str, tuple[int, int]] = {}
     visits: dict[str, int] = {}
-    facts: dict[str, Any] = {"nulls": nulls(input)}
+    happened: dict[str, list[tuple[int, int]]] = {}
+    last = 0
+
+    def notice(fact: str, so: bool) -> None:
+        if so:
+            happened.setdefault(fact, []).append((last, len(asked)))
+
+    notice("nulls", nulls(input))
+    notice("answered", bool(answered))
 
     def agent(name: str) -> Any:
         def answering(parameters: Json) -> Json:
@@ -139,9 +140,10 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             asked.append(own)
             given.append(payload)
             answer = script(own, counts[own])
-            facts["nulls"] = facts["nulls"] or nulls(answer)
-            for key in answer if isinstance(answer, dict) else ():
-                answered.setdefault(key, len(asked))
+            notice("nulls", nulls(answer))
+            if isinstance(answer, dict):
+                notice("answered", True)
+                answered.update(answer)
             return answer
 
         return answering
@@ -152,25 +154,21 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
         tokens.send_task_success(payload["token"], {**record, "timestamp": BEGIN})
 
     def listener(event: asl.Event) -> None:
+        nonlocal last
+        last = event.id
         if event.id > LONGEST:
             raise Enough
         if event.type.endswith("StateEntered"):
             name = event.details["name"]
             entered.setdefault(name, (event.id, len(asked)))
             visits[name] = visits.get(name, 0) + 1
-            if visits[name] == ROUND:
-                facts["rounds"] = True
-        if event.type in DECIDING:
-            facts.update(decided=True, decided_at=event.id)
+            notice("rounds", visits[name] == ROUND)
+        notice("decided", event.type in DECIDING)
         error = event.details.get("error")
-        if error:
-            facts["failed"] = True
-        if type(error) is str and DATA_FLOW.fullmatch(error):
-            facts.setdefault("stumbled_at", len(asked))
-        if type(error) is str and ROUNDS.fullmatch(error):
-            facts["rounds"] = True
-        if type(error) is str and BOUNDS.fullmatch(error):
-            facts["bound"] = True
+        notice("failed", bool(error))
+        if type(error) is str:
+            for fact, pattern in ERRORS.items():
+                notice(fact, pattern.fullmatch(error) is not None)
 
     tokens = asl.TaskTokens()
     machine = document.whole
@@ -189,12 +187,10 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
             ignore_blocks=True,
         )
     except Enough:
-        return Seen(
-            ENDLESS, None, None, asked, given, 0, entered=entered, answered=answered, **facts
-        )
+        return Seen(ENDLESS, None, None, asked, given, 0, entered, happened, frozenset(answered))
     elapsed = round(result.events[-1].timestamp - result.events[0].timestamp)
     ended = (result.status, result.error, result.output, asked, given, elapsed)
-    return Seen(*ended, entered=entered, answered=answered, **facts)
+    return Seen(*ended, entered, happened, frozenset(answered))
 
 
 class Part(NamedTuple):
@@ -278,7 +274,7 @@ def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> It
     for key in one.keys() | other.keys():
         if key in one and key in other and json_equal(one[key], other[key]):
             continue
-        if key in answered:
+        if key in answered and (key in one or plain(key) not in states):
             yield Part("keys", key)
         elif key not in one:
             kind = (
@@ -309,10 +305,15 @@ def same_payload(one: Json, other: Json, dialect: str) -> bool:
             return False
         rest = [each for key, each in one.items() if key not in args]
         return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
-    said = " ".join((str(other), compact(other), *texts(other)))
+    said = _close(" ".join((str(other), compact(other), *texts(other))))
     return json_equal(one, other) or all(
-        text in said or json.dumps(text)[1:-1] in said for text in texts(one)
+        _close(text) in said or _close(json.dumps(text)[1:-1]) in said for text in texts(one)
     )
+
+
+def _close(text: str) -> str:
+    """Return a text with the JSON in it as the closest platform writes it."""
+    return re.sub(r"([,:]) ", r"\1", text)
 
 
 def texts(value: Json) -> Iterator[str]:
@@ -373,8 +374,10 @@ class Excuse(NamedTuple):
 
     changes: frozenset[str] = frozenset()
     """The kinds of parts, see `Part`."""
+    own: bool = False
+    """Whether that is about nobody but the agents of the state at which the loss stands."""
     when: str = ""
-    """A fact of one of both runs without which it excuses nothing: see `Seen`."""
+    """What must have happened in one of both runs, see `Seen`: before that it excuses nothing."""
 
 
 RUN = frozenset(("asked", "given", "status", "error", "time"))
@@ -382,6 +385,8 @@ OUTPUTS = frozenset(("output", "text", "none", "kept", "own", "named", "within",
 EVERYTHING = RUN | OUTPUTS
 NOTHING = Excuse()
 GIVEN = Excuse(frozenset(("given",)))
+TOLD = Excuse(GIVEN.changes, own=True)
+"""An agent is told something else, or in another way."""
 OUTPUT = Excuse(OUTPUTS)
 WHOLE = Excuse(frozenset(("kept", "own", "named", "within")))
 """A run comes to more, or to a part."""
@@ -392,20 +397,20 @@ TEXTS = Excuse(frozenset(("given", "output", "text", "keys")))
 DATA = Excuse(GIVEN.changes | OUTPUT.changes)
 """Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
 TEXT = Excuse(frozenset(("text", "own")))
-KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), "answered")
+KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), when="answered")
 """The keys of an answer that is an object stand elsewhere; it may be a text, too."""
 KEPT = Excuse(frozenset(("given", "kept", "keys", "output")))
 TIME = Excuse(frozenset(("time",)))
 WAITING = Excuse(frozenset(("time",)))
 """What does not wait does not fail for a time that it cannot wait for either."""
 ERROR = Excuse(frozenset(("error",)))
-CHOICE = Excuse(EVERYTHING, "decided")
-FAILURE = Excuse(EVERYTHING, "failed")
-MISSING = Excuse(EVERYTHING, "stumbled")
+CHOICE = Excuse(EVERYTHING, when="decided")
+FAILURE = Excuse(EVERYTHING, when="failed")
+MISSING = Excuse(EVERYTHING, when="stumbled")
 OTHERWISE = Excuse(EVERYTHING)
 """Something else stands in the place of a state."""
 
-LIMITED = Excuse(EVERYTHING, "bound")
+LIMITED = Excuse(EVERYTHING, when="bound")
 """What a limit ends goes on."""
 
 EXCUSES: Mapping[str, Excuse] = {
@@ -414,29 +419,29 @@ EXCUSES: Mapping[str, Excuse] = {
         (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
         (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
         (LIMITED, "L-BLOCK L-TIMEOUT L-CHECKPOINT"),
-        (Excuse(EVERYTHING, "rounds"), "L-LIMIT"),
+        (Excuse(EVERYTHING, when="rounds"), "L-LIMIT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
-        (Excuse(EVERYTHING, "stumbled"), "L-REQUIRED"),
+        (Excuse(EVERYTHING, when="stumbled"), "L-REQUIRED"),
         (TIME, "L-RETRY CX-DELAY"),
         (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT FL-FAIL"),
         (TEXTS, "L-TEMPLATE"),
-        (GIVEN, "L-MODEL L-PARAMETERS"),
+        (TOLD, "L-MODEL L-PARAMETERS"),
         (Excuse(GIVEN.changes | {"output"}), "L-CONTEXT L-INTRINSIC L-PATH"),
-        (Excuse(TEXTS.changes, "nulls"), "L-NULL"),
-        (GIVEN, "CX-PARAMS FL-PAYLOAD L-SHARED"),
+        (Excuse(TEXTS.changes, when="nulls"), "L-NULL"),
+        (TOLD, "CX-PARAMS FL-PAYLOAD L-SHARED"),
         (
             DATA,
             "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT",
         ),
         (KEYS, "L-ROOTMERGE"),
-        (Excuse(GIVEN.changes, "failed"), "L-CAUSE"),
+        (Excuse(GIVEN.changes, when="failed"), "L-CAUSE"),
         (Excuse(frozenset(("named",))), "L-INPUT"),
         (WHOLE, "L-OUTPUT"),
         (CONTEXT, "FL-OUTPUT"),
         (KEPT, "L-REPLACE"),
-        (GIVEN, "L-HISTORY"),
+        (TOLD, "L-HISTORY"),
         (DATA, "L-ANSWER L-RECORD L-SELECTOR"),
         (DATA, "CX-OUTPUT CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
         (DATA, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
@@ -469,96 +474,125 @@ ACTING = (
     "Model",
 )
 """Blocks that change what is asked, given or answered, wherever they stand."""
-BOUNDS = re.compile(
-    r"States\.(Timeout|HeartbeatTimeout|InvalidTTL|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
-)
-"""Errors of limits and blocks."""
-ROUNDS = re.compile(r"CM\.RecursionLimit|Flujo\.MaxHops")
-"""Errors of bounds on states."""
-DATA_FLOW = re.compile(
-    r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|IntrinsicFailure|.*Evaluation.*)"
-    r"|(CM|Contenox|Flujo)\..*"
-)
-"""Errors of data that leads nowhere: not a run that works."""
+ERRORS = {
+    "bound": re.compile(
+        r"States\.(Timeout|HeartbeatTimeout|InvalidTTL|(Checkpoint|Memory|Cache|Budget|Guardrail|Tool|Agent).*)"
+    ),
+    "rounds": re.compile(r"CM\.RecursionLimit|Flujo\.MaxHops"),
+    "stumbled": re.compile(
+        r"States\.(Runtime|ParameterPathFailure|ResultPathMatchFailure|IntrinsicFailure|.*Evaluation.*)"
+        r"|(CM|Contenox|Flujo)\..*"
+    ),
+}
+"""Errors of limits and blocks, of bounds on states, and of data that leads nowhere."""
 
 
 def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") -> bool:
     """Whether a part of two runs may have changed where a loss is reported.
 
-    It may not before the state was entered at which the loss stands.
+    It may not before the state was entered at which the loss stands, nor before what must have
+    happened for it.
     """
     at = begun(loss, before, places)
-    if at is None:
-        return False
-    event, asks = at
-    if part.kind in ("asked", "given") and int(part.at) < asks:
-        return False
-    return part.kind in _excused(loss, before, after, event)
+    if EXCUSES[loss.code].own and part.kind == "given":
+        agents = {agent for name in places(loss) for agent in places.agents[name]}
+        if agents and before.asked[int(part.at)] not in agents:
+            return False
+    return at is not None and any(
+        part.kind in changes and (part.kind not in ("asked", "given") or int(part.at) >= asks)
+        for changes, asks in _excuses(loss, before, after, *at)
+    )
 
 
 def begun(loss: Any, before: Seen, places: "Places") -> tuple[int, int] | None:
     """Return in which event a run comes to a loss, and how often agents had been asked by then."""
-    if EXCUSES[loss.code] is MISSING:  # wherever data is read
-        return None if before.stumbled_at is None else (0, before.stumbled_at)
     states = places(loss)
-    if not states:
+    if not states or EXCUSES[loss.code] is MISSING:  # that is wherever data is read
         return 0, 0
     return min((before.entered[each] for each in states if each in before.entered), default=None)
 
 
-def _excused(loss: Any, before: Seen, after: Seen, event: int) -> frozenset[str]:
+def _excuses(
+    loss: Any, before: Seen, after: Seen, event: int, asks: int
+) -> Iterator[tuple[frozenset[str], int]]:
+    """Yield what may have changed, and after how many questions."""
     excuse = EXCUSES[loss.code]
-    if excuse is WAITING and before.stumbled:
-        return EVERYTHING
-    if excuse is LIMITED and (loss.pointer.endswith(ACTING) or before.stumbled):
-        return EVERYTHING
-    if excuse is KEYS and not (before.answered or after.answered):
-        return TEXT.changes
-    if excuse.when and not (getattr(before, excuse.when) or getattr(after, excuse.when)):
-        return frozenset()
-    if excuse.changes > GIVEN.changes and before.decided_at >= event:
-        return EVERYTHING  # a decision on data that has changed
-    return excuse.changes
+    if excuse is MISSING:
+        stumbled = before.since("stumbled")
+        if stumbled is not None:
+            yield excuse.changes, stumbled
+        return
+    if excuse is LIMITED and loss.pointer.endswith(ACTING):
+        yield EVERYTHING, asks
+    if excuse in (WAITING, LIMITED):
+        stumbled = before.since("stumbled", event)
+        if stumbled is not None:
+            yield EVERYTHING, stumbled
+    if excuse is KEYS:
+        yield TEXT.changes, asks
+    since = asks if not excuse.when else _since(excuse.when, before, after, event, asks)
+    if since is None:
+        return
+    yield excuse.changes, since
+    if excuse.changes > GIVEN.changes:  # a decision on data that has changed
+        decided = before.since("decided", event)
+        if decided is not None:
+            yield EVERYTHING, max(since, decided)
 
 
-Places = Callable[[Any], frozenset[str]]
-"""The names of the states at which a loss stands; none where it is one of the whole document."""
+def _since(fact: str, before: Seen, after: Seen, event: int, asks: int) -> int | None:
+    """Return how often agents had been asked when something first was so, in either run."""
+    if fact in ("answered", "nulls"):  # whenever it was so
+        return asks if before.happened.get(fact) or after.happened.get(fact) else None
+    found = before.since(fact, event)
+    others = [at for _, at in after.happened.get(fact, ()) if at >= asks]
+    return min([*others, *([] if found is None else [found])], default=None)
 
 
-def places_of(document: Document) -> Places:
-    """Return what tells the states of a document at which a loss stands."""
-    stated: list[tuple[str | None, str, str]] = []
+class Places:
+    """Tells the states of a document at which a loss stands, and whom each of them asks."""
 
-    def state(machine: Any, pointer: str, around: str | None = None) -> None:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.agents: dict[str, set[str]] = {}
+        self.stated: list[tuple[str | None, str, str]] = []
+        self._machine(document.whole, "")
+
+    def _machine(self, machine: Json, pointer: str, around: str | None = None) -> set[str]:
+        every: set[str] = set()
         for own, each in machine["States"].items():
             name = around or own  # a child execution tells nobody which states it enters
             at = f"{pointer}/States/{escape(own)}"
-            home, written = document.origin(at)
-            stated.append((home.source.name, written, name))
+            home, written = self.document.origin(at)
+            self.stated.append((home.source.name, written, name))
+            asked = {plain(str(each[key])) for key in ("Agent", "Resource") if key in each}
+            given = each.get("Arguments")
+            if isinstance(given, dict) and isinstance(given.get("provider"), str):
+                asked.add(plain(given["provider"]))
             for steps, inner in machines_of(each):
                 apart = inner.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED"
                 way = at + "".join(f"/{step}" for step in steps)
-                state(inner, way, name if around or apart else None)
+                asked |= self._machine(inner, way, name if around or apart else None)
+            self.agents.setdefault(name, set()).update(asked)
+            every |= asked
+        return every
 
-    state(document.whole, "")
-
-    def places(loss: Any) -> frozenset[str]:
+    def __call__(self, loss: Any) -> frozenset[str]:
+        """Return the names of the states; none where it is a loss of the whole document."""
         around = [
             (written, name)
-            for file, written, name in stated
+            for file, written, name in self.stated
             if file == loss.file and f"{loss.pointer}/".startswith(f"{written}/")
         ]
         nearest = max((len(written) for written, _ in around), default=0)
         return frozenset(name for written, name in around if written and len(written) == nearest)
-
-    return places
 
 
 def unreported(
     before: Seen, after: Seen, conversion: asl.Conversion, document: Document
 ) -> set[Part]:
     """What has changed, from a document to its conversion, without a word in the report."""
-    places = places_of(document)
+    places = Places(document)
     return {
         part
         for part in differences(before, after, document.dialect, conversion.dialect)

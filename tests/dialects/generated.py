@@ -4,7 +4,9 @@ A seed makes a document, the same one at all times. What goes round asks an agen
 that a run that does not end is stopped by how often agents are asked.
 """
 
+import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -186,6 +188,13 @@ class _Native:
         self.draw = draw
         self.resource = resource
         self.blocks = blocks
+        self.files: dict[str, Json] = {}
+        """All templates that are included, by their paths."""
+
+    def whole(self, names: list[str]) -> Made:
+        machine = self.machine(names)
+        imports = {path.removesuffix(".json"): path for path in self.files}
+        return Made({"Imports": imports, **machine} if imports else machine, self.files)
 
     def machine(self, names: list[str], depth: int = 0) -> dict[str, Json]:
         made = {
@@ -202,7 +211,8 @@ class _Native:
         kinds += [] if depth else ["Parallel", "Map"]
         kinds += ["Succeed"]
         if self.blocks:
-            kinds += ["Checkpoint", "Approval"] if not depth else []
+            kinds += ["Checkpoint", "Approval", "Include"] if not depth else []
+            kinds += ["Include"] if depth == 1 and "T" not in every else []
         kind = draw.choice(kinds)
         state: dict[str, Json] = {"Type": kind}
         others = every if kind == "Task" else later
@@ -251,6 +261,8 @@ class _Native:
                 ]
             case "Map":
                 state |= self.iteration(depth)
+            case "Include":
+                state |= self.included(depth)
             case _:
                 state |= self.resource(f"agent {name}")
                 if draw.often():
@@ -305,6 +317,23 @@ class _Native:
             {}, {}, {"ToleratedFailurePercentage": 50}, {"ToleratedFailureCount": 1}
         )
 
+    def included(self, depth: int) -> dict[str, Json]:
+        """A template in a file of its own; some are told a word."""
+        draw, name = self.draw, f"t{len(self.files)}"
+        self.files[f"{name}.json"] = {}
+        machine = self.machine(draw.one(["T"], ["T", "U"]), depth + 1)
+        text = re.sub(r"\{\{([^{}\"]*)\}\}", r"\1", json.dumps(machine))
+        made: dict[str, Json] = {"Template": name}
+        parameters: dict[str, Json] = {}
+        if draw.often():
+            parameters["word"] = {"Type": "string", "Default": "it"}
+            text = text.replace("do it", "do {{word}}")
+            made |= draw.one(
+                {}, {"Parameters": {"word": "that"}}, {"Parameters": {"word.$": "$.kind"}}
+            )
+        self.files[f"{name}.json"] = {"Parameters": parameters, **json.loads(text)}
+        return made
+
     def filters(self) -> dict[str, Json]:
         draw, made = self.draw, {}
         if draw.often(0.15):
@@ -340,11 +369,11 @@ def _reached(start: str, made: dict[str, dict[str, Json]]) -> dict[str, Json]:
     return {name: each for name, each in made.items() if name in found}
 
 
-def _native(draw: Draw) -> Json:
+def _native(draw: Draw) -> Made:
     names = list(NAMES[: draw.randint(1, 5)])
     if draw.often(0.3):
-        return _queried(draw, names)
-    return _Native(draw, lambda name: {"Agent": name}, blocks=True).machine(names)
+        return Made(_queried(draw, names))
+    return _Native(draw, lambda name: {"Agent": name}, blocks=True).whole(names)
 
 
 def _amazon(draw: Draw) -> Json:
@@ -857,7 +886,7 @@ def _flujo(draw: Draw) -> Made:
 
 
 GENERATED: Final[Mapping[str, Callable[[Draw], Made]]] = {
-    "asl": lambda draw: Made(_native(draw)),
+    "asl": _native,
     "amazon": lambda draw: Made(_amazon(draw)),
     "codemie": lambda draw: Made(_codemie(draw)),
     "contenox": lambda draw: Made(_contenox(draw)),

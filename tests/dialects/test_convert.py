@@ -1035,3 +1035,15 @@ def test_a_catch_that_nobody_reads_may_be_anything(target: str, catch: Json) -> 
     """On a Pass it is a warning, and no way to another state."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Catch": catch, "End": True}}}
     assert asl.convert(document, target).text
+
+
+def test_a_placeholder_alone_is_a_text() -> None:
+    """An assistant is told the JSON of a list, not the list."""
+    flow = {
+        "assistants": [{"id": "a", "system_prompt": "You help."}],
+        "states": [
+            {"id": "s", "assistant_id": "a", "task": "{{list}}", "next": {"state_id": "end"}}
+        ],
+    }
+    made = asl.convert(load(flow, dialect="codemie"), "amazon").document
+    assert made["States"]["s"]["Parameters"] == {"task.$": "States.Format('{}', $.list)"}

@@ -7,13 +7,12 @@ import pytest
 
 import asl
 from asl.core.codes import all_codes, lookup
-from asl.core.diagnostics import Finding
 from tests.dialects.behaviour import (
     EXCUSES,
     Part,
+    Places,
     Seen,
     excused,
-    places_of,
     scripted,
 )
 from tests.dialects.features import FEATURES
@@ -28,6 +27,14 @@ ANSWERS: list[Any] = [
     {"kind": "a", "n": 7, "list": ["x", "y"]},
     {"kind": "b", "n": 1},
 ]
+
+TWO = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Task", "Agent": "a", "Next": "B"},
+        "B": {"Type": "Task", "Agent": "b", "End": True},
+    },
+}
 
 CELLS = [
     (source, feature, target)
@@ -90,22 +97,14 @@ def test_a_note_excuses_no_change_of_a_run_that_works() -> None:
 def test_a_loss_excuses_only_what_it_names(code: str, changed: str) -> None:
     """A lost time limit is no reason for another output."""
     seen = Seen("SUCCEEDED", None, "a", ["x"], [{}], 0)
-    loss = Finding(code, "", "/States/A")
-    assert not excused(loss, Part(changed, 0), seen, seen, lambda loss: frozenset())
+    loss = asl.Diagnostic(code, asl.Severity.ERROR, "", "")
+    assert not excused(loss, Part(changed, 0), seen, seen, Places(asl.load(TWO)))
 
 
 def test_a_loss_excuses_nothing_before_its_state() -> None:
     """What is lost at B does not change what A is asked, or what a run comes to without B."""
-    document = asl.load(
-        {
-            "StartAt": "A",
-            "States": {
-                "A": {"Type": "Task", "Agent": "a", "Next": "B"},
-                "B": {"Type": "Task", "Agent": "b", "End": True},
-            },
-        }
-    )
-    places = places_of(document)
+    document = asl.load(TWO)
+    places = Places(document)
     loss = asl.Diagnostic("L-JSONATA", asl.Severity.ERROR, "", "/States/B/Output")
     entered = {"A": (2, 0), "B": (6, 1)}
     seen = Seen("SUCCEEDED", None, "a", ["a", "b"], [{}, {}], 0, entered=entered)
@@ -114,3 +113,25 @@ def test_a_loss_excuses_nothing_before_its_state() -> None:
     assert excused(loss, Part("given", 1), seen, seen, places)
     seen = replace(seen, entered={"A": (2, 0)})
     assert not excused(loss, Part("output", "x"), seen, seen, places)
+
+
+def test_what_an_agent_is_told_is_no_business_of_others() -> None:
+    """What B's agent is told otherwise does not change what A's is told when it is asked again."""
+    entered = {"A": (2, 0), "B": (6, 1)}
+    seen = Seen("SUCCEEDED", None, "a", ["a", "b", "a"], [{}, {}, {}], 0, entered=entered)
+    loss = asl.Diagnostic("L-PARAMETERS", asl.Severity.WARNING, "", "/States/B/Parameters")
+    places = Places(asl.load(TWO))
+    assert excused(loss, Part("given", 1), seen, seen, places)
+    assert not excused(loss, Part("given", 2), seen, seen, places)
+
+
+def test_data_that_decides_changes_nothing_before_it_does() -> None:
+    """What is asked before the first decision on it, or the first failure, is the same."""
+    entered = {"A": (2, 0)}
+    happened = {"decided": [(1, 0), (9, 2)], "failed": [(9, 2)]}
+    seen = Seen("SUCCEEDED", None, "a", ["a"] * 3, [{}] * 3, 0, entered, happened)
+    places = Places(asl.load(TWO))
+    for code in ("L-DEEP", "L-CATCH"):
+        loss = asl.Diagnostic(code, asl.Severity.WARNING, "", "/States/A/ResultPath")
+        assert not excused(loss, Part("asked", 1), seen, seen, places)
+        assert excused(loss, Part("asked", 2), seen, seen, places)

@@ -12,7 +12,7 @@ from asl.dialects.codemie.conditions import Beyond, comparisons
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.restoring import workflow
 from asl.dialects.codemie.transforms import sayable
-from asl.dialects.formats import Path, said
+from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, path_to, reached
 from asl.dialects.queries import query
@@ -138,7 +138,7 @@ class _Writer:
         text = found.value.get("task", "")
         resolves = found.value.get("resolve_dynamic_values_in_prompt") is not False
         parts = [*self.filled(name, text, found, item=item)] if resolves else [text]
-        ending, value = said(parts)
+        ending, value = texted(parts)
         made[f"task{ending}"] = value
         if found.actor[0] == "custom_node_id":
             made |= {"config": self.config.actor(found).get("config", {}), "context.$": "$"}

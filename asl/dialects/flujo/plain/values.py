@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.dialects.flujo.plain.conditions import Beyond, Conditions, Known, Rule, named
 from asl.dialects.flujo.plain.places import ABSENT, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
-from asl.dialects.formats import Path, said
+from asl.dialects.formats import Path, said, texted
 from asl.dialects.plain import Plain, path_to
 from asl.expr.flujo.builtins import YES
 from asl.expr.flujo.templates import Block, Text, parse
@@ -60,11 +60,9 @@ class Values:
 
     def text(self, parts: Parts, name: str) -> tuple[str, Json]:
         """Return how a field ends that gives the text of these parts, and it."""
-        ending, value = said(parts)
+        ending, value = texted(parts)
         if ending:
             self.shown(name)
-        if ending and len([each for each in parts if each]) == 1:
-            return ending, f"States.Format('{{}}', {value})"
         return ending, value
 
     def at(self, makers: Makers, env: Env, name: str, *, tested: bool = False) -> str:
