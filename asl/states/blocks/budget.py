@@ -157,7 +157,7 @@ def compile_state(compiler: Compiler) -> CompileLimits:
             priority=_one_of(found.get("Priority", "normal"), PRIORITIES, "Priority"),
             category=None if category is None else _string(category),
             tags=tuple(map(_string, _listed(found.get("Tags", [])))),
-            attribution=None if attribution is None else attribution(data, frame),
+            attribution=None if attribution is None else _members(attribution(data, frame)),
         )
 
     if _is_computed(block.state):
@@ -241,6 +241,12 @@ def _one_of(value: Json, allowed: tuple[str, ...], field: str) -> str:
     if value not in allowed:
         raise StateError("States.Runtime", f"Budget.{field} is one of {', '.join(allowed)}")
     return str(value)
+
+
+def _members(value: Json) -> Mapping[str, Json] | None:
+    if value is not None and type(value) is not dict:
+        raise StateError("States.Runtime", "Budget.Attribution is an object")
+    return value
 
 
 def _seconds(value: Json, field: str) -> float:
