@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from asl.core.errors import AslError
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from asl.engine.execution import Execution
 
 __all__ = [
-    "NO_STORAGES",
     "Checkpoint",
     "CheckpointExpired",
     "CheckpointIncompatible",
@@ -240,6 +238,3 @@ def refuse_unfit(
         raise CheckpointIncompatible(
             f"the document has no state {checkpoint.next!r}, at which {name!r} would go on"
         )
-
-
-NO_STORAGES: Mapping[str, Storage] = MappingProxyType({})
