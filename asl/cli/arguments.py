@@ -190,7 +190,7 @@ def read_document(name: str, origin: Origin) -> "Document":
     if name == "-":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
     document = load(_path(name), **origin)
-    if document.dialect == "asl" and document.value.keys().isdisjoint(("StartAt", "States")):
+    if document.value.keys().isdisjoint(("StartAt", "States")):
         from asl.agents.file import is_agents_file
 
         if is_agents_file(document):

@@ -125,6 +125,7 @@ def test_a_fault_within_an_expression_says_where() -> None:
         ("TimeoutSeconds", "5", "write 5 without quotes"),
         ("TimeoutSeconds", "-5", None),
         ("TimeoutSeconds", "soon", None),
+        ("TimeoutSeconds", "on", None),
         ("End", "true", "write true without quotes"),
         ("End", "yes", "write true"),
     ],

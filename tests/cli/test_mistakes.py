@@ -22,6 +22,7 @@ FILES = {
     "no.asl.yaml": "StartAt: A\nStates:\n  A: {Type: Pass, End: 'Off'}\n",
     "deep.asl.yaml": "StartAt: A\nStates:\n  A:\n   Type: Pass\n    End: true\n",
     "level.asl.yaml": "StartAt: A\nStates:\n  A:\n   Type: a: b\n",
+    "same.asl.yaml": "StartAt: A\nStates:\n  A:\n   Comment: x\n   Type: a: b\n",
 }
 
 
@@ -63,7 +64,15 @@ def test_a_mistake_is_told_with_what_to_do(
     assert told in done.stdout + done.stderr
 
 
-def test_no_advice_is_given_where_it_would_be_wrong(asl: Asl, folder: Path) -> None:
+@pytest.mark.parametrize("name", ["level.asl.yaml", "same.asl.yaml"])
+def test_no_advice_is_given_where_it_would_be_wrong(name: str, asl: Asl, folder: Path) -> None:
     """A second colon in a line is no matter of its indentation."""
-    (folder / "level.asl.yaml").write_text(FILES["level.asl.yaml"])
-    assert "indent it" not in asl("check", "level.asl.yaml").stdout
+    (folder / name).write_text(FILES[name])
+    assert "indent it" not in asl("check", name).stdout
+
+
+def test_options_are_listed_in_their_order(asl: Asl) -> None:
+    """Those that several commands share, too."""
+    text = asl("run", "--help").stdout
+    places = [text.index(f"  {each} ") for each in ("--agents", "--bucket", "--sink", "--var")]
+    assert places == sorted(places)
