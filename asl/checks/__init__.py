@@ -78,6 +78,8 @@ RULES: tuple[Rule, ...] = (
 
 OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
 """Advice to authors; a document that was read from another language has its own about the same."""
+SAID = {"V-TOP-12": "CX-NO-END"}
+"""Rules -> the one by which the reader of another language has said the same."""
 
 
 def check(
@@ -134,8 +136,13 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     profile = workflow.profile
     found = _findings(workflow)
     if document.dialect != "asl" and not profile.aws:
+        said = {each.code for each in _composing(document)}
         found = (
-            each for each in found if each.code not in OF_THE_AUTHOR and not _alone(workflow, each)
+            each
+            for each in found
+            if each.code not in OF_THE_AUTHOR
+            and SAID.get(each.code) not in said
+            and not _alone(workflow, each)
         )
     findings = [*document.findings, *_composing(document), *found]
     return [*aws.adapted(findings), *aws.check(workflow)] if profile.aws else findings

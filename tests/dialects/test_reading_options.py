@@ -106,3 +106,10 @@ def test_what_stands_beside_a_task_follows_it() -> None:
     ]
     machine: Any = said_plainly(asl.load({"id": "c", "tasks": tasks}))
     assert [*machine["States"]] == ["look", "look:then", "say", "end"]
+
+
+def test_a_chain_without_an_end_is_told_once() -> None:
+    """Not as a machine of states, too, which nobody has written."""
+    leading = {"branches": [{"operator": "default", "when": "", "goto": "a"}]}
+    chain = {"id": "c", "tasks": [{"id": "a", "handler": "noop", "transition": leading}]}
+    assert [each.code for each in asl.check(asl.load(chain))] == ["CX-NO-END"]
