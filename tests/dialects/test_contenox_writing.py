@@ -311,12 +311,3 @@ def test_the_command_writes_in_the_words_of_either(tmp_path: Any) -> None:
         (task,) = asl.load(run.stdout).value["Metadata"]["Contenox"]["chain"]["tasks"]
         assert task["handler"] == word
         assert task[word] == {"name": "x"}
-
-
-def test_a_document_that_never_ends_is_told() -> None:
-    """A chain has to."""
-    states = {"A": {"Type": "Task", "Agent": "a", "Next": "A"}}
-    made = asl.convert({"StartAt": "A", "States": states}, "contenox")
-    assert [each.code for each in made.losses.errors] == ["CX-NO-END"]
-    with pytest.raises(asl.InvalidDocument, match="CX-NO-END"):
-        asl.load(made.text, dialect="contenox")

@@ -8,7 +8,7 @@ from asl.core.document import Document
 from asl.dialects import load
 from tests.dialects.behaviour import Part, Script, adapted, observe, unreported
 
-__all__ = ["Endless", "Way", "changes", "there_and_back", "way"]
+__all__ = ["Way", "changes", "there_and_back", "way"]
 
 Json = Any
 Reading = Mapping[str, Any]
@@ -22,18 +22,9 @@ class Way(NamedTuple):
     there: Document
 
 
-class Endless(Exception):
-    """A document that never ends was converted to a chain, which has to: that is told."""
-
-
 def way(document: Document, target: str, reading: Reading | None = None) -> Way:
-    """Convert a document, and read what was written.
-
-    Raises InvalidDocument if that has errors, Endless if that is told.
-    """
+    """Convert a document, and read what was written; raises InvalidDocument if that has errors."""
     conversion = asl.convert(document, target)
-    if any(loss.code == "CX-NO-END" for loss in conversion.losses):
-        raise Endless
     there = load(conversion.text, dialect=target, files=conversion.files, reading=reading)
     asl.check(there).raise_for_errors()
     return Way(document, conversion, there)

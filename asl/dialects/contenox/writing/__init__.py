@@ -6,7 +6,7 @@ it has no words for becomes the nearest that it has, or nothing, and is reported
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from asl.checks import check
 from asl.core.document import Document
@@ -52,16 +52,7 @@ def write(document: Document, *, profile: str = "union") -> Written:
     check(document, LENIENT).raise_for_errors()
     chain = Chain(document.whole, profile)
     written = Machine(chain, KINDS).written()
-    if not any(map(_ends, written["tasks"])):
-        message = "a chain comes to an end somewhere, and this document does not"
-        chain.lost("CX-NO-END", message, "", "let a state end, or what is written cannot be read")
     return Written(written, _text(written), tuple(dict.fromkeys(chain.losses)))
-
-
-def _ends(task: Mapping[str, Any]) -> bool:
-    """Whether a chain may come to its end with a task."""
-    branches = task.get("transition", {}).get("branches", ())
-    return task["handler"] == "raise_error" or any(each["goto"] == "end" for each in branches)
 
 
 def _text(chain: Mapping[str, Json]) -> str:
