@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
-from asl.dialects.contenox.chain import Chain, Task
+from asl.dialects.contenox.chain import Branch, Chain, Task
 from asl.expr.contenox.composing import JSON_PATH
 
 __all__ = ["of_kinds"]
@@ -81,6 +81,13 @@ class _Flow:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
+        self.leading: dict[str, list[tuple[Task, Branch | None]]] = {}
+        """By the name of a task, what leads to it: branches, and failures (None)."""
+        for source in chain.tasks.values():
+            for branch in source.branches:
+                self.leading.setdefault(branch.goto, []).append((source, branch))
+            if source.on_failure:
+                self.leading.setdefault(source.on_failure, []).append((source, None))
         self.given: dict[str, Kinds] = dict.fromkeys(chain.tasks, frozenset())
         before: object = None
         while before != self.given:
@@ -99,17 +106,15 @@ class _Flow:
             return
         if task.id == self.chain.start.id:
             yield _Way(ANY, "", task.pointer)
-        for source in self.chain.tasks.values():
-            caught = self.chain.caught(source)
-            for branch in source.branches:
-                if branch.goto == task.id:
-                    kinds = self.given[source.id] if branch is caught else self.made(source)
-                    composes = branch.compose is not None and _replaces(branch.compose)
-                    place = f"{branch.pointer}/goto"
-                    yield _Way(ANY if composes else kinds, source.id, place)
-            if source.on_failure == task.id:
+        for source, branch in self.leading.get(task.id, ()):
+            if branch is None:
                 place = f"{source.pointer}/transition/on_failure"
                 yield _Way(self.given[source.id], source.id, place)
+                continue
+            caught = branch is self.chain.caught(source)
+            kinds = self.given[source.id] if caught else self.made(source)
+            composes = branch.compose is not None and _replaces(branch.compose)
+            yield _Way(ANY if composes else kinds, source.id, f"{branch.pointer}/goto")
 
     def made(self, task: Task) -> Kinds:
         """Return what a task makes."""
