@@ -133,7 +133,7 @@ class CallingHost(LivingHost):
             try:
                 result = received(answer, self.limit, target.label)
             except (StateError, NotJson) as error:
-                raise named(error, target) from error
+                raise lost(named(error, target)) from error  # with what it says of its usage
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
         return result

@@ -501,3 +501,18 @@ def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any
     with asl.open_store(tmp_path / "s.db", **given) as store:
         result = store.start(parent, {}, name="e")
         assert (result.output, result.usage["assumed"]["cost"]) == ({"left": 1.5}, 0.1)
+
+
+@pytest.mark.parametrize("answer", [{"_tokens": float("nan")}, {"_cost": float("inf")}, object()])
+def test_an_answer_that_cannot_be_read_counts_as_what_was_set_aside(answer: Any) -> None:
+    """Whatever it may have said of its usage."""
+    document = {
+        "StartAt": "A",
+        "Budget": {"MaxTokens": 32, "MaxCost": 1.6},
+        "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
+    }
+    result = asl.run(document, {}, agents={"X": lambda parameters: answer})
+    assert (result.error, result.usage["assumed"]) == (
+        "States.TaskFailed",
+        {"cost": 0.1, "tokens": 2},
+    )
