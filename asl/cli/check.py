@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Collection, Iterator
-from typing import TypedDict
+from pathlib import Path
+from typing import Final, TypedDict
 
 import click
 
@@ -16,6 +17,12 @@ from asl.core.profile import PROFILES, Profile
 from asl.core.render import RENDERERS, render_text
 
 __all__ = ["command"]
+
+
+ENDINGS: Final = tuple(
+    f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
+)
+"""What the names of documents and agents files end in, in a folder."""
 
 
 class Names(TypedDict):
@@ -76,13 +83,15 @@ def command(
     """Say what is wrong with documents, and where.
 
     DOC is a JSON or YAML file, or - for standard input; of a template, every state machine is
-    checked unless --resource names one. It may also be an agents file. Exits with 3 if a document
-    has errors.
+    checked unless --resource names one. It may also be an agents file, or a folder: then what is
+    named *.asl.json or *.agents.yaml (or the other way) below it is checked. Exits with 3 if a
+    document has errors.
     """
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
     startable = workflows(workflow_pairs, origin) or None
+    documents = tuple(file for name in documents for file in _files(name))
     if len(documents) > 1:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}
@@ -103,6 +112,18 @@ def command(
     if missing:
         return Exit.USAGE
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
+
+
+def _files(name: str) -> list[str]:
+    """List the documents and agents files of a folder, in alphabetical order; else the name."""
+    folder = Path(name)
+    if name == "-" or not folder.is_dir():
+        return [name]
+    found = sorted(str(each) for each in folder.rglob("*") if each.name.endswith(ENDINGS))
+    if not found:
+        endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
+        raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
+    return found
 
 
 def _reports(

@@ -45,6 +45,22 @@ def test_a_document_without_findings_is_named(asl: Asl) -> None:
     assert asl("check", "pass.asl.json", "-q").stdout == ""
 
 
+def test_a_folder_is_its_documents_and_agents_files(asl: Asl, folder: Path) -> None:
+    """In alphabetical order, whatever lies beside them; one without any is a mistake."""
+    inner = folder / "flows" / "orders"
+    inner.mkdir(parents=True)
+    for name in ("b.asl.yaml", "a.asl.json"):
+        (inner / name).write_text('{"StartAt": "B", "States": {"A": {"Type": "Succeed"}}}')
+    (folder / "flows" / "z.agents.yaml").write_text("A: {retrun: 1}")
+    (inner / "input.json").write_text("[")
+    found = json.loads(asl("check", "flows", "--format", "json").stdout)
+    files = ["flows/orders/a.asl.json", "flows/orders/b.asl.yaml", "flows/z.agents.yaml"]
+    assert list(dict.fromkeys(each["file"] for each in found["diagnostics"])) == files
+    (folder / "empty").mkdir()
+    done = asl("check", "empty")
+    assert (done.exit_code, "in the folder 'empty': name the files" in done.stderr) == (2, True)
+
+
 def test_quiet_hides_warnings(asl: Asl) -> None:
     """With -q only errors are shown."""
     done = asl("check", "wrong.asl.json", "-q")
