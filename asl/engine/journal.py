@@ -219,14 +219,15 @@ def read_error(written: Json) -> StateError:
 
 
 def written_usage(usage: Usage) -> Json:
-    """Return usage as JSON; money as text."""
-    return [str(usage.cost), usage.tokens]
+    """Return usage as JSON; money as text. What may be spent is left out where nothing limits it."""
+    written = [str(usage.cost), usage.tokens]
+    return written if usage.max_cost is None else [*written, str(usage.max_cost)]
 
 
 def read_usage(written: Json) -> Usage:
     """Return the usage again."""
-    cost, tokens = written
-    return Usage(Decimal(cost), tokens)
+    cost, tokens, *most = written
+    return Usage(Decimal(cost), tokens, Decimal(most[0]) if most else None)
 
 
 def written_used(used: Amounts) -> Json:

@@ -15,7 +15,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
 from asl.engine.checkpoints import Names
 from asl.engine.events import RESUMED
-from asl.engine.execution import Execution, Usage
+from asl.engine.execution import NO_USAGE, Execution, Usage
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
 from asl.engine.journal import (
@@ -114,6 +114,8 @@ class KeptHost(LocalHost):
         """Hold the calls of agents against a ledger, which goes on from what is there."""
         super().watch(ledger)
         ledger.keeps = True
+        if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
+            self.top.seen_usage(Usage(max_cost=ledger.workflow.most.get("MaxCost")))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
             ledger.restore(spending[3])

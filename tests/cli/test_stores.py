@@ -94,7 +94,7 @@ def test_a_folder_is_no_store(asl: Asl, folder: Path) -> None:
     assert (done.exit_code, done.stderr) == (2, f"asl: {folder} is a folder: a store is a file\n")
     (folder / "sub").mkdir()
     (folder / "sut").write_text("{}")
-    assert asl("check", "sub").stderr == "asl: cannot read 'sub': is a directory\n"
+    assert asl("graph", "sub").stderr == "asl: cannot read 'sub': is a directory\n"
 
 
 def test_what_has_ended_is_not_stopped(asl: Asl, folder: Path) -> None:

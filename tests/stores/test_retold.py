@@ -90,6 +90,44 @@ def test_a_store_tells_what_the_execution_told(files: int, tmp_path: Path) -> No
     assert not [*differing(files, tmp_path / "runs.db")]
 
 
+@pytest.mark.full
+def test_an_execution_comes_to_the_same_in_a_store(tmp_path: Path) -> None:
+    """A store of its own for each, so that the clock begins at the same time."""
+    otherwise = []
+    for number, case in enumerate(cases(1)):
+        if ":activity:" in str(case.document) or ":sendTask" in str(case.document):
+            continue  # there is a desk in a store, and none in memory
+        document = load(case.document, dialect=case.dialect, reading=case.reading)
+        profile = PROFILES[case.profile].with_limits(max_transitions=TRANSITIONS)
+        agents = agents_of(document.value)
+        try:
+            program = asl.compile(document, profile=profile)
+            alone = asl.run(program, case.input, name=case.id, agents=agents, clock="virtual")
+        except asl.AslError:
+            continue
+        path = tmp_path / f"{number}.db"
+        with asl.open_store(path, synchronous="OFF", clock="virtual") as store:
+            kept = store.start(program, case.input, name=case.id, agents=agents)
+        path.unlink()
+        if shown(alone) != shown(kept):
+            otherwise.append((case.id, shown(alone), shown(kept)))
+    assert not otherwise
+
+
+def test_what_may_still_be_spent_is_kept(tmp_path: Path) -> None:
+    """Before the first answer, and after it."""
+    left = {"Type": "Pass", "Parameters": {"left.$": "States.RemainingBudget()"}}
+    first = {**left, "ResultPath": "$.first", "Next": "A"}
+    task = {"Type": "Task", "Agent": "A", "ResultPath": None, "Next": "Then"}
+    states = {"First": first, "A": task, "Then": {**left, "ResultPath": "$.then", "End": True}}
+    document = {"StartAt": "First", "Budget": {"MaxCost": "$1.60"}, "States": states}
+    with asl.open_store(tmp_path / "runs.db", clock="virtual") as store:
+        done = store.start(document, name="one", agents={"A": lambda given: {"_cost": 0.5}})
+        again = store.result("one")
+    assert done.output == {"first": {"left": 1.6}, "then": {"left": 1.1}}
+    assert [each.to_json() for each in again.events] == [each.to_json() for each in done.events]
+
+
 def test_what_was_set_aside_for_a_call_that_failed_is_told(tmp_path: Path) -> None:
     task = {"Type": "Task", "Agent": "A", "End": True}
     document = {"StartAt": "A", "Budget": {"MaxTokens": 50}, "States": {"A": task}}
