@@ -219,7 +219,7 @@ def read_error(written: Json) -> StateError:
 
 
 def written_usage(usage: Usage) -> Json:
-    """Return usage as JSON; money as text. What may be spent is left out where nothing limits it."""
+    """Return usage as JSON, money as text; without what may be spent where nothing limits it."""
     written = [str(usage.cost), usage.tokens]
     return written if usage.max_cost is None else [*written, str(usage.max_cost)]
 
