@@ -76,7 +76,8 @@ class Settings:
                 and all(_is_name(name) and name in among for name in value)
                 and len(set(value)) == len(value) > 0
             ),
-            f"a list of different names out of {', '.join(among)}",
+            "a list of different names out of {}",
+            ", ".join(among),
         )
         return found
 
