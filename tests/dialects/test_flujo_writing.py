@@ -13,6 +13,10 @@ from tests.dialects.test_convert import REFUND
 Json = Any
 
 
+ROUND: Json = {"StartAt": "R", "States": {"R": {"Type": "Task", "Agent": "A", "Next": "R"}}}
+"""A branch that leads back to its beginning."""
+
+
 def written(states: Json, **more: Json) -> asl.Conversion:
     return asl.convert({"StartAt": next(iter(states)), "States": states, **more}, "flujo")
 
@@ -123,6 +127,7 @@ def test_forks_have_lines_in_them() -> None:
     [
         ({"W": {"Type": "Wait", "Seconds": 1, "Next": "S"}, "S": {"Type": "Succeed"}}, "FL-WAIT"),
         ({"T": {**TASK, "ResultPath": "$.a.b", "End": True}}, "FL-RESULTPATH"),
+        ({"P": {"Type": "Parallel", "Branches": [ROUND], "End": True}}, "FL-NESTED"),
         ({"T": {**TASK, "Parameters": {"x": 1, "y": 2}, "End": True}}, "FL-PAYLOAD"),
         ({"T": {**TASK, "Parameters": {"x.$": "States.UUID()"}, "End": True}}, "FL-INTRINSIC"),
         ({"T": {**TASK, "InputPath": "$.x", "End": True}}, "FL-PATHS"),

@@ -311,7 +311,7 @@ def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
         inner = Steps(steps.losses, own, line=True, outer=language)
         made += inner.of(name, state, where)
         name = state.get("Next")
-    if len(seen) < len(machine["States"]):
+    if name in seen or len(seen) < len(machine["States"]):
         message = "branches and items are a line of steps here"
         steps.losses.add("FL-NESTED", message, pointer, "let it be a workflow of its own")
     return made
