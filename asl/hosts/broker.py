@@ -139,6 +139,14 @@ class Broker:
         tool, arguments, cause = self.outer.hide([tool, arguments, cause])
         self._tell("ToolRefused", tool, arguments, error=error, cause=cause)
 
+    def _give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
+        """Put it into the history that a call was cancelled before the tool was reached."""
+        self.refuse(tool, arguments, "States.Timeout", self._stopped(stop))
+
+    def _stopped(self, stop: BaseException) -> str:
+        state = self.outer.state_name
+        return f"state '{state}': the call was given up ({type(stop).__name__})"
+
     # A call
 
     async def use(self, offer: Offer, arguments: Json) -> Json:
@@ -170,6 +178,9 @@ class Broker:
             )
         except Raised as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause))
+            raise
+        except BaseException as stop:
+            self._give_up(tool, arguments, stop)
             raise
         try:
             await self._ask_before(tool, arguments)
@@ -259,7 +270,7 @@ class Broker:
     async def _performed(
         self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json, counts: Counted
     ) -> Json:
-        tool, state, started = offer.names[0], self.outer.state_name, self.host.now()
+        tool, started = offer.names[0], self.host.now()
         told: dict[str, Json] = {}
         try:
             call = self._call(tool, arguments, bounds, counts)
@@ -276,8 +287,7 @@ class Broker:
                 self._count(tool, dict(error.usage), told)
             raise named from error
         except BaseException as stop:  # cancelled: the record says so, and it flies on
-            told["error"] = "States.Timeout"
-            told["cause"] = f"state '{state}': the call was given up ({type(stop).__name__})"
+            told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise
         finally:
             if REQUESTS in counts.names:
@@ -400,6 +410,9 @@ class Broker:
                 kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
                 self.refuse(tool, arguments, str(kept), cause)
                 raise Raised(kept, cause) from error
+            except BaseException as stop:
+                self._give_up(tool, arguments, stop)
+                raise
 
     async def _ask_after(self, tool: str, arguments: Json, result: Json) -> None:
         """Show the hooks what was answered; raises Raised where one fails."""
