@@ -9,6 +9,7 @@ position; effects that have an answer give it instead of acting.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 from asl.core.errors import AslError, StateError
@@ -115,7 +116,8 @@ class KeptHost(LocalHost):
         super().watch(ledger)
         ledger.keeps = True
         if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
-            self.top.seen_usage(Usage(max_cost=ledger.workflow.most.get("MaxCost")))
+            most = ledger.workflow.most.get("MaxCost")
+            self.top.seen_usage(Usage(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
             ledger.restore(spending[3])
