@@ -33,7 +33,8 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
         if scope.included or not scope.pointer:
             jsonata = scope.value.get("QueryLanguage") == "JSONata"
             whole = {**scope.value, **workflow.heads.get(scope.pointer, {})}
-            yield from shape("asl", whole, scope.pointer, near, _open(scope.unfilled, jsonata))
+            is_open = _undeclared(_open(scope.unfilled, jsonata))
+            yield from shape("asl", whole, scope.pointer, near, is_open)
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
@@ -49,6 +50,11 @@ _Open: TypeAlias = Callable[[Any], bool]
 
 def _never(error: Any) -> bool:
     return False
+
+
+def _undeclared(is_open: _Open) -> _Open:
+    """Return the same, but for the declarations of parameters, which none of these fills in."""
+    return lambda error: "Parameters" not in list(error.absolute_path)[:1] and is_open(error)
 
 
 def _open(unfilled: bool, jsonata: bool) -> _Open:
