@@ -95,6 +95,7 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
 
     *prices* tell what a token of a model costs (`asl.hosts.prices.Prices`).
     """
+    document = _known(document)
     machine = graph_of(document)
     found = list(_states(document, (document,)))
     ways = _ways(machine)
@@ -113,6 +114,18 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
         _Measure("MaxCost", document, prices).bound(),
         _Measure("MaxTokens", document, prices).bound(),
     )
+
+
+def _known(part: Json) -> Any:
+    """Return a part of a template without the states that its parameters will fill in."""
+    if type(part) is list:
+        return [_known(each) for each in part]
+    if type(part) is not dict:
+        return part
+    states = part.get("States")
+    if type(states) is dict:
+        part = {**part, "States": {key: states[key] for key in states if type(states[key]) is dict}}
+    return {key: _known(each) for key, each in part.items()}
 
 
 def _states(machine: Mapping[str, Json], scopes: _Scopes) -> Iterator[_Found]:

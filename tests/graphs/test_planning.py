@@ -329,3 +329,10 @@ def test_the_budget_of_an_included_document_bounds_its_visit() -> None:
     template = {"StartAt": "P", "Budget": {"MaxCost": 0.5}, "States": states}
     include = {"Type": "Include", "Template": template, "End": True}
     assert costs(document(I=include))[0] == 0.5
+
+
+def test_a_template_by_itself_is_planned_as_far_as_it_is_known() -> None:
+    """A state that only a parameter fills in is no state yet."""
+    states = {"S": {"Type": "Pass", "Next": "T"}, "T": "{{last}}"}
+    plan = asl.plan({"Parameters": {"last": {}}, "StartAt": "S", "States": states})
+    assert plan.ways == (("S", "T"),)
