@@ -1047,3 +1047,16 @@ def test_a_placeholder_alone_is_a_text() -> None:
     }
     made = asl.convert(load(flow, dialect="codemie"), "amazon").document
     assert made["States"]["s"]["Parameters"] == {"task.$": "States.Format('{}', $.list)"}
+
+
+def test_a_step_may_be_called_as_nothing_is() -> None:
+    """What stands for an output that may not be there is no name of a step."""
+    body = [{"name": "a"}]
+    step = {"kind": "map", "name": "?", "map": {"iterable_input": "items", "body": body}}
+    plain, other = (
+        asl.convert(asl.load({"steps": [{**step, "name": name}]}, dialect="flujo"), "codemie")
+        for name in ("?", "o")
+    )
+    assert [each.code for each in plain.losses if each.code != "L-NAME"] == [
+        each.code for each in other.losses if each.code != "L-NAME"
+    ]

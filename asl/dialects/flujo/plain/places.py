@@ -20,7 +20,7 @@ Env = dict[str, Makers]
 """What is known of the data in front of a state: who may have made what."""
 START: Final = ""
 """Who has made the input of a run."""
-ABSENT: Final = "?"
+ABSENT: Final = "{{?}}"
 """Stands among the makers of a value that may not be there, as on some way nobody has made it."""
 
 
