@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
@@ -40,6 +40,8 @@ PATH: Final = re.compile(r"[/~]|\.{1,2}(?:[/\\]|$)|[A-Za-z]:[\\/]|file:|\\\\")
 """How a text begins that is a path, whatever its argument is called."""
 MAX_PATH: Final = 4096
 NAT64: Final = IPv6Network("64:ff9b::/96")
+NUMBERS: Final = re.compile(r"[0-9][0-9a-fx.]*")
+"""An IPv4 address as the C library reads it: `127.1`, `0x7f000001`, `2130706433`."""
 
 
 class CallBounds:
@@ -267,7 +269,7 @@ def _hosts(key: str, text: str) -> Iterator[str]:
         yield _host_of(found)
     last = key.lower().replace("-", "_").rpartition("_")[2]
     if "://" not in text and text and (last in URLS or last in HOSTS):
-        yield _host_of(f"//{text}")
+        yield _host_of(f"//{text.removeprefix('//')}")
 
 
 def _host_of(url: str) -> str:
@@ -275,7 +277,7 @@ def _host_of(url: str) -> str:
     if "\\" in url or any(ord(each) <= 32 or ord(each) == 127 for each in url):
         return url
     try:
-        return urlsplit(url).hostname or ""
+        return unquote(urlsplit(url).hostname or "")
     except ValueError:
         return url
 
@@ -324,19 +326,32 @@ def _normal(host: str) -> str:
 
 def _is_address(host: str) -> bool:
     try:
-        ip_address(host.partition("%")[0])
+        _read(host)
     except ValueError:
         return False
     return True
 
 
+def _read(host: str) -> IPv4Address | IPv6Address:
+    """Return the address that a host is written as; raises ValueError for a name."""
+    if NUMBERS.fullmatch(host):
+        try:
+            return IPv4Address(socket.inet_aton(host))
+        except OSError:
+            raise ValueError(f"{host!r} is no address") from None
+    return ip_address(host.partition("%")[0])
+
+
 def _plain(address: str) -> IPv4Address | IPv6Address:
-    """Return an address; one that stands for an IPv4 address is that."""
-    found = ip_address(address.partition("%")[0])
+    """Return the address that is reached: one of IPv6 may stand for one of IPv4."""
+    found = _read(address)
     if isinstance(found, IPv6Address):
         if found in NAT64:
-            return IPv4Address(int(found) & 0xFFFFFFFF)
-        return found.ipv4_mapped or found.sixtofour or found
+            found = IPv4Address(int(found) & 0xFFFFFFFF)
+        else:
+            found = found.ipv4_mapped or found.sixtofour or found
+    if found.is_unspecified:  # leads to this machine
+        return IPv4Address("127.0.0.1") if found.version == 4 else IPv6Address("::1")
     return found
 
 

@@ -196,8 +196,9 @@ def test_only_denied_domains() -> None:
         where = {"to": "127.0.0.1", "port": port(server)}
         assert use(connecting, where, {"Domains": {"Denied": ["*.internal"]}}).ok
         for denied in ("127.0.0.1", "localhost"):
-            result = use(connecting, where, {"Domains": {"Denied": [denied]}})
-            assert result.error == "States.Permissions"
+            for to in ("127.0.0.1", "localhost", "0", "0.0.0.0", "127.1", "0x7f000001"):
+                result = use(connecting, where | {"to": to}, {"Domains": {"Denied": [denied]}})
+                assert result.error == "States.Permissions", to
 
 
 def test_a_function_within_bounds_starts_no_programs() -> None:
