@@ -149,6 +149,7 @@ class _File:
                     yield finding._replace(hint=meant or finding.hint)
         for name, spec in self.section("tools").items():
             yield from self._tool(self._pointer("tools", name), spec)
+            yield from self._circles(name)
         for name, where in self.section("memory").items():
             pointer = self._pointer("memory", name)
             unfilled = _open_secrets({"memory": where}, ("memory",))
@@ -164,6 +165,29 @@ class _File:
             yield from self._agent(f"{pointer}/agent", spec["agent"])
         if type(spec) is dict and type(spec.get("input")) is dict:
             yield from schema_faults("AGENTS-01", spec["input"], f"{pointer}/input")
+
+    def _circles(self, name: str) -> Iterator[Finding]:
+        """Yield where the agent of a tool is given what leads back to the tool."""
+        pointer = f"{self._pointer('tools', name)}/agent/tools"
+        for index, needed in enumerate(self._needed(name)):
+            reached, rest = set[str](), [needed]
+            while rest:
+                each = rest.pop()
+                if each not in reached:
+                    reached.add(each)
+                    rest += self._needed(each)
+            if name in reached:
+                message = f"the tool {name!r} needs itself"
+                yield Finding("AGENTS-04", message, f"{pointer}/{index}", "take it out here")
+
+    def _needed(self, name: str) -> list[str]:
+        """Return the tools that the agent of a tool is given."""
+        spec = self.section("tools").get(name)
+        agent = spec.get("agent") if type(spec) is dict else None
+        given = agent.get("tools") if type(agent) is dict else None
+        if type(given) is not list or not all(type(each) is str for each in given):
+            return []  # which the schema tells of
+        return given
 
     def _agent(self, pointer: str, spec: Json) -> Iterator[Finding]:
         """Yield what is wrong with one agent."""
@@ -275,7 +299,7 @@ class _File:
                 self.tools[name] = Tool(name, spec["description"], agent, input=spec.get("input"))
         made = self.tools[name]
         if made is None:
-            raise AslError(f"the tool {name!r} cannot be made, or needs itself")
+            raise AslError(f"the tool {name!r} cannot be made")
         return made
 
     def _built(self, pointer: str, spec: Json) -> Any:

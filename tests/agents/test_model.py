@@ -701,7 +701,13 @@ def test_tools_come_from_the_agents_file(tmp_path: Path) -> None:
         ),
         (
             "tools: {x: {description: d, agent: {model: 'a:b', tools: [x]}}}",
-            "1:36: error AGENTS-04: the tool 'x' cannot be made, or needs itself",
+            "1:59: error AGENTS-04: the tool 'x' needs itself",
+        ),
+        (
+            "tools:\n  x: {description: d, agent: {model: 'a:b', tools: [y]}}\n"
+            "  y: {description: d, agent: {model: 'a:b', tools: [z, x]}}\n"
+            "  z: {description: d, agent: 'builtins:len'}",
+            "3:56: error AGENTS-04: the tool 'y' needs itself",
         ),
     ],
 )
