@@ -252,11 +252,13 @@ def _among(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _texts(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text of a value with the name of its argument."""
+    """Yield every text of a value with the name of its argument, and names that are URLs."""
     if type(value) is str:
         yield key, value
     elif type(value) is dict:
         for name, each in value.items():
+            if URL.search(name):
+                yield "", name
             yield from _texts(each, name)
     elif type(value) is list:
         for each in value:
