@@ -48,6 +48,9 @@ AGENT_TEMPLATES = (
     "RequiredApprovers",
     "WorkflowId",
     "Input",
+    "Name",
+    "Storage",
+    "TTL",
 )
 """The same of agent-native states."""
 
