@@ -53,7 +53,7 @@ def span(
     if stride == 0:
         return UNDEFINED
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
-    length = len(numbers) if end - start < 2**62 else 2**62
+    length = len(numbers) if abs(end - start) < 2**62 else 2**62
     scope.run.hold(length, scope.run.limits.ranged)
     return Sequence(numbers)
 
