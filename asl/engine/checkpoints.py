@@ -113,7 +113,7 @@ class Checkpoint:
 
     def to_json(self) -> dict[str, Json]:
         """Return it as a JSON object, by the names of the specification."""
-        (cost, tokens), *_ = self.spent
+        (cost, tokens, *_), *_ = self.spent
         expires = None if self.expires is None else format_timestamp(self.expires)
         return {
             "id": self.id,
