@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
+from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.expr.times import parse_duration
 
 __all__ = ["check"]
 
@@ -57,3 +59,15 @@ def _automatic(written: Mapping[str, Json]) -> Iterator[Finding]:
             "/Checkpointing/TTL",
             'write a duration such as "7d", or "never"',
         )
+    elif lifetime is not None and _is_beyond(lifetime):
+        message = "'TTL' is longer than any number of seconds"
+        yield Finding("V-CKPG-01", message, "/Checkpointing/TTL", 'write "never"')
+
+
+def _is_beyond(lifetime: str) -> bool:
+    """Whether a text that has the form of a duration is none all the same."""
+    try:
+        parse_duration(lifetime, allow_never=True)
+    except ExpressionFault:
+        return lifetime.rstrip("mshdw").isdecimal()
+    return False

@@ -123,8 +123,6 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
     return seconds
 
 
-MOST_UNITS = 1e290
-"""As many of any unit are still a number of seconds."""
 MOST_SECONDS = 1e11
 """Some 3,000 years: no relative time of a document is meant to be longer."""
 
@@ -139,4 +137,4 @@ def relative(text: str) -> float | None:
 
 
 def _seconds(digits: str, unit: str) -> float:
-    return min(float(digits), MOST_UNITS) * _MILLISECONDS[unit] / 1000
+    return float(digits) * _MILLISECONDS[unit] / 1000
