@@ -10,11 +10,13 @@ from asl.engine.execution import ZERO, Used
 from asl.engine.frame import Frame
 from asl.states.blocks.budget import Amounts, Fallback
 
-__all__ = ["LOST", "UNKNOWN", "UNUSED", "Admission", "Later", "Pause", "Terms"]
+__all__ = ["BROKEN", "LOST", "UNKNOWN", "UNUSED", "Admission", "Later", "Pause", "Terms"]
 
 UNUSED: Final = Used(ZERO, 0, 0, 0, None)
 LOST: Final = UNUSED._replace(fault="nothing")
 """What is known of a call that was given up before its end."""
+BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
+"""The same of the call of a tool."""
 
 UNKNOWN: Final[Amounts] = {}
 """What is known of an agent that was never called."""

@@ -18,7 +18,7 @@ from asl.core.diagnostics import did_you_mean, escape
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.accounts import HARD, Account, Lent
-from asl.engine.admission import LOST, Admission, Later, Pause, Terms
+from asl.engine.admission import BROKEN, LOST, Admission, Later, Pause, Terms
 from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed
 from asl.engine.attribution import Attribution
 from asl.engine.excess import alert, doubt, failure, tell_excess
@@ -33,7 +33,13 @@ from asl.states.errors import Exhausted
 
 __all__ = ["Ledger"]
 
-UNSAID = "the call ended before it said what it used: it counts as what was set aside for it"
+UNSAID = {
+    LOST.fault: (
+        "the call ended before it said what it used: it counts as what was set aside for it"
+    ),
+    BROKEN.fault: "the tool did not say what it used: it counts as the most that it used before",
+}
+"""What is told of calls that reported nothing, by what is known of them."""
 
 
 class Ledger:
@@ -313,9 +319,9 @@ class Ledger:
         """Remember what a call counts as, and tell of one that has not even reported anything."""
         self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
         self.show_limit()
-        if used.fault == LOST.fault:
+        if used.fault in UNSAID:
             details = {name: float(each) for name, each in assumed.items()}
-            at.note("UsageWarning", {"reason": UNSAID, "assumed": details})
+            at.note("UsageWarning", {"reason": UNSAID[used.fault], "assumed": details})
 
     def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
         """Tell of limits and shares that are reached; yield the failure that comes of one."""
@@ -345,6 +351,30 @@ class Ledger:
             self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
             self.show_limit()
         self.settle(terms, at.step.name)
+
+    # Tools, which are used within the call of an agent: nothing is set aside for them
+
+    def allow_tool(self, at: Frame) -> None:
+        """Raise as `admit` does where the call that wants to use a tool is to fail anyway."""
+        for account in self.accounts(at):
+            name = account.exceeded
+            if name is not None and account.action == "Fail":
+                raise failure(account, name, at)
+
+    def use_tool(self, at: Frame, tool: str, used: Used) -> Amounts:
+        """Count what a tool has used, and return it; raises as `settle` does.
+
+        One that is BROKEN counts as the most that this tool has used before: nobody should lose a
+        budget to a guess, and most tools use nothing.
+        """
+        accounts, name = self.accounts(at), f"tool {tool}"
+        broken = used is BROKEN
+        own = accounts[-1] if accounts[-1].frame is at and not broken else None
+        terms = Terms(at, name, accounts, self.foresight.of(name, own))
+        terms.used = used
+        if terms.known or not broken:
+            self.settle(terms, at.step.name, failed=broken)
+        return terms.counted
 
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""

@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.diagnostics import did_you_mean
-from asl.core.errors import NotJson, StateError
+from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, compact, fits, handed_over, received
+from asl.engine.admission import BROKEN
 from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
 from asl.engine.execution import USAGE_KEYS, reported
@@ -194,6 +195,7 @@ class Broker:
         why = self._refusal(offer.names)
         if why is not None:
             raise Raised("States.Permissions", f"tool {tool!r} {why}")
+        self._affordable()
         if self.outer.tool_depth >= MAX_NESTED:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
             raise Raised("Agent.ToolError", text)
@@ -212,6 +214,15 @@ class Broker:
                 if "Schema" in check:
                     self._judge(tool, "arguments", own, check["Schema"])
         return own
+
+    def _affordable(self) -> None:
+        """Raise where a budget is exceeded by which the call of the agent is to fail anyway."""
+        at: Any = self.outer.at
+        if self.host.meter is not None:
+            try:
+                self.host.meter.ledger.allow_tool(at)
+            except StateError as error:
+                raise Raised(error.name, error.cause) from None
 
     def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
         from asl.hosts.schemas import faults
@@ -285,8 +296,12 @@ class Broker:
             told |= {"error": named.name, "cause": named.cause}
             if error.usage is not None:
                 self._count(tool, dict(error.usage), told)
+            elif error.lost:
+                self._lose(tool)
             raise named from error
         except BaseException as stop:  # cancelled: the record says so, and it flies on
+            if told.keys().isdisjoint(("usage", "result")):
+                self._lose(tool)
             told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise
         finally:
@@ -311,7 +326,7 @@ class Broker:
             if not limit.expired():
                 raise
             text = f"tool {tool!r}: no answer within {seconds:g} s"
-            raise Raised("Agent.ToolError", text) from None
+            raise lost(Raised("Agent.ToolError", text)) from None
 
     async def _answer(
         self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
@@ -331,9 +346,8 @@ class Broker:
         except StateError:
             raise
         except NotJson as error:
-            raise Raised(
-                "Agent.ToolError", f"tool {tool!r}: it returned no JSON: {error}"
-            ) from None
+            text = f"tool {tool!r}: it returned no JSON: {error}"
+            raise lost(Raised("Agent.ToolError", text)) from None
         except (Exception, SystemExit) as error:  # foreign code: anything it raises is its failure
             if bounds.refusal is not None:
                 raise bounds.refusal from error
@@ -452,13 +466,18 @@ class Broker:
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
         at: Any = self.outer.at
-        host = self.host
         used = reported(result, at.execution.prices)
         told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
-        if host.meter is not None:
-            host.used(at, spending(used))
-            host.meter.ledger.absorb(at, used)
+        if self.host.meter is not None:
+            self.host.used(at, spending(used))
+            self.host.meter.ledger.use_tool(at, tool, used)
+
+    def _lose(self, tool: str) -> None:
+        """Count a tool that broke off before it said what it had used."""
+        at: Any = self.outer.at
+        if self.host.meter is not None:
+            self.host.used(at, self.host.meter.ledger.use_tool(at, tool, BROKEN))
 
     def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:
         shown: dict[str, Json] = {"tool": tool[:200]}
