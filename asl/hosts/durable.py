@@ -122,7 +122,12 @@ class DurableHost(KeptHost):
         self.journal.cut_off(f"{at.key}[", self.now())
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
-        """Run the children of *fan*, each from where it stood; what follows begins at the join."""
+        """Run the children of *fan*, each from where it stood; what follows begins at the join.
+
+        Those that may run together do, also where nobody waits: so they share their commits.
+        """
+        if fan.together:
+            await self.event_loop()
         log, run, before = self._log(at), super().fork, self.kept
         joined: Joined | None = None
 

@@ -71,6 +71,11 @@ class Fan:
         """The same children, where they reach no world and leave no records: nobody would do
         anything while one waits, so they run one after the other as they come from here."""
 
+    @property
+    def together(self) -> bool:
+        """Whether several children may be in flight at once, and do anything meanwhile."""
+        return self.series is None and self.limit != 1 and self.length not in (0, 1)
+
 
 class Joined:
     """What a fan came to: values in order, `ABSENT` for each tolerated failure.

@@ -115,6 +115,20 @@ def test_executions_at_the_same_time_share_their_commits(path: Path) -> None:
     assert commits.count("commit.done") < 30
 
 
+@pytest.mark.parametrize(("limit", "most"), [(0, 16), (10, 32)])
+def test_items_that_may_run_together_share_their_commits(path: Path, limit: int, most: int) -> None:
+    """Also where no agent waits, and so nothing else asks for an event loop."""
+    tasks = {"StartAt": "A", "States": {"A": DOCUMENT["States"]["A"], "B": DOCUMENT["States"]["D"]}}
+    each = {"Type": "Map", "MaxConcurrency": limit, "ItemProcessor": tasks, "End": True}
+    document = {"StartAt": "Each", "States": {"Each": each}}
+    commits: list[str] = []
+    with asl.open_store(path, agents={"W": {"return": 1}}) as store:
+        store.file.reached = commits.append
+        result = store.start(document, [{}] * 80)
+    assert result.output == [{"a": 1, "d": 1}] * 80
+    assert commits.count("commit.done") <= most
+
+
 def test_the_newest_execution_is_listed_first(path: Path) -> None:
     """Pages go on where the last one ended."""
     with opened(path) as store:
