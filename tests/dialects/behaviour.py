@@ -264,8 +264,9 @@ def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> It
     if json_equal(one, other):
         return
     for part, whole in ((one, other), (other, one)):
-        held = [*whole.values()] if isinstance(whole, dict) else []
-        if part != {} and any(json_equal(part, each) or _is_text_of(part, each) for each in held):
+        if part != {} and any(
+            json_equal(part, each) or _is_text_of(part, each) for each in _held(whole)
+        ):
             yield Part("within")
             return
     if not isinstance(one, dict) or not isinstance(other, dict):
@@ -287,6 +288,13 @@ def _changed(one: Json, other: Json, answered: set[str], states: set[str]) -> It
             yield Part("own" if plain(key) in states else "output", key)
 
 
+def _held(value: Json) -> Iterator[Json]:
+    """Yield what an object holds, and what objects within hold."""
+    for each in value.values() if isinstance(value, dict) else ():
+        yield each
+        yield from _held(each)
+
+
 def _is_text_of(one: Json, other: Json) -> bool:
     texts = [json.dumps(each) for each in (one, other)]
     return one in (other, texts[1], compact(other)) or other in (texts[0], compact(one))
@@ -296,6 +304,8 @@ def same_payload(one: Json, other: Json, dialect: str) -> bool:
     """Whether an agent is given the same, in the form that the dialect has for it."""
     if dialect == "contenox" and "provider" in str(other) and "provider" not in str(one):
         args = other.get("args", {})
+        if isinstance(one, dict):  # the messages of a conversation belong to their platform
+            one = {key: each for key, each in one.items() if key != "history"}
         if not args:
             inner = [*one.values()] if isinstance(one, dict) and len(one) == 1 else []
             return json_equal(one, other["input"]) or any(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-__all__ = ["GENERATED", "INPUT", "Made"]
+__all__ = ["GENERATED", "INPUTS", "Draw", "Made"]
 
 Json = Any
 
@@ -22,7 +22,7 @@ class Made(NamedTuple):
     files: Mapping[str, Json] = {}
 
 
-INPUT: Final[Mapping[str, Json]] = {
+DATA: Final[Mapping[str, Json]] = {
     "kind": "a",
     "n": 7,
     "list": ["p", "q"],
@@ -30,6 +30,14 @@ INPUT: Final[Mapping[str, Json]] = {
     "when": "2024-01-01T00:00:30Z",
     "ok": True,
 }
+INPUTS: Final[Mapping[str, tuple[Json, ...]]] = {
+    "asl": (DATA,),
+    "amazon": (DATA,),
+    "codemie": (DATA,),
+    "contenox": ("a", "a", "7", DATA),
+    "flujo": ({"input": "text", "context": DATA},),
+}
+"""What documents of each language may be given."""
 NAMES: Final = ("A", "B", "C", "D", "E")
 FIELDS: Final = ("kind", "n", "list", "user", "when", "ok")
 RESULTS: Final = ("$.a", "$.b", "$.c", "$.a.in", "$.user.said")

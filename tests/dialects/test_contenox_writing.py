@@ -121,7 +121,9 @@ def test_a_choice_is_a_template() -> None:
             ]
         },
     }
-    assert told(conversion) == {"CX-OUTPUT", "CX-RESULTPATH"}
+    assert told(conversion) == {"CX-OUTPUT", "CX-PARAMS", "CX-RESULTPATH"}
+    used = [each for each in conversion.losses if each.code == "CX-PARAMS"]
+    assert [each.pointer for each in used] == ["/States/A/Type"]  # only on the way back
 
 
 def test_errors_lead_one_way() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.codemie.answered import Answered, last_of, of_workflow
 from asl.dialects.codemie.conditions import Beyond, comparisons
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.restoring import workflow
@@ -24,7 +25,6 @@ __all__ = ["plain"]
 
 ITEM: Final = "task"
 """The key of an item; a placeholder of this name is one."""
-_BESIDE: Final = re.compile(r"(:(?:if|fork|each|gate))?(~\d+)?$")
 _NUMBERS: Final = {
     "<": "NumericLessThan",
     "<=": "NumericLessThanEquals",
@@ -45,6 +45,7 @@ class _Writer:
         self.made = Plain()
         self.keys = _keys(config)
         self.rooted = _rooted(config, self.keys)
+        self.answered = Answered(value, self.keys)
         self.pointer = ""
 
     def written(self) -> tuple[dict[str, Json], Plain]:
@@ -72,7 +73,7 @@ class _Writer:
         outer, self.pointer = self.pointer, pointer
         states: dict[str, Json] = {}
         for name, state in machine["States"].items():
-            found = self.config.states.get(_BESIDE.sub("", name))
+            found = self.config.states.get(of_workflow(name))
             states[name] = self.state(name, state, found, item=item)
         known = reached(machine["StartAt"], states)
         for name in states:
@@ -219,7 +220,8 @@ class _Writer:
         """Return where steps lead that begin with a name in scope."""
         first, *way = steps
         rest = [int(each) if each.isdecimal() and len(each) < 16 else each for each in way]
-        if first in self.keys.values() and not rest:
+        answer = first in self.keys.values() and not rest
+        if answer and first in self.answered.before.get(name, ()):
             return path_to(first)
         message = "a value that is not there may fail the run, instead of being left as it stands"
         self.lost("L-REQUIRED", message, name, hint=f"let there be {'.'.join(steps)!r}")
@@ -227,7 +229,7 @@ class _Writer:
             before = self.before(found)
             if before is not None:
                 return path_to(self.keys[before], *rest)
-        if first in self.rooted:
+        if first in self.rooted and not answer:
             return path_to(self.rooted[first], first, *rest)
         return path_to(first, *rest)
 
@@ -268,11 +270,7 @@ class _Writer:
         inner = self.machine(
             state["ItemProcessor"], f"{self.pointer}/States/{name}/ItemProcessor", item=True
         )
-        last = [
-            self.keys[worker]
-            for each, value in state["ItemProcessor"]["States"].items()
-            if value.get("End") and (worker := _BESIDE.sub("", each)) in self.keys
-        ]
+        last = last_of(state, self.keys)
         message = "answers for items become a list, under the key of the last one"
         self.lost("L-MAPRESULT", message, name, "Output")
         made: dict[str, Json] = {"Type": "Map", "QueryLanguage": "JSONata"}
@@ -282,8 +280,8 @@ class _Writer:
         )
         made |= {key: state[key] for key in ("MaxConcurrency",) if key in state}
         made["ItemProcessor"] = inner
-        if last:
-            told = f"{{'{last[0]}': [$states.result.{last[0]}]}}"
+        if last is not None:
+            told = f"{{'{self.keys[last]}': [$states.result.{self.keys[last]}]}}"
             made["Output"] = query(f"$merge([$states.input, {told}])")
         else:
             made["Output"] = query("$states.input")

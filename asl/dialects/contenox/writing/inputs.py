@@ -66,7 +66,12 @@ def sayable(state: State, value: Value, code: str, where: str) -> dict[str, Json
 
 
 def inexpressible(state: State, value: Value, code: str, where: str) -> None:
-    """Report a value that no task can be given, where its cause stands."""
-    code, where = getattr(value, "why", None) or (code, where)
-    told = _INEXPRESSIBLE.get(code, "no task says this")
-    state.lost(code, told, where, "what moves along is there instead")
+    """Report a value that no task can be given, where its cause stands.
+
+    Where that lies on one way only, it is reported where the value is used as well.
+    """
+    why, partly = getattr(value, "why", None), getattr(value, "partly", False)
+    causes = [(code, where)] if why is None else [why]
+    for cause in dict.fromkeys([*causes, (code, where)] if partly else causes):
+        told = _INEXPRESSIBLE.get(cause[0], "no task says this")
+        state.lost(cause[0], told, cause[1], "what moves along is there instead")

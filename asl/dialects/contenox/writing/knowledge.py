@@ -1,7 +1,7 @@
 """What is known of all data in front of a state, and how that changes from task to task."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from asl.dialects.contenox.writing.values import (
@@ -11,6 +11,7 @@ from asl.dialects.contenox.writing.values import (
     Text,
     Unknown,
     Value,
+    Why,
     at,
     roots,
 )
@@ -46,7 +47,7 @@ def _without(value: Value, root: str | Moving) -> Value:
     if isinstance(value, Members):
         base = None if value.base is None else _without(value.base, root)
         members = ((key, _without(each, root)) for key, each in value.members)
-        return Members(base, tuple(members), value.why)
+        return replace(value, base=base, members=tuple(members))
     return STALE
 
 
@@ -63,7 +64,8 @@ def renamed(env: Env, id: str) -> Env:
                 return Part(id, value.path[length:])
         if isinstance(value, Members):
             base = None if value.base is None else new(value.base)
-            return Members(base, tuple((key, new(each)) for key, each in value.members), value.why)
+            members = tuple((key, new(each)) for key, each in value.members)
+            return replace(value, base=base, members=members)
         if isinstance(value, Text):
             parts = tuple(map(new, value.parts))
             return STALE if STALE in parts else Text(parts)
@@ -94,11 +96,19 @@ def _moved(env: Env, root: str, before: Moving) -> Env:
             return Part(before, value.path)
         if isinstance(value, Members):
             base = None if value.base is None else new(value.base)
-            return Members(base, tuple((key, new(each)) for key, each in value.members), value.why)
+            members = tuple((key, new(each)) for key, each in value.members)
+            return replace(value, base=base, members=members)
         return value
 
     variables = tuple((name, new(each)) for name, each in env.variables)
     return Env(new(env.data), new(env.flow), variables)
+
+
+def _cause(one: Value, other: Value) -> tuple[Why, bool]:
+    """Return why nothing says what two ways lead to, and whether only one of them is why."""
+    reasons = [getattr(each, "why", None) for each in (one, other)]
+    partly = any(getattr(each, "partly", False) for each in (one, other))
+    return reasons[0] or reasons[1], partly or reasons[0] != reasons[1]
 
 
 def joined(state: str, old: Env, new: Env) -> Env:
@@ -122,8 +132,8 @@ def joined(state: str, old: Env, new: Env) -> Env:
                 base = both(one.base or STALE, other.base or STALE)
             names = dict.fromkeys(key for key, _ in (*one.members, *other.members))
             pairs = ((name, both(at(one, (name,)), at(other, (name,)))) for name in names)
-            return Members(base, tuple(pairs), one.why or other.why)
-        return Unknown(getattr(one, "why", None) or getattr(other, "why", None))
+            return Members(base, tuple(pairs), *_cause(one, other))
+        return Unknown(*_cause(one, other))
 
     names = dict(old.variables).keys() & dict(new.variables).keys()
     variables = ((name, both(old.variable(name), new.variable(name))) for name in sorted(names))

@@ -1,7 +1,7 @@
 """What paths, payload templates and queries of a document mean for a chain."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
@@ -104,7 +104,9 @@ class Reader:
         return Unknown(self.why)
 
     def _known(self, value: Value) -> Value:
-        return Unknown(value.why or self.why) if isinstance(value, Unknown) else value
+        if not isinstance(value, Unknown):
+            return value
+        return replace(value, why=value.why or self.why)
 
     def _call(self, call: grammar.Argument) -> Value:
         if isinstance(call, grammar.Literal | grammar.Text):

@@ -38,9 +38,13 @@ Why: TypeAlias = tuple[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing that a chain could say."""
+    """Nothing that a chain could say.
+
+    Its cause lies on one way only, where it is `partly` so: on another one there is something else.
+    """
 
     why: Why = None
+    partly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,12 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An object: what it is based on, and the members that are known."""
+    """An object: what it is based on, and the members that are known; `partly` as in Unknown."""
 
     base: "Value | None"
     members: tuple[tuple[str, "Value"], ...]
     why: Why = None
+    partly: bool = False
 
     def get(self, name: str) -> "Value | None":
         """Return a member, None where it is not known."""
