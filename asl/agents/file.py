@@ -37,9 +37,10 @@ from asl.agents.tool import Tool, Toolbox
 from asl.checks.schemas import schema_faults
 from asl.checks.structure import known_fields, shape
 from asl.checks.workflow import Suggestions
-from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, escape, place
+from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, place
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, InvalidDocument
+from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 
 __all__ = ["InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]

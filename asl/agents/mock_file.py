@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from asl.core.diagnostics import did_you_mean, escape
+from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, read_value
 from asl.core.errors import AslError
+from asl.core.pointers import escape
 from asl.core.values import Json, excerpt, type_name
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
-from asl.core.diagnostics import escape
 from asl.core.errors import AslError, StateError
+from asl.core.pointers import escape
 from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.states.errors import Raised

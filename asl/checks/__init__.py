@@ -35,9 +35,10 @@ from asl.checks.workflow import Workflow, taken_apart
 from asl.compose import composed
 from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, Severity, Wording, place, resolved
+from asl.core.diagnostics import Finding, Report, Severity, Wording, place
 from asl.core.diagnostics import insist as insist_on
 from asl.core.document import Document
+from asl.core.pointers import resolved
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
 from asl.states import STATE_TYPES

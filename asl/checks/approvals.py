@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from asl.checks.expressions import parts
 from asl.checks.workflow import Scope, Workflow, objects, text
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS

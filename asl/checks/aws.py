@@ -8,7 +8,8 @@ from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
 from asl.core import aws
-from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording, parted
+from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
+from asl.core.pointers import parted
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks.workflow import Scope, Workflow, below
-from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
 from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, template_faults

@@ -6,7 +6,8 @@ from typing import Final
 
 from asl.checks import tools
 from asl.checks.workflow import Workflow, below
-from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.diagnostics import Finding, Severity
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import Node
 from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS, STATE_BLOCKS

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from asl.checks.workflow import Workflow, handlers, objects
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording, escape, parted
+from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape, parted
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics

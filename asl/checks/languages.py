@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording, escape, parted
+from asl.core.diagnostics import Finding, Wording
+from asl.core.pointers import escape, parted
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX

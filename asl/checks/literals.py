@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from asl.checks import queries
 from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Workflow, below, objects
-from asl.core.diagnostics import Finding, Wording, escape
+from asl.core.diagnostics import Finding, Wording
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX

@@ -12,8 +12,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.checks.workflow import Workflow, below, handlers, objects
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
+from asl.core.pointers import escape
 from asl.core.values import Json
 
 __all__ = ["schema_faults"]

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Suggestions, Workflow
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording, escape, parted
+from asl.core.diagnostics import Finding, Wording
 from asl.core.json_text import read_data
+from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES

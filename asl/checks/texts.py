@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from asl.checks.workflow import Scope, Workflow
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr import interpolation
 

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from asl.checks.languages import is_jsonata
 from asl.checks.schemas import schema_faults
 from asl.checks.workflow import Scope, Workflow, below
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.pointers import escape
 from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob

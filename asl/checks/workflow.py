@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from asl.core.diagnostics import did_you_mean, escape
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.states.base import Node, machines_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 
 __all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]

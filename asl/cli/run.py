@@ -13,6 +13,7 @@ from asl.cli.given import Given, given_options
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
+from asl.core.pointers import tokens
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def command(
 
 def _excludes(program: "Program") -> bool:
     """Whether an Approval excludes whoever has started the execution."""
-    from asl.core.diagnostics import resolved
+    from asl.core.pointers import resolved
 
     return any(
         resolved(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor") is True
@@ -251,7 +252,7 @@ def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
     """Whether a name that nobody answers for stands in a state that has a mock."""
     if code != "V-TASK-03" or not bound["mocks"]:
         return False
-    state = pointer.split("/")[-2].replace("~1", "/").replace("~0", "~")
+    *_, state, _field = tokens(pointer)
     return state in bound["mocks"]
 
 

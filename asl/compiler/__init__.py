@@ -12,7 +12,7 @@ from functools import partial
 from asl.compiler.handlers import compile_retrier
 from asl.compiler.jsonpath import JsonPathCompiler
 from asl.compiler.state import EFFECTS, StateCompiler
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.tellers import teller

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from asl.compiler.handlers import compile_matcher
-from asl.core.diagnostics import escape
 from asl.core.errors import StateError, too_large
+from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, Frame

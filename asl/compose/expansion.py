@@ -13,9 +13,10 @@ from asl.compose import modules, overrides, parameters
 from asl.compose.filling import MAX_INSERTED, Argument, Filling, Open, TooLarge
 from asl.compose.parameters import Parameter, declared
 from asl.compose.texts import escaped, names, unescaped
-from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
+from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.document import Composition, Document, origin_of
 from asl.core.errors import AslError
+from asl.core.pointers import escape
 from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.values import Json
 from asl.expr.jsonata import expression

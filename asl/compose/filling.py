@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from asl.compose.shapes import DOCUMENT, Place, Shape
 from asl.compose.texts import RULE, Part, Reference, escaped, parse, sole, unescaped
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX

@@ -8,9 +8,10 @@ from typing import Final, TypeAlias
 from asl.compose.files import BESIDE, Files, Refused
 from asl.compose.lock import LOCK, Pin, digest
 from asl.compose.versions import LATEST, is_registry, registered
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.document import Composition, Document, What, read
 from asl.core.errors import AslError, InvalidDocument
+from asl.core.pointers import escape
 from asl.core.source import Place, Span
 from asl.core.values import Json
 from asl.states.base import machines_of

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.pointers import escape
 from asl.core.values import Json
 
 __all__ = ["admitted", "check", "patched"]

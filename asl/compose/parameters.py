@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
+from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_integer, is_number, json_equal, type_name
 
 __all__ = ["Parameter", "check", "declared"]

@@ -6,6 +6,7 @@ Sources: recorded answers of the service; where the words of a fault are not kno
 from collections.abc import Iterable
 
 from asl.core.java import in_hash_order
+from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 
 __all__ = [
@@ -101,8 +102,7 @@ def no_expression(field: str) -> str:
 def location(value: Json, pointer: str) -> str:
     """Write a JSON Pointer as AWS does: names are not escaped, positions stand in brackets."""
     written = ""
-    for token in pointer.split("/")[1:]:
-        step = token.replace("~1", "/").replace("~0", "~")
+    for step in tokens(pointer):
         if type(value) is list:
             written += f"[{step}]"
             index = index_of(step, value)

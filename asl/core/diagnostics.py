@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import InvalidDocument
-from asl.core.values import Json, index_of
+from asl.core.pointers import resolved
+from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.core.document import Document
@@ -241,36 +242,6 @@ def _aws(document: Document, finding: Finding) -> AwsDiagnostic | None:
         return AwsDiagnostic(finding.aws.code, finding.aws.message)
     at = finding.pointer if finding.aws.at is None else finding.aws.at
     return AwsDiagnostic(finding.aws.code, finding.aws.message, location(document.value, at))
-
-
-def escape(token: str) -> str:
-    """One reference token of a JSON Pointer (RFC 6901)."""
-    if "/" not in token and "~" not in token:
-        return token
-    return token.replace("~", "~0").replace("/", "~1")
-
-
-def unescape(token: str) -> str:
-    """The text that `escape` has made a reference token of."""
-    return token.replace("~1", "/").replace("~0", "~")
-
-
-def parted(pointer: str) -> tuple[str, str]:
-    """The JSON Pointer of a value's holder, and the name of the value in it."""
-    holder, _, token = pointer.rpartition("/")
-    return holder, token.replace("~1", "/").replace("~0", "~")
-
-
-def resolved(value: Json, pointer: str) -> Json:
-    """The value at a JSON Pointer, None where there is none."""
-    for token in pointer.split("/")[1:]:
-        step = token.replace("~1", "/").replace("~0", "~")
-        if type(value) is list:
-            index = index_of(step, value)
-            value = None if index is None else value[index]
-        else:
-            value = value.get(step) if type(value) is dict else None
-    return value
 
 
 LONGEST: Final = 200

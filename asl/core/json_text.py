@@ -12,8 +12,9 @@ from typing import NoReturn
 import orjson
 
 from asl.core.errors import NotJson
+from asl.core.pointers import pointer_to
 from asl.core.source import MAX_FAULTS, Fault, Limits, Span
-from asl.core.values import MAX_DIGITS, SURROGATE, Json, detached
+from asl.core.values import MAX_DIGITS, SURROGATE, Json, deeper_than, detached
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
@@ -42,7 +43,7 @@ def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
     except ValueError:
         return None, scan(text, limits)[1]
     openers = text.count("{") + text.count("[")
-    if openers > limits.max_depth and _depth(value) > limits.max_depth:
+    if openers > limits.max_depth and deeper_than(value, limits.max_depth):
         return None, scan(text, limits)[1]
     if openers + text.count(",") >= limits.max_values:  # never fewer than the values but one
         return value, scan(text, limits)[1]
@@ -69,17 +70,6 @@ def _integer(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_DIGITS:
         raise ValueError("too large")
     return int(digits)
-
-
-def _depth(value: Json) -> int:
-    depth = 0
-    level = [value]
-    while level := [item for item in level if type(item) is dict or type(item) is list]:
-        depth += 1
-        level = [
-            child for item in level for child in (item.values() if type(item) is dict else item)
-        ]
-    return depth
 
 
 def scan(text: str, limits: Limits) -> tuple[Span, list[Fault]]:
@@ -332,8 +322,7 @@ class _Scanner:
         self.end = self.at
 
     def pointer(self) -> str:
-        steps = (container.step for container in self.open)
-        return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+        return pointer_to(container.step for container in self.open)
 
     def add(
         self,

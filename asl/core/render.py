@@ -207,9 +207,8 @@ def _visible(text: str) -> str:
 
 def _summary(reports: list[Report], paint: Paint) -> str:
     names = [report.document.source.name if report.document else None for report in reports]
-    several = len(
-        {name or number for number, name in enumerate(names)}
-    )  # those of one file are one
+    # Those of one file are one.
+    several = len({name or number for number, name in enumerate(names)})
     where = f"{several} files" if several > 1 else next(filter(None, names), "<document>")
     counts = []
     for severity, noun in (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from asl.core.values import Json, index_of
+from asl.core.pointers import tokens
+from asl.core.values import MAX_DEPTH, Json, index_of
 
 
 class Place(NamedTuple):
@@ -48,7 +49,7 @@ class Limits(NamedTuple):
 
     max_bytes: int = 16 * 1024 * 1024
     max_values: int = 1_000_000
-    max_depth: int = 200
+    max_depth: int = MAX_DEPTH
     max_yaml_bytes: int = 1024 * 1024
     max_yaml_values: int = 200_000
     max_aliases: int = 100
@@ -94,8 +95,8 @@ class Span:
         Where nothing is, the nearest ancestor stands in: its key if it has one.
         """
         span = self
-        for token in pointer.split("/")[1:]:
-            member = span.member(token.replace("~1", "/").replace("~0", "~"))
+        for token in tokens(pointer):
+            member = span.member(token)
             if member is None:
                 at_key = True
                 break

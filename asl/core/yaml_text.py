@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from asl.core import json_text
+from asl.core.pointers import pointer_to
 from asl.core.source import DEFAULT_LIMITS, MAX_FAULTS, Fault, Limits, Span
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, SURROGATE, Json
 
@@ -143,10 +144,7 @@ def _events(text: str) -> Iterator[Any]:
     except ReaderError as error:
         character = f"the character U+{error.character:04X} is not allowed in YAML"
         raise _NotYaml(character, error.position) from None
-    except (
-        ValueError,
-        OverflowError,
-    ):  # from chr(): an escape beyond the last character of Unicode
+    except (ValueError, OverflowError):  # from chr(): no character of Unicode has this number
         raise _NotYaml("an escape names no character", None) from None
 
 
@@ -266,9 +264,7 @@ class _Builder:
 
     def start(self, event: Any, kind: str) -> None:
         if len(self.open) >= self.limits.max_depth:
-            self.stop(
-                "READ-03", f"nested deeper than {self.limits.max_depth} levels", json_text.TOO_DEEP
-            )
+            self.too_deep()
         if self.awaits_key():
             self.stop(
                 "READ-08",
@@ -333,9 +329,7 @@ class _Builder:
         if anchor is None:
             self.stop("READ-06", f"*{name} stands inside the value that it repeats")
         if len(self.open) + anchor.height > self.limits.max_depth:
-            self.stop(
-                "READ-03", f"nested deeper than {self.limits.max_depth} levels", json_text.TOO_DEEP
-            )
+            self.too_deep()
         if self.awaits_key():
             self.key(anchor.value, str(anchor.value))
         else:
@@ -471,9 +465,7 @@ class _Builder:
         steps = [
             str(len(each.value)) if type(each.value) is list else each.key for each in self.open
         ]
-        return "".join(
-            "/" + step.replace("~", "~0").replace("/", "~1") for step in steps if step is not None
-        )
+        return pointer_to(step for step in steps if step is not None)
 
     def add(
         self,
@@ -485,7 +477,7 @@ class _Builder:
     ) -> None:
         pointer = self.pointer()
         if step is not None:
-            pointer += "/" + step.replace("~", "~0").replace("/", "~1")
+            pointer += pointer_to([step])
         self.faults.append(Fault(code, message, self.at, hint, pointer, related))
         if len(self.faults) >= MAX_FAULTS:
             raise _Stop

@@ -13,9 +13,10 @@ from typing import Any, Final
 from asl.checks import check
 from asl.checks.structure import known_fields
 from asl.checks.workflow import objects
-from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json

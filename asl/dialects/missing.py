@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import machines_of
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.document import Document
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.layout import laid_out

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asl.checks.workflow import handlers, objects
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.names import fresh
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from asl.core import yaml_text
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.document import Document
+from asl.core.pointers import escape
 from asl.core.source import Span
 from asl.core.values import Json
 

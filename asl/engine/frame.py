@@ -5,7 +5,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Self
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.engine.execution import ROLE, Execution, Usage, Used, reported
 from asl.engine.records import NOTED

@@ -14,8 +14,9 @@ from itertools import zip_longest
 from typing import Any
 from weakref import WeakValueDictionary
 
-from asl.core.diagnostics import did_you_mean, escape
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.engine.accounts import HARD, Account, Lent
 from asl.engine.admission import BROKEN, LOST, Admission, Later, Pause, Terms

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from asl.core.diagnostics import escape
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from asl.core.diagnostics import escape
 from asl.core.document import Document
+from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
 from asl.graphs.words import caught, cut, rule_words, title
 from asl.states.base import machines_of

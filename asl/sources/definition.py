@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from asl.core import json_text, yaml_text
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.document import Document, as_object, clipped, invalid, too_large
+from asl.core.pointers import escape
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
 from asl.sources.reading import Reading

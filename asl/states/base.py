@@ -8,8 +8,9 @@ interpreter.
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
+from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json
 from asl.expr.frame import Evaluate

@@ -6,8 +6,8 @@ It asks agents and reads nothing else, so the same answers make the same debate.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from asl.core.diagnostics import escape
 from asl.core.errors import StateError
+from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.program import Machine
 from asl.states.calls import Options, Part, Target

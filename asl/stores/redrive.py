@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from asl.core.diagnostics import escape, unescape
+from asl.core.pointers import escape, unescape
 from asl.core.values import Json
 from asl.program import Machine, Program
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import asl
-from asl.core.diagnostics import escape
 from asl.core.document import Document
+from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
 from asl.states.base import machines_of
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asl.core.errors import StateError
+from asl.core.pointers import escape, tokens
 from asl.expr.frame import Evaluate
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.templates import compile_template, dynamic_fields, template_faults
@@ -143,11 +144,10 @@ def test_every_dynamic_field_is_found_at_its_pointer(template: Any) -> None:
     """Following the pointer leads to the text of the expression."""
     for pointer, key, text in dynamic_fields(template):
         found = template
-        for step in pointer.split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
+        for name in tokens(pointer):
             found = found[int(name)] if type(found) is list else found[name]
         assert found == text
-        assert pointer.endswith(key.replace("~", "~0").replace("/", "~1"))
+        assert pointer.endswith(escape(key))
 
 
 @given(TEMPLATES, st.integers())

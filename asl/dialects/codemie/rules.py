@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie import shape
 from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
+from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
 from asl.dialects.contenox.kinds import of_kinds

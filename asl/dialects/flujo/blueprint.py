@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 
 __all__ = [

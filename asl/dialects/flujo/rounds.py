@@ -6,9 +6,10 @@ Whatever cannot be carried out is refused; settings of a conversation are told, 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
+from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.json_text import read_data
+from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import Step
 from asl.expr.flujo.data import MAX_PATH

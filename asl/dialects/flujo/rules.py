@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from asl.core.diagnostics import Finding, Severity, did_you_mean, escape
+from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
 from asl.dialects.flujo.options import Options

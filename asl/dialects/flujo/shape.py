@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects import shapes
 from asl.dialects.flujo.blueprint import EVENTS, KINDS

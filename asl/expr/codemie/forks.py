@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from asl.core.errors import StateError
+from asl.core.pointers import unescape
 from asl.core.values import Json, index_of
 from asl.expr.codemie.outputs import NOTHING, as_text, parsed
 from asl.expr.codemie.store import RESERVED, applied, closed, last, opened, unreserved
@@ -106,7 +107,7 @@ def _at(value: Json, pointer: str) -> Json:
         if isinstance(value, str):
             value = parsed(value)
         if isinstance(value, dict):
-            decoded = segment.replace("~1", "/").replace("~0", "~")
+            decoded = unescape(segment)
             value = value.get(segment, value.get(decoded, NOTHING))
         elif isinstance(value, list) and (index := index_of(segment, value)) is not None:
             value = value[index]

@@ -8,8 +8,8 @@ entered.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from asl.core.diagnostics import resolved
 from asl.core.errors import ExpressionFault
+from asl.core.pointers import resolved
 from asl.core.values import Json
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.data import names_of

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from asl.core.diagnostics import Finding, did_you_mean, escape
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault, StateError
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.paths import Use, compile_path, parse_path

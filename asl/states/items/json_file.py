@@ -6,6 +6,7 @@ The file is read as a whole: only JSON Lines and CSV can be larger than the memo
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 from asl.states.forks import Entry
 from asl.states.items.base import Fault, Form, parsed
@@ -41,8 +42,7 @@ def members(value: dict[str, Json]) -> Iterator[Entry]:
 
 
 def _found(value: Json, pointer: str) -> Json:
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
+    for name in tokens(pointer):
         if type(value) is dict and name in value:
             value = value[name]
         elif type(value) is list and (index := index_of(name, value)) is not None:

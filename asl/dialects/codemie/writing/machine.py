@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.fields import report

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.formats import Path, parts_of

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.machine import Machine, State, passes

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, escape
+from asl.core.diagnostics import Finding
+from asl.core.pointers import escape
 from asl.core.values import Json, index_of
 from asl.dialects.codemie.config import END, State
 from asl.dialects.codemie.restoring import kept

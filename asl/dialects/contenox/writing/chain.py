@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from asl.checks.workflow import handlers
-from asl.core.diagnostics import Finding, Severity, escape
+from asl.core.diagnostics import Finding, Severity
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.restoring import kept

@@ -7,7 +7,7 @@ have made it.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.plain.conditions import Beyond
 from asl.dialects.flujo.plain.effects import After, Effects

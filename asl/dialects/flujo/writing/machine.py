@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.checks.structure import known_fields
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of

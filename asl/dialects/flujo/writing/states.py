@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from asl.core.diagnostics import escape
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import context_path, field_of, referred
