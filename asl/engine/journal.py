@@ -22,7 +22,6 @@ from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, S
 from asl.expr.frame import Variables, assigned
 from asl.expr.references import member_of
 from asl.program import Machine, Program, Step
-from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options
 from asl.states.decisions import Asked
 from asl.states.errors import HeartbeatMissed, Raised, Reported
@@ -41,13 +40,11 @@ __all__ = [
     "read_spending",
     "read_spent",
     "read_usage",
-    "read_used",
     "written_error",
     "written_record",
     "written_spending",
     "written_spent",
     "written_usage",
-    "written_used",
     "written_whole",
 ]
 
@@ -230,16 +227,6 @@ def read_usage(written: Json) -> Usage:
     return Usage(Decimal(cost), tokens, Decimal(most[0]) if most else None)
 
 
-def written_used(used: Amounts) -> Json:
-    """Return what one call counts as in JSON, by the fields that limit it."""
-    return {name: str(each) for name, each in used.items()}
-
-
-def read_used(written: Json) -> dict[str, Decimal]:
-    """Return the amounts again."""
-    return {name: Decimal(each) for name, each in written.items()}
-
-
 def written_spending(execution: Execution) -> Json:
     """Return what an execution has spent so far as JSON: in all, by state, by model, its ledger."""
     tables = (execution.by_state, execution.by_model)
@@ -323,7 +310,7 @@ def written_record(
         elif of in _SIMPLE:
             written.append(value if value is not given or of is not str else reference)
         else:
-            written.append(_NOTHING_SPENT if value is _UNUSED else _marked(value))
+            written.append(_NOTHING_SPENT if value is NO_USAGE else _marked(value))
     return written, places
 
 
@@ -336,8 +323,7 @@ def _new(value: Json, record: Record, last: Mapping[int, int]) -> Json:
     return {"json": value}
 
 
-_UNUSED = NO_USAGE
-_NOTHING_SPENT = {"usage": written_usage(_UNUSED)}
+_NOTHING_SPENT = {"usage": written_usage(NO_USAGE)}
 _SIMPLE = frozenset({type(None), bool, int, float, str})
 _CONTAINERS = frozenset({dict, list, Variables})
 _SHORT = 7

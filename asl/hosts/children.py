@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.engine.amounts import NOTHING, spending
 from asl.engine.execution import Identity, Usage, execution_id
 from asl.engine.result import Result
+from asl.hosts.life import MAX_NESTED
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
 from asl.program import Program
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from asl.hosts.services import Services
 
 __all__ = ["Begun", "run_child"]
-
-MAX_NESTED = 16
-"""How deep workflows may start one another (Specification 1.2)."""
 
 
 class Begun(NamedTuple):
@@ -99,7 +97,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
     if host.deadline is not None and host.now() > host.deadline:
         raise Expired
     if host.depth >= MAX_NESTED:
-        message = f"workflows start one another more than {MAX_NESTED} deep"
+        message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
     services = host.serving()
     begun = host.begin_child(at, child, lambda: _registered(services, child.workflow))

@@ -14,6 +14,7 @@ from typing import Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
+from asl.engine.amounts import kept, read_back, summed
 from asl.engine.checkpoints import Names
 from asl.engine.events import RESUMED
 from asl.engine.execution import NO_USAGE, Execution, Usage
@@ -26,11 +27,9 @@ from asl.engine.journal import (
     read_error,
     read_spending,
     read_usage,
-    read_used,
     written_error,
     written_spending,
     written_usage,
-    written_used,
     written_whole,
 )
 from asl.engine.ledger import Ledger
@@ -362,7 +361,7 @@ class KeptHost(LocalHost):
             update, reached = aside["progress"]
             at.progress = Told(at.visit, update, tuple(reached))
         if "used" in aside and self.meter is not None:
-            self.meter.ledger.recall(at, read_used(aside["used"]))
+            self.meter.ledger.recall(at, read_back(aside["used"]))
 
     def unshown(self, at: Any, said: str | None) -> None:
         """Keep what an agent has said that may not be shown yet with its answer."""
@@ -381,9 +380,8 @@ class KeptHost(LocalHost):
         """Keep what a call counts as with its answer."""
         aside = self._log(at).aside
         assert aside is not None
-        known = read_used(aside.get("used", {}))  # of calls within this one
-        both = known | {name: each + known.get(name, 0) for name, each in used.items()}
-        aside["used"] = written_used(both)
+        known = read_back(aside.get("used", {}))  # of calls within this one
+        aside["used"] = kept({**known, **summed(known, used)})
 
     async def admitted(self, at: Any) -> None:
         """Keep that a call is under way, and what is held for it, before it is made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from asl.hosts.clock import Clock
 from asl.hosts.driving import EventLoopWanted
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from asl.engine.agent import Agent
     from asl.hosts.local import LocalHost
 
-__all__ = ["LivingHost"]
+__all__ = ["MAX_NESTED", "LivingHost"]
+
+
+MAX_NESTED: Final = 16
+"""How deep executions may start one another, in whichever way (Specification 1.2)."""
 
 
 class LivingHost:

@@ -13,6 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.life import MAX_NESTED
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.calls import Target
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Start"]
 
-MAX_NESTED = 32
-"""How deep executions may start one another."""
 MAX_STARTED = 100_000
 """How many executions one run may start, all together."""
 

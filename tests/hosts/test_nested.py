@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.agents.process import ProcessAgent
-from asl.hosts.nested import MAX_NESTED
+from asl.hosts.life import MAX_NESTED
 
 from ..agents.workflows import program
 
