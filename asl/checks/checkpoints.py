@@ -52,6 +52,9 @@ def _automatic(written: Mapping[str, Json]) -> Iterator[Finding]:
             "/Checkpointing/Every",
             '"state" saves after every transition, "5" after every fifth, "10m" after ten minutes',
         )
+    elif every is not None and _is_beyond(every):
+        message = "'Every' is more than any number of transitions or seconds"
+        yield Finding("V-CKPG-01", message, "/Checkpointing/Every", 'write "5" or "10m"')
     if lifetime is not None and lifetime.startswith("{%"):
         yield Finding(
             "V-CKPG-01",
@@ -64,10 +67,10 @@ def _automatic(written: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding("V-CKPG-01", message, "/Checkpointing/TTL", 'write "never"')
 
 
-def _is_beyond(lifetime: str) -> bool:
+def _is_beyond(written: str) -> bool:
     """Whether a text that has the form of a duration is none all the same."""
     try:
-        parse_duration(lifetime, allow_never=True)
+        parse_duration(written, allow_never=True)
     except ExpressionFault:
-        return lifetime.rstrip("mshdw").isdecimal()
+        return written.rstrip("mshdw").isdecimal()
     return False

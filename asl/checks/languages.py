@@ -5,7 +5,7 @@ Specification 2.1, 3.6.
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks.structure import known_fields
+from asl.checks.structure import declares, known_fields
 from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
@@ -27,7 +27,6 @@ JSONPATH_ONLY = frozenset(
         "Parameters",
         "ResultSelector",
         "ItemsPath",
-        "ItemsPath.$",
         "MaxConcurrencyPath",
         "ToleratedFailureCountPath",
         "ToleratedFailurePercentagePath",
@@ -36,13 +35,8 @@ JSONPATH_ONLY = frozenset(
         "SecondsPath",
         "TimestampPath",
         "TopicPath",
-        "Topic.$",
-        "Rounds.$",
-        "Prompt.$",
         "ErrorPath",
         "CausePath",
-        "Error.$",
-        "Cause.$",
     }
 )
 JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
@@ -69,10 +63,10 @@ _BLOCKS = (
     (("ItemReader", "ReaderConfig"), ("MaxItemsPath",), ()),
     (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath"), ()),
     (("ResultWriter",), ("Parameters",), ("Arguments",)),
-    (("Communication",), tuple(f"{field}.$" for field in _COMMUNICATION), ()),
-    (("Consensus",), tuple(f"{field}.$" for field in _CONSENSUS), ()),
 )
 """`(way to an object, its fields of JSONPath, its fields of JSONata)`."""
+_OF_TYPES = ("Policy", "BatchMode", "Escalation", "Notifications", "Communication", "Consensus")
+"""The objects of single state types in which any field may be computed."""
 _FREE = ("Metadata", "Attribution", "Value", "Default", "Filter", "Parameters", "Schema")
 """The fields of blocks that hold what the author wants, whatever its names."""
 _NUMBERS: Mapping[str, str] = {
@@ -131,15 +125,17 @@ def _fields(node: Node) -> Iterator[Finding]:
     for field in node.value:
         label = field == "Output" and node.template and kind not in ("Succeed", "Fail")
         arguments = field == "Parameters" and kind == "Include"
-        if label or arguments or field not in known:
+        if label or arguments:
             continue
-        if field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
+        if jsonata and field.endswith(SUFFIX):
+            if declares(f"states:{kind}", field):
+                yield other_language(field, node, node.at(field))
+        elif field in known and field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
             yield other_language(field, node, node.at(field))
-    for name in STATE_BLOCKS if jsonata else ():
-        for field in (name, f"{name}{SUFFIX}"):
-            if field in node.value and name not in _FREE:
-                for pointer, each in _computed({field: node.value[field]}, node.pointer):
-                    yield other_language(each, node, pointer)
+    for name in (*STATE_BLOCKS, *_OF_TYPES) if jsonata else ():
+        if name in node.value and name not in _FREE:
+            for pointer, each in _computed(node.value[name], node.at(name)):
+                yield other_language(each, node, pointer)
     surplus = _RULE_JSONPATH if jsonata else _RULE_JSONATA
     for index, rule in objects(node.value, "Choices"):
         for field in rule:

@@ -6,6 +6,7 @@ schemas.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
 from asl.states.blocks import BLOCKS
 
-__all__ = ["known_fields", "shape", "structure"]
+__all__ = ["declares", "known_fields", "shape", "structure"]
 
 URN = "urn:asl:schema:"
 _Schema: TypeAlias = Mapping[str, Any]
@@ -184,6 +185,12 @@ def _validator(name: str) -> Any:
 def known_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema names: `known_fields("states:Task")`."""
     return frozenset(_written(URN + name)["properties"])
+
+
+def declares(name: str, field: str) -> bool:
+    """Whether a schema names a field, or has a pattern for names such as this."""
+    patterns = _written(URN + name).get("patternProperties", {})
+    return field in known_fields(name) or any(re.search(each, field) for each in patterns)
 
 
 @cache

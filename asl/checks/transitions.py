@@ -167,7 +167,9 @@ class _Machine(NamedTuple):
         if whole and not any(map(self.ends, self.scope.nodes)):
             wording = Wording("Workflow has no terminal state")
             yield self.endless("no state ends this workflow", Severity.ERROR, wording)
-        elif not any(self.may_end(node) for node in self.scope.nodes if node.name in reached):
+        elif reached.issubset(node.name for node in self.scope.nodes) and not any(
+            self.may_end(node) for node in self.scope.nodes if node.name in reached
+        ):
             message = "no state that can be reached ends this machine"
             yield self.endless(message, None, Wording(code=""))
 
