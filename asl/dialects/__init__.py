@@ -232,6 +232,9 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         raise InvalidDocument(report)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")
+    unfilled = ", ".join(map(repr, document.whole.get("Parameters") or ()))
+    if unfilled and to not in (NATIVE, document.dialect):
+        raise AslError(f"a template has no parameters elsewhere: give a value to {unfilled} first")
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
     said = document
     made = Plain()

@@ -1060,3 +1060,21 @@ def test_a_step_may_be_called_as_nothing_is() -> None:
     assert [each.code for each in plain.losses if each.code != "L-NAME"] == [
         each.code for each in other.losses if each.code != "L-NAME"
     ]
+
+
+@pytest.mark.parametrize("to", ["amazon", "codemie", "contenox", "flujo"])
+def test_a_template_is_filled_in_before_it_is_said_elsewhere(to: str) -> None:
+    """No other language has parameters, and a whole state may be one."""
+    template = {"Parameters": {"p": {}}, "StartAt": "X", "States": {"X": "{{p}}"}}
+    with pytest.raises(asl.AslError, match="give a value to 'p' first"):
+        asl.convert(template, to)
+    filled = asl.load(template, parameters={"p": {"Type": "Pass", "End": True}})
+    assert asl.convert(filled, to).text
+    assert asl.convert(template, "asl").document == template
+
+
+@pytest.mark.parametrize(("to", "said"), [("codemie", "a.$: $.x"), ("flujo", r"\"a.$\": \"$.x\"")])
+def test_arguments_in_jsonata_have_no_paths(to: str, said: str) -> None:
+    state = {"Type": "Task", "Agent": "t", "Arguments": {"a.$": "$.x", "b": True}, "End": True}
+    flow = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
+    assert said in asl.convert(flow, to).text

@@ -38,7 +38,7 @@ def task(machine: Machine, name: str, state: State) -> None:
         made["task"] = instruction(machine, name, state, given, where)
         made["resolve_dynamic_values_in_prompt"] = True
     elif type(given) is dict:
-        made["tool_args"] = arguments(machine, given, where)
+        made["tool_args"] = arguments(machine, given, where, template="Arguments" not in state)
     elif given is not None:
         machine.lost("L-PARAMETERS", "a tool takes an object", where, "the tool gets the context")
     made["retry_policy"] = _policy(machine, name, state)

@@ -8,6 +8,7 @@ from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.formats import Path, parts_of
 from asl.expr.codemie.placeholders import placeholders
+from asl.expr.templates import SUFFIX
 
 __all__ = ["arguments", "filled", "instruction"]
 
@@ -19,10 +20,12 @@ _TASKS: Final = ("task", "prompt", "instruction")
 def instruction(machine: Machine, name: str, state: State, given: Json, where: str) -> str:
     """Return the text that an assistant gets for its parameters: a line for each."""
     lines: list[str] = []
+    template = "Arguments" not in state
     if type(given) is dict:
         for key, each in given.items():
-            plain = key.removesuffix(".$")
-            text = filled(machine, each, f"{where}/{escape(key)}", dynamic=key.endswith(".$"))
+            dynamic = template and key.endswith(SUFFIX)
+            plain = key.removesuffix(SUFFIX) if dynamic else key
+            text = filled(machine, each, f"{where}/{escape(key)}", dynamic=dynamic)
             if plain in _TASKS:
                 lines.insert(0, text)
             else:
@@ -40,11 +43,13 @@ def instruction(machine: Machine, name: str, state: State, given: Json, where: s
     return "\n".join(lines)
 
 
-def arguments(machine: Machine, given: Mapping[str, Json], where: str) -> dict[str, Json]:
-    """Return the arguments that a tool gets for its parameters."""
+def arguments(
+    machine: Machine, given: Mapping[str, Json], where: str, *, template: bool
+) -> dict[str, Json]:
+    """Return the arguments that a tool gets for its parameters, which may be a *template*."""
     made: dict[str, Json] = {}
     for key, each in given.items():
-        place, dynamic = f"{where}/{escape(key)}", key.endswith(".$")
+        place, dynamic = f"{where}/{escape(key)}", template and key.endswith(SUFFIX)
         if each == "":
             message = "an empty argument is left out there, or filled in from the context"
             machine.lost("L-PARAMETERS", message, place)
@@ -53,9 +58,10 @@ def arguments(machine: Machine, given: Mapping[str, Json], where: str) -> dict[s
             hint = "let the tool take null where nothing is given"
             machine.lost("L-PARAMETERS", message, place, hint)
         if dynamic or type(each) is str:
-            made[key.removesuffix(".$")] = filled(machine, each, place, dynamic=dynamic)
+            plain = key.removesuffix(SUFFIX) if dynamic else key
+            made[plain] = filled(machine, each, place, dynamic=dynamic)
         elif type(each) is dict:
-            made[key] = arguments(machine, each, place)
+            made[key] = arguments(machine, each, place, template=template)
         else:
             made[key] = each
     return made

@@ -10,6 +10,7 @@ from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import context_path, field_of, referred
 from asl.dialects.formats import Path, computes, parts_of
 from asl.dialects.names import integrates
+from asl.expr.templates import SUFFIX
 
 __all__ = ["Steps", "asides", "steps_of_line"]
 
@@ -126,13 +127,21 @@ class Steps:
                 message = "an agent is given the context beside its input, not as its parameters"
                 self.losses.add("FL-PAYLOAD", message, place)
             return None
-        found = _given(payload)
+        found = _given(payload, template=key == "Parameters")
         if found is not None:
             return found
         if not isinstance(payload, dict):
             self.losses.add("FL-PAYLOAD", "the parameters cannot be said", place, at_key=True)
             return None
-        written = {key.removesuffix(".$"): self._part(key, each) for key, each in payload.items()}
+        if key == "Arguments":  # a name there has no meaning in its end
+            written = {name: self._part(each) for name, each in payload.items()}
+        else:
+            written = {
+                name.removesuffix(SUFFIX): _filled(each)
+                if name.endswith(SUFFIX)
+                else self._part(each)
+                for name, each in payload.items()
+            }
         if "input" in payload and "context" in payload and len(payload) == 2:
             return None
         if any(each is None for each in written.values()):
@@ -146,10 +155,8 @@ class Steps:
         members = (f"{_quoted(key)}: {_member(each)}" for key, each in parts.items())
         return f"{{{', '.join(members)}}}"
 
-    def _part(self, key: str, value: Json) -> "str | _Template | None":
+    def _part(self, value: Json) -> "str | _Template | None":
         """Return a value that is written out, as JSON, or the template of one; None for others."""
-        if key.endswith(".$"):
-            return _filled(value)
         path = referred(value)
         if path is not None:
             return _Template((Path(path),), value=True)
@@ -375,11 +382,11 @@ def _as_it_is(text: str) -> str:
     return text.replace("{{", "\\{{")
 
 
-def _given(payload: Json) -> str | None:
+def _given(payload: Json, *, template: bool) -> str | None:
     """Return the template of an agent's input, where that is all that it is asked with."""
     if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
         for key, value in payload.items():
-            if key == "input.$":
+            if key == "input.$" and template:
                 filled = _filled(value)
                 return None if filled is None else _text(filled)
             if key == "input":
