@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from asl.checks.workflow import Workflow, handlers, objects
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, parted
 from asl.core.profile import Profile
@@ -199,7 +199,12 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
     except ExpressionFault as fault:
         code = expression.rule if fault.code in ("V-ST-05", "V-ST-09") else fault.code
         message = f"{fault.message}{_position(expression.text, fault.offset)}"
-        yield Finding(code, message, expression.pointer, fault.hint, aws=_wording(expression))
+        if node.profile.aws and _taken(expression):
+            warning = Severity.WARNING
+            yield Finding(code, message, expression.pointer, fault.hint, severity=warning)
+        else:
+            wording = _wording(expression)
+            yield Finding(code, message, expression.pointer, fault.hint, aws=wording)
         return
     if isinstance(parsed, Path):
         return
@@ -210,6 +215,15 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
         wording = _wording(expression)
         yield Finding(expression.rule, message, expression.pointer, hint, aws=wording)
     yield from _remarks(expression, parsed, node.profile)
+
+
+def _taken(expression: Expression) -> bool:
+    """Whether AWS takes what the language does not: such a path finds nothing at run time."""
+    try:
+        read(expression, aws=True)
+    except ExpressionFault:
+        return False
+    return True
 
 
 def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) -> Iterator[Finding]:
@@ -235,11 +249,12 @@ def _position(text: str, offset: int) -> str:
     return f" (at character {offset + 1} of {text!r})" if offset > 0 and len(text) <= 200 else ""
 
 
-def read(expression: Expression) -> Parsed:
-    """Parse an expression; raises ExpressionFault for what does not suit its place."""
+def read(expression: Expression, *, aws: bool = False) -> Parsed:
+    """Parse an expression, as *aws* would if asked to; raises ExpressionFault for what does not
+    suit its place."""
     text, kind = expression.text, expression.kind
     if kind is Kind.PATH:
-        return parse_path(text)
+        return parse_path(text, aws)
     if kind is Kind.REFERENCE:
         return parse_reference_path(text)
     if kind is Kind.RESULT:
@@ -254,4 +269,4 @@ def read(expression: Expression) -> Parsed:
         return path
     if kind is Kind.TEXT and text.startswith("$"):
         return parse_reference_path(text)
-    return parse_expression(text)
+    return parse_expression(text, aws)

@@ -13,7 +13,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
 from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import Path, Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path, conflicting
 from asl.expr.rules import Operand, Predicate, compile_rule
 from asl.expr.templates import SUFFIX, compile_template
@@ -54,18 +54,21 @@ class JsonPathCompiler(StateCompiler):
         beyond = self.profile.aws and call is None and field.endswith(SUFFIX)
         merge = self.profile.aws
         use = Use(field, self.name, missing, self.effect, self.token, call, beyond, merge)
-        return compile_path(parse_path(text), use)
+        return compile_path(self._parsed(text), use)
+
+    def _parsed(self, text: str) -> Path:
+        return parse_path(text, self.profile.aws)
 
     def _variable(self, text: str, strict: bool) -> Evaluate:
         if not strict:
             found = self._path("Variable", text, self.profile.variable)
             return self._transforming(found, text)
         path = self._path("Variable", text)
-        return path if parse_path(text).definite else _some(path, text)
+        return path if self._parsed(text).definite else _some(path, text)
 
     def _transforming(self, found: Evaluate, text: str) -> Evaluate:
         """Refuse the input null as AWS does, whatever the path."""
-        if not self.profile.aws or parse_path(text).root != "$":
+        if not self.profile.aws or self._parsed(text).root != "$":
             return found
 
         def transformed(data: Json, frame: Frame) -> Json:

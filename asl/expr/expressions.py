@@ -16,10 +16,10 @@ __all__ = ["Parsed", "parse_expression", "paths_in"]
 Parsed: TypeAlias = Path | Call
 
 
-def parse_expression(text: str) -> Parsed:
-    """Parse an expression and the paths within it; raises ExpressionFault."""
+def parse_expression(text: str, aws: bool = False) -> Parsed:
+    """Parse an expression and the paths within it, as `parse_path` does; raises ExpressionFault."""
     if text.startswith("$"):
-        return parse_path(text)
+        return parse_path(text, aws)
     if "(" not in text:
         raise ExpressionFault(
             f"{text!r} is neither a path nor an intrinsic function",

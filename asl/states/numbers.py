@@ -23,6 +23,10 @@ NO_BOUND = 2**53
 """What counts as no bound at all, and a float still holds."""
 
 _NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+
+_OUT_OF_BOUNDS = {"MaxItems": ("States.ItemReaderFailed", "field MaxItems must be positive")}
+"""Fields whose values AWS hands on to what uses them, which then refuses them."""
 
 
 def number(
@@ -37,8 +41,8 @@ def number(
     """Compile *field* or its Path twin, None where neither is given.
 
     A number from the input or from an expression lies between *least* and *most*, and is *whole* if
-    that is asked for; beyond `NO_BOUND` it counts as that. *numerals* takes it written as text.
-    What does not fit is told in AWS's words (recorded).
+    that is asked for; beyond `NO_BOUND` it counts as that. *numerals* reads it by its text, as AWS
+    does. What does not fit is told in AWS's words (recorded).
     """
     wanted = _Wanted(field, least, most, whole)
     if field in compiler.state:
@@ -51,7 +55,7 @@ def number(
         return None
     path, source = compiler.reference(f"{field}Path"), compiler.state[f"{field}Path"]
     if numerals:
-        path = _numeral(path)
+        path = _numeral(path, whole)
     return _bounded(path, wanted, partial(wanted.unfit_reference, source))
 
 
@@ -89,7 +93,8 @@ class _Wanted(NamedTuple):
     def unfit_reference(self, source: str, value: Json) -> StateError:
         """Return the error for what the path *source* leads to."""
         if self.belongs(value):
-            return StateError("States.Runtime", f"{self.field} {self.bounds}.")
+            fallback = ("States.Runtime", f"{self.field} {self.bounds}.")
+            return StateError(*_OUT_OF_BOUNDS.get(self.field, fallback))
         shown = value if type(value) is str else excerpt(value, 200)
         return StateError(
             "States.Runtime",
@@ -108,13 +113,16 @@ def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateE
     return given
 
 
-def _numeral(path: Evaluate) -> Evaluate:
-    """Take a number written as text, too."""
+def _numeral(path: Evaluate, whole: bool) -> Evaluate:
+    """Read a number by its text, whether that is a string or not: "2" is whole, 2.0 is not."""
 
     def number(data: Json, frame: Frame) -> Json:
         value = path(data, frame)
-        if type(value) is str and _NUMERAL.fullmatch(value):
-            return float(value) if "." in value else int(value)
-        return value
+        text = excerpt(value) if is_number(value) else value
+        if type(text) is not str:
+            return value
+        if whole:
+            return int(text) if _WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 else text
+        return float(text) if _NUMERAL.fullmatch(text) else value
 
     return number

@@ -49,6 +49,9 @@ class Query(NamedTuple):
     def exists(self, node: Json, root: Json) -> bool:
         return bool(self.nodes(node, root))
 
+    def holds(self, node: Json, root: Json) -> bool:
+        return any(found is not None for found in self.nodes(node, root))
+
 
 Operand = Query | Literal
 

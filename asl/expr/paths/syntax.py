@@ -31,6 +31,7 @@ _PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z
 _STEP = re.compile(rf"\.({_NAME})|\[([0-9]+)\]")
 _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
 _MEMBER = re.compile(_NAME)
+_FUNCTION = re.compile(rf"{_NAME}\([^()]*\)")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _COMPARISON = re.compile(r"==|!=|<=|>=|=~|<|>")
@@ -38,13 +39,17 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 @lru_cache(maxsize=4096)
-def parse_path(text: str) -> Path:
-    """Parse a path of any kind; raises ExpressionFault with the offset of the fault."""
+def parse_path(text: str, aws: bool = False) -> Path:
+    """Parse a path of any kind; raises ExpressionFault with the offset of the fault.
+
+    AWS's path engine knows no functions: it takes `length()` for the name of a member. And a filter
+    such as `[?(@.name)]` asks it for a value that is not null.
+    """
     plain = _PLAIN.match(text)
     if plain and len(text) <= MAX_LENGTH:
         steps = tuple(name if name else int(index) for name, index in _STEP.findall(plain.group(2)))
         return Path(text, _root(plain.group(1)), steps, definite=True)
-    return _Parser(text).path()
+    return _Parser(text, aws).path()
 
 
 def parse_reference_path(text: str) -> Path:
@@ -67,8 +72,9 @@ def _root(text: str) -> str:
 class _Parser:
     """A recursive-descent parser over one text; `at` is the offset of the next character."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aws: bool) -> None:
         self.text = text
+        self.aws = aws
         self.at = 0
         self.depth = 0
 
@@ -138,7 +144,7 @@ class _Parser:
     def member(self) -> Segment:
         if self.take("*"):
             return Wildcard()
-        name = self.match(_MEMBER)
+        name = (self.aws and self.match(_FUNCTION)) or self.match(_MEMBER)
         if name is None:
             self.fail("expected a name after '.' in a path")
         return name
@@ -257,7 +263,7 @@ class _Parser:
             if not isinstance(left, Query):
                 self.at = start
                 self.fail("a literal alone is no test")
-            return left.exists
+            return left.holds if self.aws else left.exists
         self.skip()
         if sign == "=~":
             return matched(left, self.pattern())
