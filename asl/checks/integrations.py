@@ -50,6 +50,7 @@ WITHOUT_TOKEN = frozenset(
 
 _URI = r"[A-Za-z][A-Za-z0-9+.-]*:\S+"
 _ACTIVITY = r"arn:[^:]+:states:[^:]*:[^:]*:activity:.+"
+_JOB = r".*\.sync(:2)?"
 _SERVICE = r"arn:[^:]+:states:[^:]*:[^:]*:(?P<service>[^:]+):.+"
 
 
@@ -74,7 +75,7 @@ def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
                 if jsonata
                 else "'$$.Task.Token' belongs into 'Parameters'",
             )
-    elif not re.fullmatch(_ACTIVITY, resource):
+    elif not re.fullmatch(f"{_ACTIVITY}|{_JOB}", resource):
         for place in places:
             yield Finding(
                 "V-TASK-11",

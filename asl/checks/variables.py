@@ -24,9 +24,10 @@ Assigned = Mapping[str, list[str]]
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the variables of every machine."""
     assigned: dict[str, Assigned] = {}
+    aws = followed(workflow) if workflow.profile.aws else None
     for scope in workflow.scopes:  # outer machines come first
         own: dict[str, list[str]] = {}
-        above = _above(scope, assigned)
+        above = _above(scope, assigned) if aws is None else _before(scope, assigned, aws)
         for name, pointer in assignments(scope):
             own.setdefault(name, []).append(pointer)
             yield from _name(name, pointer)
@@ -38,7 +39,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         for node in scope.nodes
         for found in _read(workflow, node)
     ]
-    flow = followed(workflow) if read else None
+    flow = aws or (followed(workflow) if read else None)
     for scope, node, (name, pointer, offset) in read:
         if flow is not None and not _known(scope, node, name, flow, assigned):
             yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
@@ -65,6 +66,21 @@ def _above(scope: Scope, assigned: Mapping[str, Assigned]) -> Assigned:
         inner = inner.outer
         for name, pointers in assigned[inner.pointer].items():
             above.setdefault(name, []).extend(pointers)
+    return above
+
+
+def _before(scope: Scope, assigned: Mapping[str, Assigned], flow: Flow) -> Assigned:
+    """Return what the machines around this one assign on some way to it, as AWS sees it.
+
+    It looks into a distributed Map, too.
+    """
+    above: dict[str, list[str]] = {}
+    inner = scope
+    while inner.outer is not None and inner.holder is not None:
+        holder, inner = inner.holder, inner.outer
+        for name, pointers in assigned[inner.pointer].items():
+            if flow.knows(inner, holder, name) or not flow.reached(inner, holder):
+                above.setdefault(name, []).extend(pointers)
     return above
 
 

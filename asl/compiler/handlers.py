@@ -12,6 +12,7 @@ __all__ = ["compile_matcher", "compile_retrier"]
 
 NEVER_MATCHED = "States.Runtime"
 HEARTBEAT = "States.HeartbeatTimeout"
+DATA_LIMIT = "States.DataLimitExceeded"
 BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 """Errors that documents write with and without `States.` (register C-14)."""
 
@@ -37,11 +38,11 @@ def compile_matcher(names: list[str], profile: Profile) -> Callable[[StateError]
     listed.discard(NEVER_MATCHED)
     exempt = {NEVER_MATCHED}
     if not profile.wildcard_matches_data_limit:
-        exempt.add("States.DataLimitExceeded")
+        exempt.add(DATA_LIMIT)
     if "States.ALL" in listed:
         return lambda error: error.name in listed or error.name not in exempt
     if "States.TaskFailed" in listed:
-        exempt |= {"States.Timeout", "States.DataLimitExceeded"}
+        exempt |= {"States.Timeout", "States.QueryEvaluationError" if profile.aws else DATA_LIMIT}
         return lambda error: _listed(error, listed) or error.name not in exempt
     return lambda error: _listed(error, listed)
 

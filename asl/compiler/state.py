@@ -1,5 +1,6 @@
 """What compiling a state has in common in both query languages."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from asl.compiler.included import MachineOf
 
 __all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
+
+_WITH_TOKEN = re.compile(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
 
 EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Checkpoint", "Workflow", "Debate")
 """The state types that take `Retry` and `Catch`, so that the context object counts retries."""
@@ -47,8 +50,8 @@ class StateCompiler(ABC):
         self.name = step.name
         self.own = step
         self.effect = step.type in EFFECTS
-        self.token = str(state.get("Resource")).endswith(".waitForTaskToken")
-        """Whether the state hands out a task token."""
+        self.token = bool(_WITH_TOKEN.search(str(state.get("Resource"))))
+        """Whether the context object has a task token."""
         self.steps = steps
         self.profile = profile
         self.compile_machine = compile_machine

@@ -13,10 +13,12 @@ __all__ = [
     "epoch",
     "format_timestamp",
     "instant",
+    "instant_of_java",
     "is_timestamp",
     "parse_duration",
     "parse_timestamp",
     "relative",
+    "seconds_of",
     "shifted",
 ]
 
@@ -29,6 +31,7 @@ _TIMESTAMP = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])"
     r"(?:\.([0-9]+))?(?:Z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"
 )
+_TO_THE_MINUTE = re.compile(r"(T[0-9]{2}:[0-9]{2})(?=Z|[+-])")
 _DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d|w)?")
 _RELATIVE = re.compile(r"([+-])([0-9]+)(ms|s|m|h|d|w)")
 _MILLISECONDS = {
@@ -76,9 +79,21 @@ def instant(value: Json) -> Instant | None:
     return seconds * _SECOND + nanoseconds
 
 
+def instant_of_java(value: Json) -> Instant | None:
+    """The instant of a timestamp as Java reads one: in small letters, too, and without seconds."""
+    if type(value) is not str:
+        return None
+    return instant(_TO_THE_MINUTE.sub(r"\1:00", value.upper()))
+
+
 def epoch(text: str) -> float:
     """The instant of a timestamp in epoch seconds; raises as `parse_timestamp` does."""
-    return parse_timestamp(text) / _SECOND
+    return seconds_of(parse_timestamp(text))
+
+
+def seconds_of(moment: Instant) -> float:
+    """An instant in epoch seconds."""
+    return moment / _SECOND
 
 
 def is_timestamp(value: Json) -> bool:

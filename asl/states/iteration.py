@@ -98,15 +98,17 @@ def compile_tolerance(compiler: Compiler) -> Callable[[Json, Frame], Tolerance] 
 
     One failure is too many once it exceeds either bound; an absent bound does not bind.
     """
-    numerals = compiler.profile.aws
-    count = number(compiler, "ToleratedFailureCount", 0, numerals=numerals)
-    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=numerals)
+    aws = compiler.profile.aws
+    count = number(compiler, "ToleratedFailureCount", 0, numerals=aws)
+    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=aws)
     if count is None and share is None:
         return None
 
     def tolerance(data: Json, frame: Frame) -> Tolerance:
         most = float("inf") if count is None else count(data, frame)
         part = None if share is None else share(data, frame)
+        if aws and count is not None and part is not None:  # there a bound of 0 is none
+            most, part = (most, part or None) if most else (float("inf"), part)
 
         def allowed(items: float) -> float:
             # Infinitely many times nothing is no number at all.

@@ -132,6 +132,9 @@ def _mode(node: Node) -> Iterator[Finding]:
                 aws=Wording(aws.required(["ExecutionType"])),
             )
         return
+    if type(node.value.get("Items")) is dict:
+        message = "'Items' must be an array or {% JSONata %}, an object only in a distributed Map"
+        yield Finding("V-MAP-03", message, node.at("Items"))
     for each in _DISTRIBUTED:
         if each in node.value:
             yield Finding(

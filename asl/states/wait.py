@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.times import epoch, instant
+from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame as StateFrame
@@ -48,7 +48,7 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     if "Timestamp" in state:
         computed = compiler.computed("Timestamp", "string")
         if computed is not None:
-            return _timestamp(computed)
+            return _timestamp(computed, instant_of_java if compiler.profile.aws else instant)
         moment = epoch(state["Timestamp"])
         return lambda data, frame: moment
     return _timestamp_path(_given(compiler, "TimestampPath"), state["TimestampPath"])
@@ -100,16 +100,19 @@ def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]
     return when
 
 
-def _timestamp(computed: Evaluate) -> Callable[[Json, Frame], float]:
+def _timestamp(
+    computed: Evaluate, read: Callable[[Json], Instant | None]
+) -> Callable[[Json, Frame], float]:
     def when(data: Json, frame: Frame) -> float:
         moment = computed(data, frame)
-        if instant(moment) is None:
+        found = read(moment)
+        if found is None:
             raise EvaluationFailed(
                 "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time "
                 f"format string: {_shown(moment)}",
                 "Timestamp",
             )
-        return epoch(moment)
+        return seconds_of(found)
 
     return when
 

@@ -222,6 +222,7 @@ DEFINITIONS = {
     "decoded": 'jsonencode(jsondecode(file("flow.json")))',
     "local": "local.flow",
     "data source": "data.template_file.flow.rendered",
+    "data source of Terraform 0.11": '"${data.template_file.old.rendered}"',
     "choice": 'true ? local.flow : "no"',
     "trimmed": 'trimspace(file("flow.json"))',
     "variable": "var.flow",
@@ -242,6 +243,13 @@ def folder(tmp_path: Path) -> Path:
     data "template_file" "flow" {{
       template = file("${{path.module}}/flow.tftpl")
       vars     = {{ type = "Pass", end = true }}
+    }}
+    data "template_file" "old" {{
+      template = "${{file("${{path.module}}/flow.tftpl")}}"
+      vars {{
+        type = "Pass"
+        end  = true
+      }}
     }}
     """
     (tmp_path / "others.tf").write_text(dedent(more))

@@ -158,7 +158,13 @@ def template_file(evaluator: "Evaluator", block: hcl.Block, source: Source) -> t
     """What the data source `template_file` gives."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
+    for inner in block.body.blocks:  # Terraform 0.11 writes it as a block
+        if inner.kind == "vars":
+            values = {k: evaluator.value(v, scope) for k, v in inner.body.attributes.items()}
     template = attributes.get("template")
+    match template:
+        case hcl.Template(quoted=True, parts=[hcl.Node() as only]):
+            template = only
     if not isinstance(template, hcl.Call) or template.name != "file":
         at = template.at if template else block.at
         message = "the template of template_file is file(...)"
