@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
+from asl.core.values import compact
 from asl.expr.paths import Use, compile_path, parse_path, parse_reference_path
 
 DATA = {
@@ -222,3 +223,25 @@ def test_an_independent_engine_selects_the_same_nodes(tree: Any, steps: list[str
         assert nodes == []
     else:
         assert ([found] if path.definite else found) == nodes
+
+
+SELECTING = st.lists(
+    st.one_of(
+        st.sampled_from((".a", ".b", "[*]", "..b", "..*", "[-1]", "[0,2]", "[-2:]", "['a','b']")),
+        st.sampled_from(("[?(@.a)]", "[?(@.a == 1)]", "[?(!(@.b != 'x'))]", "[?(@.a < $.b)]")),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(TREES, SELECTING, st.booleans(), st.booleans(), st.sampled_from(Missing))
+def test_every_path_finds_something_or_says_that_it_does_not(
+    tree: Any, steps: list[str], beyond: bool, merge: bool, missing: Missing
+) -> None:
+    use = Use("InputPath", "S", missing, beyond=beyond, merge=merge)
+    find = compile_path(parse_path("$" + "".join(steps)), use)
+    try:
+        compact(find(tree, Frame()))
+    except StateError as failure:
+        assert failure.error

@@ -49,7 +49,7 @@ def _picked(path: Path, use: Use) -> Evaluate:
     *before, names = path.segments
     definite = all(type(key) is str or type(key) is int for key in before)
     way = path._replace(segments=tuple(before), definite=definite)
-    holder = compile_path(way, use)
+    holder = compile_path(way, use._replace(merge=False))
 
     def members(data: Json, frame: Frame) -> Json:
         found = holder(data, frame)
