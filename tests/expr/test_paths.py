@@ -244,4 +244,4 @@ def test_every_path_finds_something_or_says_that_it_does_not(
     try:
         compact(find(tree, Frame()))
     except StateError as failure:
-        assert failure.error
+        assert failure.name == missing.value
