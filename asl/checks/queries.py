@@ -225,7 +225,8 @@ def read(workflow: Workflow, source: str) -> Query | ExpressionFault:
     known = workflow.queries.get(source)
     if known is None:
         try:
-            known = _language().parse(source)
+            language = _language()
+            known = language.parse(source, language.limits(workflow.profile.aws))
         except ExpressionFault as fault:
             known = fault
         workflow.queries[source] = known

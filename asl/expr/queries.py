@@ -10,10 +10,9 @@ from typing import NamedTuple
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, parse
+from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, limits, parse
 from asl.expr.jsonata.direct import Direct
 from asl.expr.jsonata.faults import INTERNAL, OF_AWS
-from asl.expr.jsonata.scopes import AWS_LIMITS, LIMITS
 from asl.expr.paths.closures import whole_context
 
 __all__ = ["Site", "compile_template", "compile_typed", "expression"]
@@ -33,7 +32,7 @@ class Site(NamedTuple):
 
     def parsed(self, source: str) -> Query:
         """Return the query with this source."""
-        return parse(source, AWS_LIMITS if self.aws else LIMITS)
+        return parse(source, limits(self.aws))
 
 
 def compile_template(template: Json, site: Site) -> Evaluate:

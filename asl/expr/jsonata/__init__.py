@@ -6,6 +6,7 @@ changed. Specification 3.6.
 """
 
 from asl.expr.jsonata.query import UNDEFINED, Query, QueryFault, parse
+from asl.expr.jsonata.scopes import limits
 from asl.expr.jsonata.text import DELIMITERS, expression
 
-__all__ = ["DELIMITERS", "UNDEFINED", "Query", "QueryFault", "expression", "parse"]
+__all__ = ["DELIMITERS", "UNDEFINED", "Query", "QueryFault", "expression", "limits", "parse"]

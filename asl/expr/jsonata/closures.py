@@ -12,10 +12,8 @@ from asl.expr.jsonata import operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
-from asl.expr.jsonata.functions.dialects import PLAIN
 from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.plain import paired
-from asl.expr.jsonata.results import EVERYWHERE
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
 from asl.expr.jsonata.transforms import Transform
@@ -41,87 +39,6 @@ def compile(tree: Node, natives: dict[str, Native], bound: frozenset[str]) -> Cl
 
 _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
 """The nodes whose closures leave it to `compile` to collapse a sequence."""
-
-
-# Results -----------------------------------------------------------------------------------------
-
-_SELECTING = {"name", "variable", "wildcard", "descendant", "sort"}
-"""Steps that give parts of what they are applied to."""
-
-_SCALAR = {
-    *("string", "length", "substring", "substringBefore", "substringAfter", "lowercase", "trim"),
-    *("uppercase", "pad", "contains", "replace", "join", "number", "sum", "max", "min", "average"),
-    *("count", "abs", "floor", "ceil", "round", "power", "sqrt", "exists", "boolean", "not"),
-    *("keys", "split", "type", "hash", "uuid", "random", "now", "millis", "fromMillis", "toMillis"),
-}
-"""Functions that give a scalar, or an array of them."""
-
-
-def levels(tree: Node, bound: frozenset[str]) -> int:
-    """How many levels of a result, below the top, can hold anything but parts of the input."""
-    return min(_levels(tree, bound), EVERYWHERE)
-
-
-def _levels(node: Node, bound: frozenset[str]) -> int:
-    if node.group is not None:
-        return EVERYWHERE
-    match node.type:
-        case "string" | "text" | "number" | "value" | "binary":
-            return 0
-        case "variable" if node.value not in bound:
-            return 0
-        case "path" if all(
-            step.type in _SELECTING and not step.group and not (step.focus or step.index)
-            for step in node.steps
-        ):
-            return 0 if node.steps[0].type != "variable" else _levels(node.steps[0], bound)
-        case "unary" if node.value == "[":
-            return 1 + max((_levels(each, bound) for each in node.expressions), default=0)
-        case "unary" if node.value == "{":
-            return 1 + max((_levels(value, bound) for _, value in node.lhs_object), default=0)
-        case "unary":
-            return 0
-        case "condition":
-            branches = [node.then] if node._else is None else [node.then, node._else]
-            return max(_levels(each, bound) for each in branches)
-        case "function" if node.procedure.type == "variable":
-            return _levels_of_call(node.procedure.value, node.arguments, bound)
-    return EVERYWHERE
-
-
-_PASSING = {"filter", "sort", "reverse", "distinct", "single", "shuffle", "lookup", "sift"}
-"""Functions that give parts of their first argument."""
-
-
-def _levels_of_call(name: str, arguments: list[Node], bound: frozenset[str]) -> int:
-    if name in bound:
-        return EVERYWHERE
-    if name in _SCALAR:
-        return 0
-    inner = [_levels(each, bound) for each in arguments]
-    if name.partition("_")[0] in PLAIN and not any(map(_made, arguments, inner)):
-        return 0
-    if name in _PASSING and inner:
-        return inner[0]
-    if name == "append":
-        return max(inner, default=0)
-    if name == "merge" and inner:
-        return max(inner[0] - 1, 0)
-    return EVERYWHERE
-
-
-def _made(node: Node, levels: int) -> bool:
-    """Whether a value may hold anything but JSON; constants do not."""
-    if node.type == "unary" and node.value == "{":
-        values = [value for _, value in node.lhs_object]
-        return node.group is not None or any(each.type not in _CONSTANT for each in values)
-    return levels > 0
-
-
-_CONSTANT = ("string", "text", "number", "value")
-
-
-# Closures ----------------------------------------------------------------------------------------
 
 
 class _Compiler:

@@ -63,7 +63,10 @@ def arithmetic(operator: str) -> Callable[[Value, Value], Value]:
         if (type(one), type(other)) in _NUMBERS:
             try:
                 result = compute(one, other)
-            except OverflowError:  # an integer that is no double
+            except (
+                OverflowError,
+                ValueError,
+            ):  # an integer that is no double; an infinite dividend
                 return with_care(one, other)
             if type(result) is int and -SAFE <= result <= SAFE:
                 return result

@@ -9,12 +9,13 @@ from asl.core.values import Json
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks, syntax
 from asl.expr.jsonata.analysis import Parsed, Reference
-from asl.expr.jsonata.closures import compile, levels
+from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.context import constant
 from asl.expr.jsonata.direct import Direct, Maker, direct
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import found_in
 from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.levels import levels
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
 from asl.expr.jsonata.plain import lifted, placed, read
 from asl.expr.jsonata.results import plain
@@ -125,7 +126,7 @@ def _parsed(source: str, limits: Limits) -> Query:
     nested = limits.nesting is not None
     shape = None if form is None else _usual(form, nested)
     if shape is None:
-        shape, texts = _shape(syntax.parse(source), nested), ()
+        shape, texts = _shape(syntax.parse(source, limits.newer), nested), ()
     return Query(source, shape, texts, limits, shape.direct and shape.direct(texts))
 
 
@@ -140,6 +141,7 @@ def _shape(parsed: Parsed, nested: bool) -> Shape:
     """Return what is known of a query without its texts; *nested* if its nesting counts."""
     tree, bound, found, context = parsed
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
+    natives = NATIVES | foreign if foreign else NATIVES
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
     return Shape(
@@ -151,8 +153,8 @@ def _shape(parsed: Parsed, nested: bool) -> Shape:
         constant(tree),
         tuple(free),
         None in states or "context" in states,
-        compile(tree, NATIVES | foreign if foreign else NATIVES, bound),
-        levels(tree, bound),
+        compile(tree, natives, bound),
+        levels(tree, bound, natives),
         nesting(tree) if nested else FLAT,
         direct(tree, foreign) if foreign else None,
     )

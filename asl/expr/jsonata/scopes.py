@@ -33,6 +33,8 @@ class Limits:
     """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
     foreign: bool = True
     """Whether `$base64decode` passes over characters that are none of Base64."""
+    newer: bool = True
+    """Whether the operators of JSONata 2.1 are understood."""
 
 
 LIMITS = Limits()
@@ -43,8 +45,14 @@ AWS_LIMITS = Limits(
     nesting=100,
     finite=False,
     foreign=False,
+    newer=False,
 )
 """Those that AWS was observed to have."""
+
+
+def limits(aws: bool) -> Limits:
+    """The limits of the `aws` profile, or of any other."""
+    return AWS_LIMITS if aws else LIMITS
 
 
 class Run:

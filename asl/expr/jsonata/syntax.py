@@ -21,14 +21,14 @@ DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|/\*.*?\*/|[][(){}]', re.DOTALL)
 
 
-def parse(source: str) -> Parsed:
-    """The library's tree of a source and what it reads.
+def parse(source: str, newer: bool = True) -> Parsed:
+    """The library's tree of a source and what it reads; *newer* as in `Limits`.
 
     Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
     operators that nest too deeply for the stack.
     """
     bounded(source)
-    return plain.read(source) or by_library(source)
+    return plain.read(source) or by_library(source, newer)
 
 
 def bounded(source: str) -> None:
@@ -37,12 +37,12 @@ def bounded(source: str) -> None:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
 
 
-def by_library(source: str) -> Parsed:
+def by_library(source: str, newer: bool = True) -> Parsed:
     """The same of any source; raises ExpressionFault and RecursionError as `parse` does."""
     from asl.expr.jsonata import library
 
     _check_depth(source)
-    parser = _idle()
+    parser = _idle(newer)
     try:
         tree = parser.parse(source, _pattern)
     except library.JException as error:
@@ -55,7 +55,10 @@ def by_library(source: str) -> Parsed:
     except BadPattern as error:
         raise _refused(str(error), _reached(parser)) from None
     except KeyError as error:
-        raise _refused(str(fault("S0204", token=error.args[0])), _reached(parser)) from None
+        operator = error.args[0]  # `??` is a `?` where an operand is due, for who knows no `??`
+        code = "S0211" if operator in _NEWER else "S0204"
+        message = str(fault(code, token=operator[-1]))
+        raise _refused(message, _reached(parser) - 1) from None
     except RecursionError:
         raise
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
@@ -65,27 +68,34 @@ def by_library(source: str) -> Parsed:
             raise _refused(str(fault("S0106")), comment) from None
         named = (code for code, text in library.MESSAGES.items() if text == str(error))
         raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
-    _keep(parser)
+    _keep(parser, newer)
     return Parsed(tree, bound_in(tree), references(tree), context_reads(tree))
 
 
-_IDLE: list[Any] = []
-"""Parsers that have read their source: their table of operators costs more than most sources."""
+_NEWER = ("?:", "??")
+"""The operators that JSONata 2.1 added."""
+
+_IDLE: dict[bool, list[Any]] = {True: [], False: []}
+"""Parsers that have read their source, with and without the newer operators: their table of
+operators costs more than most sources."""
 
 
-def _idle() -> Any:
+def _idle(newer: bool) -> Any:
     try:
-        return _IDLE.pop()
+        return _IDLE[newer].pop()
     except IndexError:  # asked first, another thread might take it in between
         from asl.expr.jsonata import library
 
-        return library.Parser()
+        parser = library.Parser()
+        for operator in () if newer else _NEWER:
+            del parser.symbol_table[operator]
+        return parser
 
 
-def _keep(parser: Any) -> None:
+def _keep(parser: Any, newer: bool) -> None:
     """Let another source be read with a parser that has come to the end of one."""
     parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
-    _IDLE.append(parser)
+    _IDLE[newer].append(parser)
 
 
 def too_deep(offset: int) -> ExpressionFault:

@@ -1,7 +1,7 @@
 """The functions that AWS adds: partition, range, hash, random, uuid, parse."""
 
 import json
-from math import trunc
+from math import isfinite, trunc
 from uuid import UUID
 
 from asl.core.errors import NotJson
@@ -31,9 +31,9 @@ def partition(scope: Scope, values: Value, size: Value = UNDEFINED) -> Value:
         raise fault("T0412", value=values, index=1, type=UNDEFINED)
     if size is UNDEFINED:
         return [values]
-    if size < 0 and trunc(size) < 0:
+    step = _whole(size)
+    if step < 0:
         raise fault("D3137", message="Second argument must be zero or greater")
-    step = trunc(size)
     if step == 0 or not values:
         return UNDEFINED
     scope.run.spend(len(values))
@@ -49,13 +49,20 @@ def span(
     """
     if UNDEFINED in (first, last, step):
         return UNDEFINED
-    start, end, stride = trunc(first), trunc(last), trunc(step)
+    start, end, stride = _whole(first), _whole(last), _whole(step)
     if stride == 0:
         return UNDEFINED
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
     length = len(numbers) if abs(end - start) < 2**62 else 2**62
     scope.run.hold(length, scope.run.limits.ranged)
     return Sequence(numbers)
+
+
+def _whole(number: int | float) -> int:
+    """A number without its fraction; raises D1001 for one that is not finite."""
+    if not isfinite(number):
+        raise fault("D1001", value=number)
+    return trunc(number)
 
 
 def hashed(text: Value, algorithm: Value = UNDEFINED) -> Value:

@@ -73,6 +73,8 @@ def ceil(value: Value) -> Value:
 
 def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
     """`$round(number, digits)`: halves to the even neighbour, as the number is written."""
+    if precision is not UNDEFINED and not math.isfinite(precision):
+        return math.nan
     places = 0 if precision is UNDEFINED else int(precision)
     if math.isinf(value) or not -400 < places < 400:
         return value if places > 0 else 0

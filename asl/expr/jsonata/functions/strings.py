@@ -82,10 +82,8 @@ def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> 
     most = _limit(limit, "D3040")
     found = Sequence()
     if most:
-        for each in _matches(scope, pattern, text, 2):
+        for each in _first(most, _matches(scope, pattern, text, 2)):
             found.append({"match": each.text, "index": each.start, "groups": list(each.groups)})
-            if len(found) >= most:
-                break
     return found
 
 
@@ -98,12 +96,10 @@ def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -
         parts = text.split(separator) if separator else list(text)
         return parts if limit is UNDEFINED else parts[: int(limit)]
     parts, start = [], 0
-    for each in _matches(scope, separator, text, 2):
+    for each in _first(most, _matches(scope, separator, text, 2)):
         parts.append(text[start : each.start])
         start = each.end
-        if len(parts) >= most:
-            return parts
-    return [*parts, text[start:]]
+    return parts if len(parts) >= most else [*parts, text[start:]]
 
 
 def replace(
@@ -124,14 +120,14 @@ def replace(
     substitute = _substitute(scope, replacement)
     parts: list[str] = []
     position, size = 0, len(text)
-    for count, each in enumerate(_matches(scope, pattern, text, 2), 1):
+    for each in _first(most, _matches(scope, pattern, text, 2)):
         new = substitute(each)
         if type(new) is not str:
             raise fault("D3012", value=new)
         parts += [text[position : each.start], new]
         position = each.start + len(each.text)
         size += len(new)
-        if count >= most or size > scope.run.limits.characters:
+        if size > scope.run.limits.characters:
             break
     scope.run.write(size)
     return "".join([*parts, text[position:]])
@@ -147,6 +143,14 @@ def _limit(limit: Value, code: str) -> int | float:
     if limit < 0:
         raise fault(code, value=limit)
     return ceil(limit) if is_number(limit) else INFINITE
+
+
+def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
+    """So many matches at most; the one behind them is looked for, too, and may raise."""
+    for count, each in enumerate(matches):
+        if count >= most:
+            return
+        yield each
 
 
 def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
@@ -230,8 +234,8 @@ def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
 
 
 def base64encode(text: str) -> Value:
-    """`$base64encode(text)`: of the low bytes of its characters."""
-    return b64encode(bytes(ord(character) & 0xFF for character in text)).decode()
+    """`$base64encode(text)`: of the low bytes of its code units in UTF-16."""
+    return b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
 
 def base64decode(scope: Scope, text: str) -> Value:

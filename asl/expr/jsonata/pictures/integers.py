@@ -118,9 +118,9 @@ def formatted(value: int, picture: Picture) -> str:
     size = abs(value)
     if picture.primary == "0":
         text = _digits(size, picture)
-    elif picture.primary in "Aa":
+    elif picture.primary in ("A", "a"):
         text = _letters(size, picture.primary)
-    elif picture.primary in "Ii":
+    elif picture.primary in ("I", "i"):
         text = _roman(size)
         text = text.upper() if picture.primary == "I" else text
     elif picture.primary in ("W", "Ww", "w"):
@@ -222,13 +222,13 @@ def read(text: str, picture: Picture) -> Value:
     primary = picture.primary
     if primary == "0":
         return _read_digits(text, picture)
-    if primary in "Aa":
+    if primary in ("A", "a"):
         number = sum(
             (ord(letter) - ord(primary) + 1) * 26**place
             for place, letter in enumerate(reversed(text))
         )
         return normal(double(number))
-    if primary in "Ii":
+    if primary in ("I", "i"):
         return _read_roman(text if primary == "I" else text.upper())
     if primary in ("W", "Ww", "w"):
         return _read_words(text.lower())
