@@ -10,6 +10,7 @@ from math import log
 from asl.checks.workflow import Workflow, handlers
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
+from asl.core.profile import Profile
 from asl.core.values import Json, is_integer, is_number
 from asl.states.base import Node
 
@@ -20,6 +21,7 @@ ANY_TASK_FAILURE = "States.TaskFailed"
 NOT_A_TASK_FAILURE = frozenset(
     {ALL, "States.Timeout", "States.HeartbeatTimeout", "States.Runtime", "States.DataLimitExceeded"}
 )
+NONE_FOR_AWS = NOT_A_TASK_FAILURE - {"States.DataLimitExceeded"} | {"States.QueryEvaluationError"}
 ERROR_NAMES = frozenset(
     {
         "States.ALL",
@@ -93,7 +95,7 @@ def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> It
             yield from _wildcard(len(places) == 1, last, pointer, wildcard_rule)
         for name, place in places.items():
             yield from _name(workflow, name, place)
-            by = _matched_by(name, earlier)
+            by = _matched_by(name, earlier, workflow.profile)
             if by is not None and name != "States.Runtime":
                 yield Finding(
                     "V-RETRY-11",
@@ -127,7 +129,7 @@ def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Find
 def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
     if name == "States.Runtime":
         yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
-    elif name.startswith("States.") and not _is_raised(name):
+    elif name.startswith("States.") and not (_is_raised(name) or _is_told(workflow, name)):
         yield Finding(
             "V-CATCH-05",
             f"the language raises no error {name!r}",
@@ -143,12 +145,17 @@ def _is_raised(name: str) -> bool:
     return name in ERROR_NAMES or name == CONFLICT or HTTP_ERROR.fullmatch(name) is not None
 
 
-def _matched_by(name: str, earlier: Mapping[str, str]) -> str | None:
+def _is_told(workflow: Workflow, name: str) -> bool:
+    """Whether a Fail state of the document ends with the error."""
+    return any(node.value.get("Error") == name for node in workflow.nodes())
+
+
+def _matched_by(name: str, earlier: Mapping[str, str], profile: Profile) -> str | None:
     """Return the place of the earlier name that already matches this one."""
     for other in _synonyms(name):
         if other in earlier:
             return earlier[other]
-    if name not in NOT_A_TASK_FAILURE:
+    if name not in (NONE_FOR_AWS if profile.aws else NOT_A_TASK_FAILURE):
         return earlier.get(ANY_TASK_FAILURE)
     return None
 

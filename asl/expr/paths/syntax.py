@@ -33,7 +33,7 @@ _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
 _MEMBER = re.compile(_NAME)
 _FUNCTION = re.compile(rf"{_NAME}\([^()]*\)")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _COMPARISON = re.compile(r"==|!=|<=|>=|=~|<|>")
 _WORDS = {"true": True, "false": False, "null": None}
 
