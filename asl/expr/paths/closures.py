@@ -47,8 +47,7 @@ def compile_path(path: Path, use: Use) -> Evaluate:
 def _picked(path: Path, use: Use) -> Evaluate:
     """Read several members of one object, or of each of many."""
     *before, names = path.segments
-    definite = all(type(key) is str or type(key) is int for key in before)
-    way = path._replace(segments=tuple(before), definite=definite)
+    way, definite = path._replace(segments=tuple(before)), path.definite
     holder = compile_path(way, use._replace(merge=False))
 
     def members(data: Json, frame: Frame) -> Json:

@@ -75,7 +75,8 @@ class Path(NamedTuple):
         names = tuple(name for name in last.members if type(name) is str)
         if len(names) < len(last.members):
             return self
-        return self._replace(segments=(*before, Pick(names)))
+        definite = all(type(key) is str or type(key) is int for key in before)
+        return self._replace(segments=(*before, Pick(names)), definite=definite)
 
     @property
     def variable(self) -> str | None:
