@@ -24,6 +24,7 @@ A file without any of these keys is the mapping of `agents` itself. The kinds of
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,14 @@ def check_agents(document: Document, *, strict: bool = False) -> Report:
     Paths begin at the folder of the file. `strict` makes every warning an error.
     """
     file = _File(document, Path(document.source.name or "").resolve().parent)
-    findings = list(file.findings())
-    if strict:
-        findings = [finding._replace(severity=Severity.ERROR) for finding in findings]
-    return file.report(findings)
+    report = file.report(file.findings())
+    if not strict:
+        return report
+    graded = (
+        replace(each, severity=Severity.ERROR) if each.severity is Severity.WARNING else each
+        for each in report
+    )
+    return replace(report, diagnostics=tuple(graded))
 
 
 def is_agents_file(document: Document) -> bool:
@@ -153,12 +158,12 @@ class _File:
             yield from self._circles(name)
         for name, where in self.section("memory").items():
             pointer = self._pointer("memory", name)
-            unfilled = _open_secrets({"memory": where}, ("memory",))
+            unfilled = self._secrets({"memory": where}, ("memory",))
             yield from (each._replace(pointer=pointer) for each in unfilled)
         for name, spec in self.section("servers").items():
             if type(spec) is dict:
                 pointer = self._pointer("servers", name)
-                wrong = (*check_server(spec, self), *_open_secrets(spec, SERVER_SECRETS))
+                wrong = (*check_server(spec, self), *self._secrets(spec, SERVER_SECRETS))
                 yield from (each._replace(pointer=pointer + each.pointer) for each in wrong)
 
     def _tool(self, pointer: str, spec: Json) -> Iterator[Finding]:
@@ -206,11 +211,39 @@ class _File:
             ]
         wrong += (
             each._replace(pointer=pointer + each.pointer)
-            for each in _open_secrets(spec, kind.secrets)
+            for each in self._secrets(spec, kind.secrets)
         )
         if type(written) is str:
             wrong = [each._replace(pointer=pointer) for each in wrong]
         yield from wrong
+
+    def _secrets(self, spec: Spec, fields: tuple[str, ...]) -> Iterator[Finding]:
+        """Yield secrets where they would be seen or are not there, and what only looks like one."""
+        for pointer, match in found(spec):
+            allowed = pointer.split("/")[1] in fields
+            if allowed and match[1] is None:
+                name = match[3] or match[2].rpartition(":")[2].strip()
+                yield Finding(
+                    "AGENTS-07",
+                    f"{match[0]!r} is not filled in",
+                    pointer,
+                    f"write ${{env:{name}}}" if name.isidentifier() else None,
+                )
+            elif allowed:
+                try:
+                    looked_up(match[0], self.folder)
+                except AslError as error:  # it may be there where the file is used
+                    yield Finding("AGENTS-06", str(error), pointer, severity=Severity.INFO)
+            elif match[1] is not None:
+                where = " or ".join(f"'{field}'" for field in fields)
+                yield Finding(
+                    "AGENTS-05",
+                    f"{match[0]!r} would be shown: no secret may stand here",
+                    pointer,
+                    f"a secret may stand in {where}"
+                    if where
+                    else "this kind of agent takes no secret",
+                )
 
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
         """Yield what is wrong with the name of a tool that stands at *pointer*."""
@@ -370,25 +403,3 @@ def _kind(spec: Json) -> Kind | Finding:
     return Finding(
         "AGENTS-03", "nothing says what kind of agent this is", "", f"add one of {', '.join(KINDS)}"
     )
-
-
-def _open_secrets(spec: Spec, fields: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield secrets where they would be seen, and what only looks like one."""
-    for pointer, match in found(spec):
-        allowed = pointer.split("/")[1] in fields
-        if allowed and match[1] is None:
-            name = match[3] or match[2].rpartition(":")[2].strip()
-            yield Finding(
-                "AGENTS-07",
-                f"{match[0]!r} is not filled in",
-                pointer,
-                f"write ${{env:{name}}}" if name.isidentifier() else None,
-            )
-        elif match[1] is not None and not allowed:
-            where = " or ".join(f"'{field}'" for field in fields)
-            yield Finding(
-                "AGENTS-05",
-                f"{match[0]!r} would be shown: no secret may stand here",
-                pointer,
-                f"a secret may stand in {where}" if where else "this kind of agent takes no secret",
-            )

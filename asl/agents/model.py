@@ -16,7 +16,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
 from asl.checks.schemas import schema_faults
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
 from asl.core.values import Json, compact
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
-__all__ = ["MODEL", "ModelAgent"]
+__all__ = ["MODEL", "PROVIDERS", "ModelAgent"]
 
 PROMPTS = ("prompt", "task", "message", "input")
 """The parameters that hold the prompt; the first that is there counts (Specification 7)."""
@@ -49,6 +49,19 @@ KEPT = {
 """Why an answer is none, by the reasons for its end."""
 UNCONNECTED = ("ConnectError", "ConnectTimeout")
 """What the library of HTTP raises where nobody was asked anything."""
+PROVIDERS = frozenset(
+    {
+        *("alibaba", "anthropic", "azure", "azure-responses", "bedrock", "bedrock-mantle"),
+        *("cerebras", "cohere", "crusoe", "deepseek", "fireworks", "github", "github-copilot"),
+        *("google", "google-cloud", "google-decisions", "groq", "heroku", "huggingface"),
+        *("litellm", "meta", "mistral", "moonshotai", "nebius", "ollama", "openai"),
+        *("openai-chat", "openai-chatgpt", "openai-codex", "openai-decisions"),
+        *("openai-responses", "openrouter", "ovhcloud", "sambanova", "snowflake", "system-one"),
+        *("together", "typesafe", "vercel", "vllm", "xai", "zai"),
+    }
+)
+"""The providers of language models that pydantic-ai knows."""
+OTHERWISE = "a server that speaks OpenAI's protocol is openai-chat, with its url"
 ROUNDS = 20
 TIMEOUT = 600.0
 
@@ -496,6 +509,11 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
 def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     for finding in _output_faults(spec.get("output")):
         yield finding._replace(pointer=f"/output{finding.pointer}")
+    provider = spec["model"].partition(":")[0]
+    if provider not in PROVIDERS:
+        message = f"pydantic-ai knows no provider {provider!r}"
+        meant = did_you_mean(provider, PROVIDERS)
+        yield Finding("AGENTS-09", message, "/model", meant or OTHERWISE)
     for index, name in enumerate(spec.get("tools", ())):
         yield from home.tool_faults(name, f"/tools/{index}")
 

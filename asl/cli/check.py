@@ -12,6 +12,7 @@ from asl.cli.arguments import PROFILE, Origin, origin_options, read_documents
 from asl.cli.exits import Exit
 from asl.cli.given import named, workflows
 from asl.core.diagnostics import Report, Severity
+from asl.core.document import read_value
 from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.profile import PROFILES, Profile
 from asl.core.render import RENDERERS, render_text
@@ -58,7 +59,7 @@ class Settings(TypedDict):
     "agent_files",
     metavar="FILE",
     multiple=True,
-    help="Agents file: warn about names that it does not bind.",
+    help="Agents file: check it, too, and warn about names that it does not bind.",
 )
 @click.option(
     "--workflow",
@@ -104,6 +105,7 @@ def command(
             reports += _reports(name, origin, PROFILES[profile], names, settings)
         except DocumentNotFound as error:
             missing.append(error)
+    reports += _of_agents(set(agent_files).difference(documents), strict)
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
         streams.result(_rendered(shown, format_))
@@ -148,6 +150,16 @@ def _reports(
             yield check_agents(each, strict=settings["strict"])
         else:
             yield check(each, profile, **names, **settings)
+
+
+def _of_agents(files: Collection[str], strict: bool) -> Iterator[Report]:
+    """Yield what is found in agents files in which something is found."""
+    from asl.agents.file import check_agents
+
+    for file in sorted(files):
+        report = check_agents(read_value(Path(file)), strict=strict)
+        if report:
+            yield report
 
 
 def _errors_only(report: Report) -> Report:

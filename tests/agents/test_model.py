@@ -23,7 +23,7 @@ from pydantic_ai.usage import RequestUsage
 
 import asl
 from asl.agents.file import InvalidAgents, load_bindings
-from asl.agents.model import ModelAgent
+from asl.agents.model import PROVIDERS, ModelAgent
 from asl.agents.tool import Tool
 from asl.engine.agent import Deputy
 
@@ -736,6 +736,35 @@ def test_a_provider_that_is_not_there_is_named(
     result = asl.run(task(), agents={"A": ModelAgent(model)})
     assert result.error == "Agent.InvalidInput"
     assert cause in (result.cause or "")
+
+
+def test_the_providers_that_are_known_are_those_of_the_library() -> None:
+    """The table has every name that the installed library has a model for, and no other."""
+    import ast
+    import inspect
+
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+    from pydantic_ai.providers import infer_provider_class
+
+    named = {
+        each.value
+        for case in ast.walk(ast.parse(inspect.getsource(infer_provider_class)))
+        if isinstance(case, ast.MatchValue)
+        for each in [case.value]
+        if isinstance(each, ast.Constant)
+    }
+    assert named >= PROVIDERS
+    assert len(named) > 30
+    for name in named:
+        said = ""
+        try:  # what a model makes of this provider is its own matter
+            infer_model(f"{name}:x", lambda _: object())  # type: ignore[arg-type, return-value]
+        except UserError as error:
+            said = str(error)
+        except (ImportError, AttributeError):
+            pass
+        assert said.startswith("Unknown model") == (name not in PROVIDERS), name
 
 
 def test_a_missing_library_is_named_with_the_line_that_installs_it(

@@ -180,7 +180,7 @@ def test_the_answer_of_aws_can_be_had(asl: Asl, folder: Path) -> None:
 def test_an_agents_file_is_checked_like_a_document(
     name: str, text: str, code: int, asl: Asl, folder: Path
 ) -> None:
-    """By its name or its sections; nothing is imported, no secret is looked up."""
+    """By its name or its sections; nothing is imported."""
     (folder / name).write_text(text)
     done = asl("check", name)
     assert done.exit_code == code
@@ -195,6 +195,59 @@ def test_a_warning_in_an_agents_file_counts_with_strict(asl: Asl, folder: Path) 
     assert done.exit_code == 3
     assert "a.agents.yaml:1:36: error AGENTS-07: '${KEY}' is not filled in" in done.stdout
     assert "hint: write ${env:KEY}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        ("opnai:gpt-5", "warning AGENTS-09: pydantic-ai knows no provider 'opnai'"),
+        ("opnai:gpt-5", "hint: did you mean 'openai'?"),
+        ("mine:gpt-5", "hint: a server that speaks OpenAI's protocol is openai-chat, with its url"),
+        ("openai:gpt-5", None),
+    ],
+)
+@pytest.mark.parametrize("words", [("a.agents.yaml",), ("hello.asl.json", "--agents")])
+def test_a_provider_that_nobody_knows_is_a_warning(
+    words: tuple[str, ...], model: str, found: str | None, asl: Asl, folder: Path
+) -> None:
+    """A later version of the library may know it; the file is checked beside a document, too."""
+    (folder / "a.agents.yaml").write_text(f"agents:\n  Greeter: {{model: '{model}'}}\n")
+    words = words if len(words) == 1 else (*words, "a.agents.yaml")
+    done, strict = asl("check", *words), asl("check", *words, "--strict")
+    assert (done.exit_code, strict.exit_code) == (0, 0 if found is None else 3)
+    assert ("AGENTS" in done.stdout) == (found is not None)
+    assert (found or "") in done.stdout
+
+
+@pytest.mark.parametrize("words", [("a.agents.yaml",), ("hello.asl.json", "--agents")])
+@pytest.mark.parametrize(
+    ("secret", "found"),
+    [
+        ("${env:NOT_THERE}", "info AGENTS-06: the environment has no variable 'NOT_THERE'"),
+        ("${file:not-there}", "not-there' cannot be read: no such file or directory"),
+        ("${env:THERE}", None),
+    ],
+)
+def test_a_secret_that_is_not_there_is_mentioned(
+    words: tuple[str, ...],
+    secret: str,
+    found: str | None,
+    asl: Asl,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The file may be used elsewhere: this is no warning, not even a strict one."""
+    monkeypatch.setenv("THERE", "s3cr3t")
+    (folder / "a.agents.yaml").write_text(
+        f"agents:\n  Greeter: {{command: [x], environment: {{K: 'a {secret}'}}}}\n"
+    )
+    words = words if len(words) == 1 else (*words, "a.agents.yaml")
+    for done in (asl("check", *words), asl("check", *words, "--strict")):
+        assert done.exit_code == 0
+        assert ("a.agents.yaml:2:44: info AGENTS-06" in done.stdout) == (found is not None)
+        assert (found or "") in done.stdout
+        assert "s3cr3t" not in done.stdout + done.stderr
+    assert "AGENTS" not in asl("check", *words, "--quiet").stdout
 
 
 @pytest.mark.parametrize("written", ["${KEY}", "${ENV:KEY}", "$KEY"])
