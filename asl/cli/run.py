@@ -125,9 +125,8 @@ def command(
         *(() if store_file is None else (ACTIVITIES,)),
     ]
     program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
-    if requestor is None and not quiet and _excludes(program):
-        text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
-        streams.say(text, style="yellow")
+    if requestor is None and not quiet:
+        _say_unexcluded(program)
     chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         options: dict[str, Any] = {"clock": chosen}
@@ -159,29 +158,26 @@ def command(
         streams.result(streams.as_text(result.to_json()))
     elif result.ok and not events and history != "-":
         streams.result(streams.as_text(result.output))
-    if result.status == "PAUSED":
-        say_paused(result, store_file is not None)
-    elif not result.ok:
-        from asl.cli.failure import explained
-
-        streams.say(explained(result, loaded), style="red")
-        if store_file is not None:
-            say_redrivable(result)
+    if not result.ok:
+        _say_end(result, loaded, store_file is not None)
     if not quiet:
         _say_undelivered(result)
     return of_status(result.status)
 
 
-def _excludes(program: "Program") -> bool:
-    """Whether an Approval excludes whoever has started the execution."""
+def _say_unexcluded(program: "Program") -> None:
+    """Say that nobody is known whom an Approval would exclude for having started the execution."""
     from asl.core.pointers import resolved
 
-    return any(
+    excludes = any(
         resolved(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor") is True
         for machine in program.machines.values()
         for step in machine.steps.values()
         if step.type == "Approval"
     )
+    if excludes:
+        text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
+        streams.say(text, style="yellow")
 
 
 def _leaves_behind(stop: BaseException) -> bool:
@@ -189,6 +185,18 @@ def _leaves_behind(stop: BaseException) -> bool:
     from asl.stores.sqlite import StoreError
 
     return isinstance(stop, KeyboardInterrupt | StoreError)
+
+
+def _say_end(result: "Result", document: "Document", kept: bool) -> None:
+    """Say why there is no output, and how a *kept* execution goes on."""
+    if result.status == "PAUSED":
+        say_paused(result, kept)
+        return
+    from asl.cli.failure import explained
+
+    streams.say(explained(result, document), style="red")
+    if kept:
+        say_redrivable(result)
 
 
 def _say_undelivered(result: "Result") -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from asl.expr.jsonata import operators, paths
+from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
@@ -16,6 +16,7 @@ from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.plain import paired
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
+from asl.expr.jsonata.sorting import Term
 from asl.expr.jsonata.transforms import Transform
 from asl.expr.jsonata.values import (
     UNDEFINED,
@@ -57,7 +58,7 @@ class _Compiler:
             closure = paths.filtered(closure, self.filter(each))
             loose = True
         if node.type != "path" and node.group is not None:
-            closure = paths.grouped(closure, self.pairs(node.group.lhs_object))
+            closure = grouping.grouped(closure, self.pairs(node.group.lhs_object))
             loose = False
         if node.keep_array and node.type != "path":
             return _kept(closure)
@@ -145,7 +146,7 @@ class _Compiler:
         if node.value == "[":
             return self._array(node)
         if node.value == "{":
-            return paths.object_of(self.pairs(node.lhs_object))
+            return grouping.object_of(self.pairs(node.lhs_object))
         operand = self.compile(node.expression)
         return lambda item, scope: operators.negative(operand(item, scope))
 
@@ -225,8 +226,7 @@ class _Compiler:
         if node.type == "sort":
             self.weight += 1
             terms = [
-                paths.Term(*self.weighed(term.expression), bool(term.descending))
-                for term in node.terms
+                Term(*self.weighed(term.expression), bool(term.descending)) for term in node.terms
             ]
             closure, weight = NOTHING, 1
         else:
@@ -254,10 +254,10 @@ class _Compiler:
             return paths.Filter(NOTHING, 1, predicate.value)
         return paths.Filter(*self.weighed(predicate), None)
 
-    def pairs(self, pairs: list[list[Node]]) -> list[paths.Pair]:
+    def pairs(self, pairs: list[list[Node]]) -> list[grouping.Pair]:
         """Compile the keys and values of an object."""
         return [
-            paths.Pair(self.compile(key), self.compile(value), _constant_key(key))
+            grouping.Pair(self.compile(key), self.compile(value), _constant_key(key))
             for key, value in pairs
         ]
 

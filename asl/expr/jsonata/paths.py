@@ -1,4 +1,4 @@
-"""Paths: steps that map over items, filters, sorting, bound variables, grouping.
+"""Paths: steps that map over items, filters, bound variables.
 
 A step is applied to every item of the sequence before it and the results are flattened into one.
 Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the path carries
@@ -8,11 +8,13 @@ Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any
 
-from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.grouping import Pair, group
 from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.sorting import Term, ordered
 from asl.expr.jsonata.values import (
+    ITEM,
     UNDEFINED,
     Closure,
     Constructed,
@@ -23,11 +25,7 @@ from asl.expr.jsonata.values import (
     collapsed,
     is_number,
     listed,
-    symbol,
 )
-
-ITEM = "@"
-"""Where a tuple has its item; no variable can be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +35,6 @@ class Filter:
     predicate: Closure
     weight: int
     index: int | float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One expression of `^(...)`."""
-
-    key: Closure
-    weight: int
-    descending: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A key and a value of an object; `name` is the key if it is written out."""
-
-    key: Closure
-    value: Closure
-    name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +245,7 @@ def path(
 
 def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
     if step.terms is not None:
-        return _staged(step.stages, _sorted(step.terms, items, scope), scope)
+        return _staged(step.stages, ordered(step.terms, items, scope), scope)
     scope.run.spend(len(items) * step.weight)
     closure = step.closure
     found: list[Value] = []
@@ -297,10 +277,10 @@ def _staged(stages: list[Filter | str], items: Value, scope: Scope) -> Value:
 def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
     if step.terms is not None:
         if tuples is not None:
-            result = _sorted(step.terms, tuples, scope)
+            result = ordered(step.terms, tuples, scope)
         else:
-            ordered = _sorted(step.terms, items, scope)
-            numbered = ({ITEM: item, step.index: place} for place, item in enumerate(ordered))
+            in_order = ordered(step.terms, items, scope)
+            numbered = ({ITEM: item, step.index: place} for place, item in enumerate(in_order))
             result = Sequence(numbered, tuples=True)
         return _staged(step.stages, result, scope)
     result = Sequence(tuples=True)
@@ -374,171 +354,3 @@ def select(filter: Filter, value: Value, scope: Scope) -> Value:
             elif boolean(found):
                 chosen.append(item)
     return chosen
-
-
-# Sorting -----------------------------------------------------------------------------------------
-
-
-def _sorted(terms: list[Term], items: Value, scope: Scope) -> Value:
-    """The items in the order of the terms; equal ones keep theirs, undefined keys come last."""
-    if len(items) <= 1:
-        return items
-    run = scope.run
-    run.spend(len(items) * sum(term.weight for term in terms))
-    if type(items) is Sequence and items.tuples:
-        rows = [_Row(item, item[ITEM], Scope(run, scope, dict(item)), []) for item in items]
-    else:
-        rows = [_Row(item, item, scope, []) for item in items]
-    if len(terms) == 1:
-        keys = [terms[0].key(row.context, row.scope) for row in rows]
-        if len({symbol(key) for key in keys} | {"n", "s"}) == 2 and len(set(map(type, keys))) == 1:
-            run.spend(len(items) * 2)
-            order = sorted(range(len(keys)), key=keys.__getitem__, reverse=terms[0].descending)
-            return [items[place] for place in order]
-        for row, key in zip(rows, keys, strict=True):
-            row.keys.append(key)
-
-    def after(one: _Row, other: _Row) -> bool:
-        for place, term in enumerate(terms):
-            left, right = one.key(terms, place), other.key(terms, place)
-            if left is UNDEFINED and right is UNDEFINED:
-                continue
-            if left is UNDEFINED or right is UNDEFINED:
-                return left is UNDEFINED
-            order = _order(left, right)
-            if order:
-                return (order < 0) if term.descending else (order > 0)
-        return False
-
-    return [row.item for row in merge_sorted(rows, after, run)]
-
-
-class _Row(NamedTuple):
-    """An item to be sorted, where its keys are evaluated, and those that have been."""
-
-    item: Value
-    context: Value
-    scope: Scope
-    keys: list[Value]
-
-    def key(self, terms: list[Term], place: int) -> Value:
-        """The key of a term, which is evaluated when it is first asked for."""
-        if place == len(self.keys):
-            self.keys.append(terms[place].key(self.context, self.scope))
-        return self.keys[place]
-
-
-def _order(one: Value, other: Value) -> int:
-    left, right = symbol(one), symbol(other)
-    if left not in "sn" or right not in "sn":
-        raise fault("T2008", value=one if left not in "sn" else other)
-    if left != right:
-        raise fault("T2007", value=one, value2=other)
-    return int(one > other) - int(one < other)
-
-
-def merge_sorted(items: list[Any], after: Any, run: Run) -> list[Any]:
-    """Merge sort; *after* says that its first argument belongs behind the second.
-
-    The comparisons are those of the reference implementation, in its order, so that a comparison
-    written in the query is called with the same arguments.
-    """
-    if len(items) <= 1:
-        return items
-    middle = len(items) // 2
-    left = merge_sorted(items[:middle], after, run)
-    right = merge_sorted(items[middle:], after, run)
-    run.spend(len(items) * 4)
-    merged, one, other = [], 0, 0
-    while one < len(left) and other < len(right):
-        if after(left[one], right[other]):
-            merged.append(right[other])
-            other += 1
-        else:
-            merged.append(left[one])
-            one += 1
-    return merged + left[one:] + right[other:]
-
-
-# Objects -----------------------------------------------------------------------------------------
-
-
-def object_of(pairs: list[Pair]) -> Closure:
-    """`{...}` on its own: an object of the context item, or a group of each of its items."""
-    names = [pair.name for pair in pairs]
-    if None in names or len(set(names)) < len(names):
-        return lambda item, scope: group(pairs, item, scope)
-    members = [(str(pair.name), pair.value) for pair in pairs]
-
-    def make(item: Value, scope: Scope) -> Value:
-        if isinstance(item, list):
-            return group(pairs, item, scope)
-        scope.run.steps -= len(members)
-        return {
-            name: value
-            for name, closure in members
-            if (value := closure(item, scope)) is not UNDEFINED
-        }
-
-    return make
-
-
-def grouped(closure: Closure, pairs: list[Pair]) -> Closure:
-    """An expression with `{...}` behind it."""
-    return lambda item, scope: group(pairs, closure(item, scope), scope)
-
-
-def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
-    """One object: items with the same key are put together before its value is computed."""
-    items: list[Value] = value if isinstance(value, list) else [value]
-    tuples = type(value) is Sequence and value.tuples
-    run = scope.run
-    run.spend(len(items) * len(pairs))
-    groups: dict[str, tuple[int, list[Value]]] = {}
-    for item in items or ([] if tuples else [UNDEFINED]):
-        inner = Scope(run, scope, dict(item)) if tuples else scope
-        for index, pair in enumerate(pairs):
-            key = pair.key(item[ITEM] if tuples else item, inner)
-            if key is UNDEFINED:
-                continue
-            if type(key) is not str:
-                raise fault("T1003", value=key)
-            known = groups.setdefault(key, (index, []))
-            if known[0] != index:
-                raise fault("D1009", value=key)
-            known[1].append(item)
-    result: dict[str, Value] = {}
-    for key, (index, members) in groups.items():
-        if tuples:
-            names = _merged(members, run)
-            context = names.pop(ITEM)
-            inner = Scope(run, scope, names)
-        else:
-            context, inner = _together(members, run), scope
-        found = pairs[index].value(context, inner)
-        if found is not UNDEFINED:
-            result[key] = found
-    return result
-
-
-def _together(items: list[Value], run: Run) -> Value:
-    """Items of a group as the context of its value."""
-    if len(items) == 1:
-        return items[0]
-    together: list[Value] = []
-    for item in items:
-        if isinstance(item, list):
-            together += item
-            run.hold(len(together))
-        elif item is not UNDEFINED:
-            together.append(item)
-    return together
-
-
-def _merged(tuples: list[Value], run: Run) -> dict[str, Value]:
-    """Tuples as one: what each variable holds, put together."""
-    if len(tuples) == 1:
-        return dict(tuples[0])
-    return {
-        name: _together([each.get(name, UNDEFINED) for each in tuples], run) for name in tuples[0]
-    }

@@ -51,6 +51,10 @@ class Sequence(list[Value]):
         self.tuples = tuples
 
 
+ITEM = "@"
+"""Where a tuple of a `Sequence` has its item; no variable can be called so."""
+
+
 class Constructed(list[Value]):
     """An array that was constructed as a step of a path."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.paths import merge_sorted
 from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.sorting import merge_sorted
 from asl.expr.jsonata.values import (
     UNDEFINED,
     Function,

@@ -1,0 +1,97 @@
+"""Objects of a query: `{...}` on its own, and behind an expression, where it groups items."""
+
+from dataclasses import dataclass
+
+from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.values import ITEM, UNDEFINED, Closure, Sequence, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A key and a value of an object; `name` is the key if it is written out."""
+
+    key: Closure
+    value: Closure
+    name: str | None
+
+
+def object_of(pairs: list[Pair]) -> Closure:
+    """`{...}` on its own: an object of the context item, or a group of each of its items."""
+    names = [pair.name for pair in pairs]
+    if None in names or len(set(names)) < len(names):
+        return lambda item, scope: group(pairs, item, scope)
+    members = [(str(pair.name), pair.value) for pair in pairs]
+
+    def make(item: Value, scope: Scope) -> Value:
+        if isinstance(item, list):
+            return group(pairs, item, scope)
+        scope.run.steps -= len(members)
+        return {
+            name: value
+            for name, closure in members
+            if (value := closure(item, scope)) is not UNDEFINED
+        }
+
+    return make
+
+
+def grouped(closure: Closure, pairs: list[Pair]) -> Closure:
+    """An expression with `{...}` behind it."""
+    return lambda item, scope: group(pairs, closure(item, scope), scope)
+
+
+def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
+    """One object: items with the same key are put together before its value is computed."""
+    items: list[Value] = value if isinstance(value, list) else [value]
+    tuples = type(value) is Sequence and value.tuples
+    run = scope.run
+    run.spend(len(items) * len(pairs))
+    groups: dict[str, tuple[int, list[Value]]] = {}
+    for item in items or ([] if tuples else [UNDEFINED]):
+        inner = Scope(run, scope, dict(item)) if tuples else scope
+        for index, pair in enumerate(pairs):
+            key = pair.key(item[ITEM] if tuples else item, inner)
+            if key is UNDEFINED:
+                continue
+            if type(key) is not str:
+                raise fault("T1003", value=key)
+            known = groups.setdefault(key, (index, []))
+            if known[0] != index:
+                raise fault("D1009", value=key)
+            known[1].append(item)
+    result: dict[str, Value] = {}
+    for key, (index, members) in groups.items():
+        if tuples:
+            names = _merged(members, run)
+            context = names.pop(ITEM)
+            inner = Scope(run, scope, names)
+        else:
+            context, inner = _together(members, run), scope
+        found = pairs[index].value(context, inner)
+        if found is not UNDEFINED:
+            result[key] = found
+    return result
+
+
+def _together(items: list[Value], run: Run) -> Value:
+    """Items of a group as the context of its value."""
+    if len(items) == 1:
+        return items[0]
+    together: list[Value] = []
+    for item in items:
+        if isinstance(item, list):
+            together += item
+            run.hold(len(together))
+        elif item is not UNDEFINED:
+            together.append(item)
+    return together
+
+
+def _merged(tuples: list[Value], run: Run) -> dict[str, Value]:
+    """Tuples as one: what each variable holds, put together."""
+    if len(tuples) == 1:
+        return dict(tuples[0])
+    return {
+        name: _together([each.get(name, UNDEFINED) for each in tuples], run) for name in tuples[0]
+    }
