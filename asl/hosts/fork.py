@@ -23,8 +23,10 @@ from asl.states.host import ABSENT, Frame
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Fork"]
+__all__ = ["MANY", "Fork"]
 
+MANY = 1000
+"""Children at once from which on the garbage collector is to look rarely (`asl.hosts.garbage`)."""
 BREATH = 1024
 """Pure children between two calls of `host.tick`: so many of them stay cancellable."""
 
@@ -66,6 +68,11 @@ class Fork:
         self.spreading: asyncio.Handle | None = None
         self.idle: asyncio.Future[None] | None = None
         """Done when no worker is left; made when somebody waits for that."""
+
+    @property
+    def at_once(self) -> float:
+        """How many children may run at the same time."""
+        return min(self.length, self.fan.limit or inf)
 
     async def join(self, in_event_loop: bool) -> Joined:
         """Run all children; raise the first failure that is not tolerated."""

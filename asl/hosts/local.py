@@ -16,7 +16,7 @@ from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
 from asl.hosts.clock import Clock
-from asl.hosts.fork import Fork
+from asl.hosts.fork import MANY, Fork
 from asl.states.calls import Request, Target
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.forks import Fan, Joined
@@ -134,7 +134,12 @@ class LocalHost(CallingHost):
         fork = Fork(at, fan, self.now, self.machine, self.is_over)
         self.forks += (fork,)
         try:
-            return await fork.join(self.in_event_loop)
+            if fork.at_once < MANY:
+                return await fork.join(self.in_event_loop)
+            from asl.hosts.garbage import rarely
+
+            with rarely:
+                return await fork.join(self.in_event_loop)
         except Exhausted as stop:
             self.cut_off(at)
             if stop.frame is not at or stop.visit != at.visit:
