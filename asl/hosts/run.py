@@ -77,6 +77,7 @@ async def execute(
     if began is None:
         began = now()
     execution = Execution().init(program, data, began, history, identity, drawn_name)
+    frame = Frame().init(execution, host, program.machine.start, data, began)
     if program.timeout is not None or identity.limit is not None:
         host.deadline = execution.deadline
         if in_event_loop:
@@ -84,18 +85,10 @@ async def execute(
     delivery = None
     if listener is not None or program.sends:
         listener, delivery = _listened(execution, listener, services)
-    if services is not None:
-        host.services = services
-        if services.prices is not None:
-            execution.prices = services.prices
-    if parent is not None:
-        host.started_by(parent)
-    frame = Frame().init(execution, host, program.machine.start, data, began)
-    if journal is not None:
-        host.keep(journal, frame)
-    if past is not None:
-        past.resume(frame, history)
-        host.checkpoints = tuple(past.checkpoints)
+    if services is not None or parent is not None:
+        _share(host, execution, services, parent)
+    if journal is not None or past is not None:
+        _go_on(host, frame, journal, past)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if program.settle is not None:
@@ -103,20 +96,11 @@ async def execute(
         if program.budgeted or (within is not None and within.execution.ledger is not None):
             _watch(host, frame, past, within, counted)
         output = await interpret(frame)
-    except StateError as error:
-        status, failure = "FAILED", error
-        host.leave(frame, failed=True)
-    except Suspended:
-        status = "PAUSED"
-        host.suspend(frame)
-    except Expired:
-        status = "TIMED_OUT"
-    except BaseException:
-        if not host.expired:
-            cut = True
+    except BaseException as stop:
+        cut = not (host.expired or isinstance(stop, _ENDS))
+        if cut:
             raise
-        _uncancel()
-        status = "TIMED_OUT"
+        status, failure = _come_to(host, frame, stop)
     finally:
         ended = now()
         if execution.ledger is not None:
@@ -125,14 +109,9 @@ async def execute(
                 execution.ledger.close(ended)
         # The history refers to the frames, those to the execution: it must let go of the history.
         execution.emit, execution.history = _ended, []
-        try:
-            if services is not None and parent is None:
-                await services.settle(cut)
-        finally:
-            if host.holds:
-                await host.close()
+        if services is not None or host.holds:
+            await _close(host, services, cut)
     if status == "TIMED_OUT":
-        failure = StateError("States.Timeout", None)
         host.leave(frame, failed=False)
     elif foreign and not fits(output, host.limit):
         status, output, failure = "FAILED", None, _too_large(host.limit)
@@ -149,6 +128,57 @@ async def execute(
         await _delivered(delivery, host, clock)
         result.deliveries = delivery.report()
     return result
+
+
+def _share(
+    host: LocalHost, execution: Execution, services: Services | None, parent: LocalHost | None
+) -> None:
+    """Give an execution what belongs to its run."""
+    if services is not None:
+        host.services = services
+        if services.prices is not None:
+            execution.prices = services.prices
+    if parent is not None:
+        host.started_by(parent)
+
+
+def _go_on(host: LocalHost, frame: Frame, journal: Journal | None, past: Past | None) -> None:
+    """Keep an execution, and let it stand where it has come to before."""
+    if journal is not None:
+        host.keep(journal, frame)
+    if past is not None:
+        past.resume(frame, frame.execution.history)
+        host.checkpoints = tuple(past.checkpoints)
+
+
+_ENDS = (StateError, Suspended, Expired)
+"""What ends an execution and not its caller."""
+
+
+def _come_to(host: LocalHost, frame: Frame, stop: BaseException) -> tuple[str, StateError | None]:
+    """Let an execution end without success; return its status, and the error that it failed with.
+
+    Whatever flies out of one whose time is over is the host's cancellation.
+    """
+    if isinstance(stop, StateError):
+        host.leave(frame, failed=True)
+        return "FAILED", stop
+    if isinstance(stop, Suspended):
+        host.suspend(frame)
+        return "PAUSED", None
+    if not isinstance(stop, Expired):
+        _uncancel()
+    return "TIMED_OUT", StateError("States.Timeout", None)
+
+
+async def _close(host: LocalHost, services: Services | None, cut: bool) -> None:
+    """End what the execution has begun beside its machines; the first one of a run ends all."""
+    try:
+        if services is not None and host.first is None:
+            await services.settle(cut)
+    finally:
+        if host.holds:
+            await host.close()
 
 
 def _listened(
