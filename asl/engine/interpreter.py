@@ -137,15 +137,20 @@ async def interpret(frame: Frame) -> Json:
                     break
             frame.visit = visit = visit + 1
     except StateError as error:
-        pure = visited > 0 and step is not None and step.work is None
-        visit = frame.visit - 1 if pure else frame.visit
-        if step is not None:
-            frame.step, frame.data, frame.visit = step, data, visit
-        emit((BROKEN, frame.now, frame, visit, step, error))
+        _broken(frame, step, data, error, visited)
         raise
     if checks_size:
         _check_size(frame, data)
     return data
+
+
+def _broken(frame: Frame, step: Step | None, data: Json, error: StateError, visited: int) -> None:
+    """Let a machine stand where it has failed; *visited* counts the pure states just run."""
+    if step is not None:
+        frame.step, frame.data = step, data
+        if visited and step.work is None:  # the state that failed is counted already
+            frame.visit -= 1
+    frame.execution.emit((BROKEN, frame.now, frame, frame.visit, step, error))
 
 
 def _up_to(limit: int, visit: int, ahead: range) -> range:

@@ -2,7 +2,7 @@
 
 It looks for unreachable cycles whenever 700 objects more have come than have gone. A machine that
 waits is a dozen objects, which live until its end: with thousands of these the looks find nothing,
-and take a quarter of the time.
+and take a fifth of the time.
 """
 
 import gc
