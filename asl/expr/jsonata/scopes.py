@@ -31,8 +31,8 @@ class Limits:
     """Levels of nodes evaluated within each other (`nesting`), None for as many as may be."""
     finite: bool = True
     """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
-    foreign: bool = True
-    """Whether `$base64decode` passes over characters that are none of Base64."""
+    java: bool = False
+    """Whether Base64 and URLs are read and written as Java does: strictly, and as UTF-8."""
     newer: bool = True
     """Whether the operators of JSONata 2.1 are understood."""
 
@@ -44,7 +44,7 @@ AWS_LIMITS = Limits(
     characters=6_990_256,
     nesting=100,
     finite=False,
-    foreign=False,
+    java=True,
     newer=False,
 )
 """Those that AWS was observed to have."""

@@ -233,28 +233,33 @@ def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
     return between.join(texts)
 
 
-def base64encode(text: str) -> Value:
-    """`$base64encode(text)`: of the low bytes of its code units in UTF-16."""
+def base64encode(scope: Scope, text: str) -> Value:
+    """`$base64encode(text)`: of the low bytes of its code units in UTF-16, of UTF-8 for AWS."""
+    if scope.run.limits.java:
+        return b64encode(text.encode("utf-8", "replace")).decode()
     return b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
 
 def base64decode(scope: Scope, text: str) -> Value:
-    """`$base64decode(text)`: every byte becomes a character.
+    """`$base64decode(text)`: every byte is a character, foreign characters are passed over.
 
-    Foreign characters are passed over, where they are none of AWS's internal errors (measured).
+    For AWS the bytes are UTF-8, and foreign characters an internal error (measured).
     """
-    if not scope.run.limits.foreign and re.search("[^A-Za-z0-9+/=]", text):
+    java = scope.run.limits.java
+    if java and re.search("[^A-Za-z0-9+/=]", text):
         raise fault("D1015")
     cleaned = re.sub("[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
     if len(cleaned) % 4 == 1:
         cleaned = cleaned[:-1]
     try:
-        return b64decode(cleaned + "=" * (-len(cleaned) % 4)).decode("latin-1")
+        content = b64decode(cleaned + "=" * (-len(cleaned) % 4))
     except NotBase64:
         return ""
+    return content.decode("utf-8", "replace") if java else content.decode("latin-1")
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
 _COMPONENT = "-_.!~*'()"
 _WHOLE = _COMPONENT + ";/?:@&=+$,#"
 
@@ -271,13 +276,19 @@ def encoder(name: str, safe: str) -> Callable[[str], Value]:
     return encode
 
 
+def decode_url_component(scope: Scope, text: str) -> Value:
+    """`$decodeUrlComponent(text)`; for AWS + is a blank, and no bytes are wrong (measured)."""
+    if not scope.run.limits.java or _BROKEN.search(text):
+        return _decoded_component(text)
+    return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "replace")
+
+
 def decoder(name: str, kept: str) -> Callable[[str], Value]:
     """`$decodeUrl` or `$decodeUrlComponent`; raises D3140 for what is no URL."""
-    pattern = re.compile("%(?![0-9A-Fa-f]{2})")
     reserved = re.compile("%(" + "|".join(f"{ord(each):02x}" for each in kept) + ")", re.I)
 
     def decode(text: str) -> Value:
-        if pattern.search(text):
+        if _BROKEN.search(text):
             raise fault("D3140", value=text, name=name)
         kept_text = reserved.sub(r"%25\1", text) if kept else text
         try:
@@ -290,5 +301,5 @@ def decoder(name: str, kept: str) -> Callable[[str], Value]:
 
 encode_url_component = encoder("encodeUrlComponent", _COMPONENT)
 encode_url = encoder("encodeUrl", _WHOLE)
-decode_url_component = decoder("decodeUrlComponent", "")
+_decoded_component = decoder("decodeUrlComponent", "")
 decode_url = decoder("decodeUrl", ";/?:@&=+$,#")
