@@ -5,10 +5,10 @@ everything, `{"$type": "number"}` a type, `{"$json": P}` a string that holds JSO
 `{"$partial": {...}}` an object that has at least these members.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from asl.core.json_text import read_data
 from asl.core.regex import linear
 from asl.core.values import Json, excerpt, json_equal, type_name
 
@@ -64,8 +64,8 @@ def _type(pattern: Json, value: Json, place: str) -> Iterator[str]:
 
 def _json(pattern: Json, value: Json, place: str) -> Iterator[str]:
     try:
-        inner = json.loads(value)
-    except (TypeError, ValueError):
+        inner = read_data(value if type(value) is str else "")
+    except ValueError:
         yield f"{place}: expected a string that holds JSON, got {_short(value)}"
     else:
         yield from mismatches(pattern, inner, f"{place}(JSON)")
