@@ -388,6 +388,8 @@ class Excuse(NamedTuple):
     """Whether that is about nobody but the agents of the state at which the loss stands."""
     when: str = ""
     """What must have happened in one of both runs, see `Seen`: before that it excuses nothing."""
+    written: bool = False
+    """Whether that is, of an output, about nothing but the keys that the state may have written."""
 
 
 RUN = frozenset(("asked", "given", "status", "error", "time"))
@@ -406,6 +408,8 @@ TEXTS = Excuse(frozenset(("given", "output", "text", "keys")))
 """A text that an agent is given, or that comes out, misses a part."""
 DATA = Excuse(GIVEN.changes | OUTPUT.changes)
 """Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
+WRITTEN = DATA._replace(written=True)
+"""Where other data stays beside it."""
 TEXT = Excuse(frozenset(("text", "own")))
 KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), when="answered")
 """The keys of an answer that is an object stand elsewhere; it may be a text, too."""
@@ -442,7 +446,7 @@ EXCUSES: Mapping[str, Excuse] = {
         (Excuse(TEXTS.changes, when="nulls"), "L-NULL"),
         (TOLD, "CX-PARAMS FL-PAYLOAD L-SHARED"),
         (
-            DATA,
+            WRITTEN,
             "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT",
         ),
         (KEYS, "L-ROOTMERGE"),
@@ -452,9 +456,9 @@ EXCUSES: Mapping[str, Excuse] = {
         (CONTEXT, "FL-OUTPUT"),
         (KEPT, "L-REPLACE"),
         (TOLD, "L-HISTORY"),
-        (DATA, "L-ANSWER L-RECORD L-SELECTOR"),
+        (WRITTEN, "L-ANSWER L-RECORD L-SELECTOR"),
         (DATA, "CX-OUTPUT CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
-        (DATA, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
+        (WRITTEN, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
         (CHOICE, "L-NEXT L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
         (CHOICE, "CX-CHOICE CX-NUMERIC CX-OPERATOR FL-OPERATOR FL-NEGATIVE FL-NULL FL-COERCE"),
         (FAILURE, "L-CATCH L-CATCH-FAIL L-RETRY-NAMES CX-CATCH CX-RETRY"),
@@ -510,7 +514,7 @@ def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") 
             return False
     return at is not None and any(
         part.kind in changes and (part.kind not in ("asked", "given") or int(part.at) >= asks)
-        for changes, asks in _excuses(loss, before, after, *at)
+        for changes, asks in _excuses(loss, part, places, before, after, *at)
     )
 
 
@@ -523,7 +527,7 @@ def begun(loss: Any, before: Seen, places: "Places") -> tuple[int, int] | None:
 
 
 def _excuses(
-    loss: Any, before: Seen, after: Seen, event: int, asks: int
+    loss: Any, part: Part, places: "Places", before: Seen, after: Seen, event: int, asks: int
 ) -> Iterator[tuple[frozenset[str], int]]:
     """Yield what may have changed, and after how many questions."""
     excuse = EXCUSES[loss.code]
@@ -543,7 +547,10 @@ def _excuses(
     since = asks if not excuse.when else _since(excuse.when, before, after, event, asks)
     if since is None:
         return
-    yield excuse.changes, since
+    changes = excuse.changes
+    if excuse.written and part.kind in OUTPUTS and not places.written(loss, str(part.at)):
+        changes -= {part.kind}
+    yield changes, since
     if excuse.changes > GIVEN.changes:  # a decision on data that has changed
         decided = before.since("decided", event)
         if decided is not None:
@@ -596,6 +603,37 @@ class Places:
         ]
         nearest = max((len(written) for written, _ in around), default=0)
         return frozenset(name for written, name in around if written and len(written) == nearest)
+
+    def written(self, loss: Any, key: str) -> bool:
+        """Whether a key of the output may hold what has passed the states of a loss.
+
+        Where other languages keep their data nobody knows here: then any key may.
+        """
+        whole, names = self.document.whole, self(loss)
+        if not key or not names or "JSONata" in str(whole):
+            return True
+        found: set[str] = set()
+        for name, state in whole["States"].items():
+            if name in names or any(f"{each!r}:" in str(state) for each in names):
+                found |= _writes(state)
+        reading = ("Pass", "Map", "Parallel", "Include")  # agents answer whatever they are told
+        for state in whole["States"].values() if found else ():
+            if state["Type"] in reading:
+                found |= _writes(state)
+        return bool(found & {key, ANY_KEY})
+
+
+ANY_KEY = "$"
+
+
+def _writes(state: Json) -> set[str]:
+    """Return the keys of the data that a state in JSONPath may write."""
+    if state.keys() & {"OutputPath", "Assign"}:
+        return {ANY_KEY}
+    if state["Type"] in ("Choice", "Wait", "Succeed", "Fail"):
+        return {ANY_KEY} if "InputPath" in state else set()
+    placed = [each.get("ResultPath", "$") for each in (state, *state.get("Catch", ()))]
+    return {re.split(r"[.\[]", f"{path}.")[1] or ANY_KEY for path in placed if path is not None}
 
 
 def unreported(

@@ -148,6 +148,7 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
         "L-PARAMETERS",
         "L-MISSING",
         "L-PROMPT",
+        "L-RECORD",
         "L-REPLACE",
         "L-ROOTMERGE",
     }

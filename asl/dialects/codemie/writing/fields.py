@@ -84,6 +84,8 @@ def _loss(kind: str, field: str, where: str) -> tuple[str, str, str, str | None]
         return "L-MAP", f"an iteration has no {field!r}", where, None
     if kind == "Approval" and field in _OF_APPROVAL:
         return "L-APPROVAL", f"a gate has no {field!r}", where, None
+    if field == "Retry":
+        return "L-RETRY-NAMES", "only calls are tried again, no state as a whole", where, None
     if field in ("ItemSelector", "Parameters", "Arguments"):
         return "L-SELECTOR", "workers and branches get the context", where, None
     return "L-BLOCK", f"no state has {field.removesuffix('.$')!r}", where, None

@@ -26,6 +26,9 @@ def approval(machine: Machine, name: str, state: State) -> None:
             where,
             f"going on leads to {granted!r}",
         )
+    if state.get("ResultPath", "$") is not None:
+        told = "what people answer is not written anywhere"
+        machine.lost("L-RECORD", told, where, "let an agent note what has to be read later")
     prompt = state.get("Prompt", state.get("Prompt.$", ""))
     shown = prompt if type(prompt) is str else compact(prompt)
     machine.gates[granted] = (shown if "{%" not in shown else "", where)

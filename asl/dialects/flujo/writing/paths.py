@@ -94,12 +94,15 @@ _SIGNS: Final = {
 }
 
 
+_NULL: Final = "what is missing is null here"
+
+
 def _comparison(operator: str, path: str, value: Json, pointer: str, losses: Losses) -> str:
     match operator:
         case "BooleanEquals" if isinstance(value, bool):
             return f"{path} == {value}"
         case "IsNull":
-            losses.add("FL-NULL", "what is missing is null here", pointer)
+            losses.add("FL-NULL", _NULL, pointer)
             return f"{path} {'==' if value else '!='} None"
         case "IsPresent":
             losses.add("FL-NULL", "null is missing here", pointer)
@@ -174,14 +177,20 @@ def _query(text: str, pointer: str, losses: Losses) -> str:
         said = match[0].strip()
         match match.lastgroup:
             case "path":
+                if parts[-1:] == ["=="] and parts[-2].startswith("context."):
+                    losses.add("FL-NULL", _NULL, pointer)
                 parts.append(said.replace("$states.input", "context", 1))
             case "text":
                 parts.append(_literal(said[1:-1], pointer, losses))
             case "word":
+                if said == "null":
+                    losses.add("FL-NULL", _NULL, pointer)
                 parts.append(_WORDS.get(said, said))
             case "not":
                 parts.append("not (")
             case "sign":
+                if said == "!=":
+                    losses.add("FL-NULL", _NULL, pointer)
                 parts.append("==" if said == "=" else said)
             case "number":
                 parts.append(said)
