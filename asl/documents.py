@@ -242,11 +242,12 @@ def diff(before: Document | What, after: Document | What) -> Difference:
     nothing but remarks. Documents of two languages are compared as they run, and as either is said
     in plain paths on the way to a third one; the fewer differences are told.
     """
-    from asl.dialects import said_plainly
+    from asl.dialects import NATIVE, said_plainly, worded
     from asl.graphs.difference import difference, without_originals
 
     left, right = document_of(before), document_of(after)
-    found = difference(left.whole, right.whole)
+    read = NATIVE not in (left.dialect, right.dialect)
+    found = difference(left.whole, right.whole, (worded(left), worded(right)), read=read)
     if left.dialect == right.dialect or found.same:
         return without_originals(found, left, right)
     return min(found, difference(said_plainly(left), said_plainly(right)), key=len)

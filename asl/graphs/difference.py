@@ -12,7 +12,7 @@ from typing import Final
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
-from asl.graphs.words import caught, cut, rule_words, title
+from asl.graphs.words import Words, caught, cut, rule_words, title, unsaid
 from asl.states.base import machines_of
 
 __all__ = ["Change", "Difference", "difference", "without_originals"]
@@ -70,9 +70,15 @@ class Difference:
         return len(self.changes)
 
 
-def difference(before: Json, after: Json) -> Difference:
-    """Compare two documents."""
-    return Difference(tuple(_machines(_Side(before), _Side(after), "")))
+def difference(
+    before: Json, after: Json, words: tuple[Words, Words] = (unsaid, unsaid), *, read: bool = False
+) -> Difference:
+    """Compare two documents; what *words* do not say of either is said as it stands.
+
+    Those that were *read* from another language may have names of states in expressions, too.
+    """
+    sides = _Side(before, words=words[0]), _Side(after, words=words[1])
+    return Difference(tuple(_machines(*sides, "", _Names(read, {}))))
 
 
 def without_originals(found: Difference, before: Document, after: Document) -> Difference:
@@ -127,6 +133,7 @@ class _Side:
 
     value: Json
     pointer: str = ""
+    words: Words = unsaid
 
     def object(self) -> Mapping[str, Json]:
         return self.value if type(self.value) is dict else {}
@@ -135,7 +142,7 @@ class _Side:
         value, pointer = self.value, self.pointer
         for step in steps:
             value, pointer = value[step], f"{pointer}/{escape(str(step))}"
-        return _Side(value, pointer)
+        return _Side(value, pointer, self.words)
 
     def states(self) -> dict[str, "_Side"]:
         states = self.object().get("States")
@@ -146,10 +153,44 @@ class _Side:
         }
 
 
-def _machines(before: _Side, after: _Side, place: str) -> Iterator[Change]:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The new names of states, which may stand in expressions where these were `read`."""
+
+    read: bool
+    new: Mapping[str, str]
+
+    def within(self, value: Json) -> str:
+        """Return a value as text, with the new names in what was read."""
+        return compact(self._value(value) if self.read and self.new else value)
+
+    def _value(self, value: Json) -> Json:
+        if type(value) is dict:
+            return {key: self._value(each) for key, each in value.items()}
+        if type(value) is list:
+            return [self._value(each) for each in value]
+        if type(value) is not str:
+            return value
+        if value.startswith("{%"):
+            return _TEXT.sub(lambda match: f"{match[1]}{self._name(match[2])}{match[1]}", value)
+        return self._name(value)
+
+    def _name(self, text: str) -> str:
+        """Return what is called so now: a state, or a way from one to another."""
+        return "->".join(self.new.get(each, each) for each in text.split("->"))
+
+
+_TEXT: Final = re.compile(r"(['\"])([^'\"\\]+)\1")
+"""A text in an expression."""
+_GONE: Final = "\0"
+"""Stands for every state that is not in both machines."""
+
+
+def _machines(before: _Side, after: _Side, place: str, names: _Names) -> Iterator[Change]:
     left, right = before.states(), after.states()
-    renamed = _renamed(left, right)
-    yield from _fields(before, after, place, _HELD | {"StartAt"})
+    renamed = _renamed(left, right, names)
+    names = replace(names, new={**names.new, **renamed})
+    yield from _fields(before, after, place, _HELD | {"StartAt"}, names)
     for start in _started(before, after, renamed):
         yield replace(start, place=place)
     for name, state in left.items():
@@ -161,7 +202,7 @@ def _machines(before: _Side, after: _Side, place: str) -> Iterator[Change]:
                 text = f"{name} is called {renamed[name]} now"
                 where = _named(place, name)
                 yield Change("renamed", "state", where, text, state.pointer, other.pointer)
-            yield from _states(state, other, _named(place, renamed.get(name, name)), renamed)
+            yield from _states(state, other, _named(place, renamed.get(name, name)), renamed, names)
     for name, state in right.items():
         if name not in left and name not in renamed.values():
             yield _whole("added", name, state, place)
@@ -177,26 +218,42 @@ def _named(place: str, name: str) -> str:
     return f"{place} / {name}" if place else name
 
 
-def _renamed(left: Mapping[str, _Side], right: Mapping[str, _Side]) -> dict[str, str]:
+def _renamed(
+    left: Mapping[str, _Side], right: Mapping[str, _Side], names: _Names
+) -> dict[str, str]:
     """Find the states that are the same but for their names and where they lead to."""
+    old, late = (
+        {name for name in one if name not in other}
+        for one, other in (
+            (left, right),
+            (right, left),
+        )
+    )
+    was, now = (
+        replace(names, new={**names.new, **dict.fromkeys(each, _GONE)})
+        for each in (
+            old,
+            late,
+        )
+    )
     new: dict[str, list[str]] = {}
     for name in right:
-        if name not in left:
-            new.setdefault(_core(right[name].object()), []).append(name)
+        if name in late:
+            new.setdefault(_core(right[name].object(), now), []).append(name)
     found = {}
     for name in left:
-        if name not in right and new.get(_core(left[name].object())):
-            found[name] = new[_core(left[name].object())].pop(0)
+        if name in old and new.get(_core(left[name].object(), was)):
+            found[name] = new[_core(left[name].object(), was)].pop(0)
     return found
 
 
-def _core(state: Mapping[str, Json]) -> str:
+def _core(state: Mapping[str, Json], names: _Names) -> str:
     """Return all of a state that is not a transition, as text."""
     kept = {key: value for key, value in state.items() if key not in _WAYS}
     for field in ("Choices", "Catch"):
         if type(kept.get(field)) is list:
             kept[field] = [_without(rule, "Next") for rule in kept[field]]
-    return compact(dict(sorted(kept.items())))
+    return names.within(dict(sorted(kept.items())))
 
 
 def _without(rule: Json, *fields: str) -> Json:
@@ -225,7 +282,7 @@ def _started(before: _Side, after: _Side, renamed: Mapping[str, str]) -> Iterato
         yield Change("changed", "transition", "", f"starts at {new}, not at {old}", *pointers)
 
 
-def _ways(state: _Side, renamed: Mapping[str, str]) -> list[_Way]:
+def _ways(state: _Side, renamed: Mapping[str, str], names: _Names) -> list[_Way]:
     found: list[_Way] = []
     value = state.object()
 
@@ -234,8 +291,9 @@ def _ways(state: _Side, renamed: Mapping[str, str]) -> list[_Way]:
         found.append(_Way(rule, renamed.get(name, name), words, state.at(*steps)))
 
     for index, rule in _rules(value, "Choices"):
-        core = compact(_without(rule, "Next", "Comment", "Assign", "Output"))
-        add(f"Choices {core}", rule.get("Next"), f"when {rule_words(rule)}", "Choices", index)
+        core = names.within(_without(rule, "Next", "Comment", "Assign", "Output"))
+        said = state.words(rule, state.at("Choices", index).pointer) or rule_words(rule)
+        add(f"Choices {core}", rule.get("Next"), f"when {said}", "Choices", index)
     for field, words in (("Default", "otherwise"), ("Next", "")):
         if field in value:
             add(field, value[field], words, field)
@@ -255,9 +313,9 @@ def _rules(state: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping
 
 
 def _transitions(
-    before: _Side, after: _Side, place: str, renamed: Mapping[str, str]
+    before: _Side, after: _Side, place: str, renamed: Mapping[str, str], names: _Names
 ) -> Iterator[Change]:
-    old, new = _ways(before, renamed), _ways(after, {})
+    old, new = _ways(before, renamed, names), _ways(after, {}, replace(names, new={}))
     was, now = {way.rule: way for way in old}, {way.rule: way for way in new}
     for way in old:
         other = now.get(way.rule)
@@ -268,7 +326,7 @@ def _transitions(
             text = f"{_said(other)}, not to {way.target}"
             pointers = way.side.pointer, other.side.pointer
             yield Change("changed", "transition", place, text, *pointers)
-        yield from _fields(way.side, other.side, place, {"Next"})
+        yield from _fields(way.side, other.side, place, {"Next"}, names)
     for way in new:
         if way.rule not in was:
             yield Change("added", "transition", place, _said(way), None, way.side.pointer)
@@ -289,15 +347,15 @@ def _said(way: _Way) -> str:
 
 
 def _states(
-    before: _Side, after: _Side, place: str, renamed: Mapping[str, str]
+    before: _Side, after: _Side, place: str, renamed: Mapping[str, str], names: _Names
 ) -> Iterator[Change]:
-    yield from _fields(before, after, place, _HELD | _WAYS | {"Choices", "Catch"})
-    yield from _transitions(before, after, place, renamed)
+    yield from _fields(before, after, place, _HELD | _WAYS | {"Choices", "Catch"}, names)
+    yield from _transitions(before, after, place, renamed, names)
     left, right = (_inner(side.object()) for side in (before, after))
     for held, steps in left.items():
         if held in right:
             inner = f"{place} ({title(before.object(), steps)})"
-            yield from _machines(before.at(*steps), after.at(*right[held]), inner)
+            yield from _machines(before.at(*steps), after.at(*right[held]), inner, names)
         else:
             text = title(before.object(), steps)
             yield Change("removed", "state", place, text, before.at(*steps).pointer, None)
@@ -315,7 +373,9 @@ def _inner(state: Mapping[str, Json]) -> dict[str, tuple[str | int, ...]]:
     }
 
 
-def _fields(before: _Side, after: _Side, place: str, apart: Collection[str]) -> Iterator[Change]:
+def _fields(
+    before: _Side, after: _Side, place: str, apart: Collection[str], names: _Names
+) -> Iterator[Change]:
     left, right = before.object(), after.object()
     for field in [*left, *(field for field in right if field not in left)]:
         if field in apart:
@@ -324,11 +384,13 @@ def _fields(before: _Side, after: _Side, place: str, apart: Collection[str]) -> 
             "data flow" if field.removesuffix(".$") in _FLOW
             else "remark" if field in _REMARKS else "behaviour"
         )  # fmt: skip
-        for change in _values(before, after, (field,)):
+        for change in _values(before, after, (field,), names):
             yield replace(change, about=about, place=place)
 
 
-def _values(before: _Side, after: _Side, way: tuple[str | int, ...]) -> Iterator[Change]:
+def _values(
+    before: _Side, after: _Side, way: tuple[str | int, ...], names: _Names
+) -> Iterator[Change]:
     """Yield how two values at the same place differ, as deep inside as can be told."""
     key = way[-1]
     there = [
@@ -346,16 +408,16 @@ def _values(before: _Side, after: _Side, way: tuple[str | int, ...]) -> Iterator
         yield Change(kind, "", "", text, *pointers)
         return
     old, new = before.at(key), after.at(key)
-    if compact(old.value) == compact(new.value) or (
+    if names.within(old.value) == compact(new.value) or (
         old.value == new.value and is_number(old.value) and is_number(new.value)
     ):
         return
     if type(old.value) is type(new.value) is dict and len(way) < MAX_DEPTH:
         for inner in [*old.value, *(each for each in new.value if each not in old.value)]:
-            yield from _values(old, new, (*way, inner))
+            yield from _values(old, new, (*way, inner), names)
     elif type(old.value) is type(new.value) is list and len(old.value) == len(new.value):
         for index in range(len(old.value)):
-            yield from _values(old, new, (*way, index))
+            yield from _values(old, new, (*way, index), names)
     else:
         text = f"{name}: {' → '.join(_apart(compact(old.value), compact(new.value)))}"
         yield Change("changed", "", "", text, old.pointer, new.pointer)

@@ -4,13 +4,13 @@ Nothing here assumes that the document is sound: what has not the shape of a mac
 left out, and a transition to a state that is not there leads to one of type `missing`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.graphs.words import caught, details, rule_words, title
+from asl.graphs.words import Words, caught, details, rule_words, title, unsaid
 from asl.states.base import machines_of
 
 __all__ = ["END", "MISSING", "START", "Machine", "State", "Transition", "graph_of"]
@@ -70,11 +70,7 @@ class Machine:
                 yield from machine.all_states()
 
 
-Words = Callable[[Mapping[str, Json], str], str | None]
-"""Says a state or a choice rule, by its JSON Pointer, in the words of another language."""
-
-
-def graph_of(document: Json, words: Words = lambda part, pointer: None) -> Machine:
+def graph_of(document: Json, words: Words = unsaid) -> Machine:
     """Return the graph of a document; what *words* do not say is said as it stands."""
     return _machine(document if type(document) is dict else {}, "", "", words)
 

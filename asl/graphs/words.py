@@ -5,7 +5,25 @@ from collections.abc import Callable, Iterator, Mapping
 
 from asl.core.values import Json, compact
 
-__all__ = ["caught", "cut", "details", "printable", "rule_words", "title"]
+__all__ = [
+    "Words",
+    "caught",
+    "cut",
+    "details",
+    "printable",
+    "rule_words",
+    "title",
+    "unsaid",
+]
+
+Words = Callable[[Mapping[str, Json], str], str | None]
+"""Says a state or a choice rule, by its JSON Pointer, in the words of another language."""
+
+
+def unsaid(part: Mapping[str, Json], pointer: str) -> str | None:
+    """Say nothing: there is no other language."""
+    return None
+
 
 _SPACE = re.compile(r"\s+")
 _OPERATOR = re.compile(

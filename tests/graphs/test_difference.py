@@ -245,3 +245,75 @@ def test_of_long_texts_the_difference_is_shown() -> None:
         found.text
         == 'Cause: …even eight nine ten eleven twelve" → …even eight nine ten twelve twelve"'
     )
+
+
+SCORED = """
+{"id": "scored", "tasks": [
+  {"id": "score", "handler": "parse_number", "prompt_template": "Rate {{.input}}",
+   "transition": {"on_failure": "say", "branches": [
+     {"operator": "in_range", "when": "3-5", "goto": "say"},
+     {"operator": "default", "goto": "end"}]}},
+  {"id": "say", "handler": "prompt_to_string", "prompt_template": "Well, {{.score}}",
+   "transition": {"branches": [{"operator": "default", "goto": "end"}]}}
+]}
+"""
+BLUEPRINT = """
+version: "0.1"
+name: drafts
+steps:
+  - kind: StateMachine
+    name: machine
+    start_state: draft
+    end_states: [done]
+    states:
+      draft: [{ name: write, uses: "desk:writer", input: "{{ context.topic }}" }]
+      review: [{ name: judge, uses: "desk:judge" }]
+    transitions:
+      - { from: draft, on: success, to: review }
+      - { from: review, on: success, to: done, when: "output.last_output == 'yes'" }
+      - { from: review, on: success, to: draft }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "old", "new", "expected"),
+    [
+        (
+            SCORED,
+            "contenox",
+            "3-5",
+            "3-6",
+            ["when in_range 3-5 → say", "when in_range 3-6 → say"],
+        ),
+        (SCORED, "contenox", '"say"', '"tell"', ["say is called tell now"]),
+        (BLUEPRINT, "flujo", "judge,", "opinion,", ["judge is called opinion now"]),
+        (
+            BLUEPRINT,
+            "flujo",
+            "review",
+            "check",
+            ["review:success is called check:success now", "review is called check now"],
+        ),
+        (BLUEPRINT, "flujo", "'yes'", "'review'", [
+            "when output.last_output == 'yes' → done",
+            "when output.last_output == 'review' → done",
+        ]),
+    ],
+)  # fmt: skip
+def test_documents_of_one_language_differ_in_its_words(
+    text: str, dialect: str, old: str, new: str, expected: list[str]
+) -> None:
+    """Rules as they were written; what is only called otherwise is renamed, with all about it."""
+    before, after = (asl.load(each, dialect=dialect) for each in (text, text.replace(old, new)))
+    assert [each.text for each in asl.diff(before, after) if each.about != "remark"] == expected
+
+
+def test_a_text_that_is_the_name_of_a_state_is_a_text() -> None:
+    """The state language has no names of states in its data."""
+    said = {"Type": "Pass", "Parameters": {"to": "Good"}, "Next": "Plan"}
+    before = {**DOCUMENT, "States": {**DOCUMENT["States"], "Say": said}}
+    found = asl.diff(before, json.dumps(before).replace('"Good"', '"Fine"'))
+    assert [each.text for each in found] == [
+        "Good is called Fine now",
+        'Parameters.to: "Good" → "Fine"',
+    ]

@@ -168,7 +168,8 @@ _WORDS: Final = {"true": "True", "false": "False", "null": "None"}
 def _query(text: str, pointer: str, losses: Losses) -> str:
     """Return a Condition of JSONata that compares fields of the input."""
     body = text.strip().removeprefix("{%").removesuffix("%}").strip()
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     while at < len(body):
         match = _TOKEN.match(body, at)
         if match is None:
