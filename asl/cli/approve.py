@@ -9,6 +9,7 @@ from asl.cli.arguments import pair, value_or_text
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, command_for, found, opened, prompt_of
 from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
 from asl.core.values import Json
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
     if len(asked) == 1:
         return asked[0]
     if not open_ones:
-        raise click.UsageError(f"{name} asks nothing that is open: see {command_for('inbox')}")
-    raise click.UsageError(
+        raise AslError(f"{name} asks nothing that is open: see {command_for('inbox')}")
+    raise AslError(
         f"{name} has several open requests; name one by --request (the end of it is enough):"
         + _listed(open_ones)
     )
@@ -126,9 +127,7 @@ def _named(
     if not known:
         hint = did_you_mean(request_id, [each["requestId"] for each in known_ones])
         listed = f"; it has:{_listed(known_ones)}" if known_ones else ""
-        raise click.UsageError(
-            f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else listed)
-        )
+        raise AslError(f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else listed))
     return store.request(request_id)
 
 

@@ -25,9 +25,19 @@ DOCUMENT = """\
       "ResultPath": "$.judgement",
       "TimeoutSeconds": 60,
       "Retry": [
-        { "ErrorEquals": ["States.RateLimitExceeded"], "IntervalSeconds": 5, "MaxAttempts": 3 }
+        {
+          "ErrorEquals": ["States.RateLimitExceeded"],
+          "IntervalSeconds": 5,
+          "MaxAttempts": 3
+        }
       ],
-      "Catch": [{ "ErrorEquals": ["States.ALL"], "ResultPath": "$.problem", "Next": "ByHand" }],
+      "Catch": [
+        {
+          "ErrorEquals": ["States.ALL"],
+          "ResultPath": "$.problem",
+          "Next": "ByHand"
+        }
+      ],
       "Next": "Sort"
     },
     "Sort": {

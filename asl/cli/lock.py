@@ -33,7 +33,9 @@ def command(document: str, check: bool, root: str | None) -> Exit:
         return Exit.INVALID
     wanted = pins(read)
     changed = [name for name in {**given, **wanted} if given.get(name) != wanted.get(name)]
-    if not changed:
+    if not given and not wanted:
+        streams.say(f"asl: {document} imports nothing: there is nothing to lock")
+    elif not changed:
         streams.say(f"asl: the lock of {document} is current")
     elif check:
         names = ", ".join(map(repr, changed))

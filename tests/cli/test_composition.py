@@ -49,6 +49,16 @@ def part(folder: Path) -> Path:
     return path
 
 
+def test_what_imports_nothing_has_no_lock(asl: Asl, part: Path) -> None:
+    """Which is said, and no failure."""
+    before = part.read_text()
+    for words in (("lock", part), ("lock", "--check", part)):
+        done = asl(*words)
+        assert done.exit_code == 0
+        assert "imports nothing" in done.stderr
+    assert part.read_text() == before
+
+
 @pytest.mark.parametrize("text", [YAML, INDENTED, ONE_LINE])
 def test_a_lock_is_written_again_and_again(text: str, asl: Asl, folder: Path, part: Path) -> None:
     """There is one lock, and everything around it stays as it was."""

@@ -34,6 +34,7 @@ def test_what_is_written_runs_by_the_commands_that_are_printed(tmp_path: Path) -
     assert "no findings" in printed[0]
     assert '"verdict":"accepted"' in printed[1]
     assert printed[2].startswith("3 passed")
+    run("asl fmt --check letters.asl.json", tmp_path / "my first")
     assert sorted(each.name for each in (tmp_path / "my first").iterdir()) == [
         "letters.agents.yaml",
         "letters.asl-test.yaml",
