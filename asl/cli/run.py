@@ -117,6 +117,7 @@ def command(
         raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     if synchronous is not None and store_file is None:
         raise click.UsageError("--synchronous is for a --store")
+    chosen = _clock(virtual_time, clock)
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))
     bound = given.bindings(loaded, origin, quiet=quiet)
@@ -127,7 +128,6 @@ def command(
     program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
     if requestor is None and not quiet:
         _say_unexcluded(program)
-    chosen = _clock(virtual_time, clock)
     with ExitStack() as stack:
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:

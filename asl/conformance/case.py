@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
@@ -39,6 +40,8 @@ DEFAULTS = (*DOCUMENTS, *ORIGIN, *SURROUNDINGS, "spec", "profile", "dialect", "r
 """What a suite may say once for all of its cases."""
 
 USER_SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
+_OF_SUITES = ("suite", "cases", "id", "expect")
+"""What a suite has, or a case alone, and an agents file has not."""
 NOT_SUITES = (".asl.yaml", ".asl.yml", ".asl.json", ".schema.json")
 
 
@@ -165,6 +168,11 @@ def _read(file: Path) -> list[Case]:
             f"{file}: this is a document, and no suite of cases: 'asl test init {file}' drafts one"
         )
     faults = list(_schema_faults(document))
+    if faults and is_agents_file(document) and document.value.keys().isdisjoint(_OF_SUITES):
+        raise InvalidSuite(
+            f"{file}: this is an agents file, and no suite of cases: 'asl run DOC --agents {file}'"
+            " uses it"
+        )
     if faults:
         raise InvalidSuite("\n".join(faults))
     suite = document.value

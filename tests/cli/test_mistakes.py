@@ -39,7 +39,7 @@ FILES = {
         ("run judge.asl.json --agent Judge=mine", 2, "is not of the form 'module:function'\n"),
         ("run judge.asl.json --agent Judge=mine:nothing", 2, "not nothing()\n"),
         ("test judge.asl.json", 2, "'asl test init judge.asl.json' drafts one"),
-        ("test agents.yaml", 2, "'id' is a required property"),
+        ("test agents.yaml", 2, "this is an agents file, and no suite of cases"),
         ("check ending.asl.json", 3, 'a state that ends its machine says "End": true instead'),
         ("check lower.asl.json", 3, 'a state that ends its machine says "End": true instead'),
         ("run judge.asl.json --agent Judge=", 2, "'Judge=' is not NAME=module:function"),
