@@ -8,7 +8,7 @@ they stay within the origin, since headers may hold secrets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asl.agents.kind import Kind
@@ -25,12 +25,23 @@ from asl.states.errors import Raised
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["HTTP", "HttpAgent"]
+__all__ = [
+    "HTTP",
+    "UNCOMPRESSED",
+    "HttpAgent",
+    "Refused",
+    "causes",
+    "pinning",
+    "reason",
+    "watching",
+]
 
 MAX_BYTES = 16 * 1024 * 1024
 TIMEOUT = 60.0
 SHOWN = 500
 """Characters of an answer that the cause of an error shows."""
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
+"""Compressed answers could be larger than they look: none is asked for."""
 IN_QUERY = ("GET", "DELETE")
 """The methods whose requests have no body."""
 KEEPS_METHOD = (307, 308)
@@ -100,7 +111,7 @@ class _Endpoint(Outsider):
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Raised("Agent.InvalidInput", f"{self._where}: {error}") from None
         except httpx2.RequestError as error:
-            said = str(error) or type(error).__name__
+            said = str(error) or reason(error)
             failure = Raised("Agent.NetworkError", f"{self._where}: {said}")
             raise _unless_unsent(failure, error) from None
 
@@ -109,10 +120,9 @@ class _Endpoint(Outsider):
 
         bound = call.bounds is not None and call.bounds.limits_network
         if bound not in self.clients:
-            # Compressed answers could be larger than they look: none is asked for.
             self.clients[bound] = httpx2.AsyncClient(
                 timeout=self.agent.timeout,
-                headers={"Accept-Encoding": "identity"},
+                headers=UNCOMPRESSED,
                 transport=pinning(_bounds_of) if bound else None,
             )
         return self.clients[bound]
@@ -193,9 +203,9 @@ class _Endpoint(Outsider):
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
         """Raise the error that an endpoint names, or that its status stands for."""
         usage = usage_in(value)
-        named = type(value) is dict and "error" in value
         if (
-            named
+            type(value) is dict
+            and value.get("error")
             and value.keys() - (usage or {}).keys() <= {"error", "cause"}
             and all(type(value.get(name, "")) is str for name in ("error", "cause"))
         ):
@@ -256,6 +266,60 @@ def pinning(bounds_of: Callable[[httpx2.Request], Iterable[Bounds]]) -> httpx2.A
             return await super().handle_async_request(pinned)
 
     return Pinning()
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and what it comes from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def reason(error: BaseException) -> str:
+    """Return what the first of all causes says: libraries say less than the system."""
+    *_, first = causes(error)
+    return str(first) or type(first).__name__
+
+
+class Refused(Raised):
+    """An answer that was not read, whatever it says."""
+
+
+def watching(name: str, most: int) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return a hook for the answers to the client of a library, which would read anything.
+
+    It raises Refused: *name* for one that redirects or is compressed, which could be larger than
+    it looks, and `States.DataLimitExceeded` as soon as there are more than *most* bytes.
+    """
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+            self.stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for part in self.stream:
+                size += len(part)
+                if size > most:
+                    text = f"an answer of more than {most} bytes"
+                    raise lost(Refused("States.DataLimitExceeded", text))
+                yield part
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    async def watch(response: httpx2.Response) -> None:
+        if response.has_redirect_location:
+            where = f"{response.request.url} redirects to {response.headers['location']}"
+            raise Refused(name, f"{where}: give that address as the url, if it can be trusted")
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise lost(Refused(name, "the answer is compressed, and none was asked for"))
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = Bounded(response.stream)
+
+    return watch
 
 
 def _sent(payload: Json, context: Json) -> Json:

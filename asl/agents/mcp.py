@@ -288,8 +288,8 @@ class _Session(Outsider):
                 page = await self._answered(client.list_tools(cursor=cursor))
                 found += page.tools
                 cursor = page.next_cursor
-                if cursor is None or len(found) > MAX_TOOLS:
-                    break
+                if cursor is None or not page.tools or len(found) > MAX_TOOLS:
+                    break  # a page of nothing may have endless others behind it
             self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
         return self.listed
 
@@ -314,10 +314,15 @@ class _Session(Outsider):
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
+            garbled = "" if self.program is None else self.program.garbled
+            text = f"{text}; it said {garbled}, which is no message" if garbled else text
             return Raised("States.Timeout", text)
         if isinstance(error, StateError):  # it could not be started
             return Raised("Agent.NetworkError", str(error.cause))
         said = str(error) or type(error).__name__
+        said = str(self.hide(said))[:SHOWN]
+        if isinstance(error, ValueError):
+            return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
         tail = self.program.tail if self.program is not None else ""
         text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
         broken = code is None or code == CONNECTION_CLOSED
@@ -445,6 +450,7 @@ async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
+                    program.garbled = program.shown(line)
                     await heard.send(error)
                 else:
                     await heard.send(SessionMessage(message))

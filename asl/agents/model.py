@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from asl.agents.http import UNCOMPRESSED, Refused, causes, reason, watching
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
@@ -64,6 +65,10 @@ PROVIDERS = frozenset(
 OTHERWISE = "a server that speaks OpenAI's protocol is openai-chat, with its url"
 ROUNDS = 20
 TIMEOUT = 600.0
+MAX_BYTES = 64 * 1024 * 1024
+"""What one answer of a provider may be, with all that it is wrapped in."""
+SHOWN = 2000
+"""Characters of what a provider says that the cause of an error shows."""
 
 
 class ModelAgent:
@@ -130,11 +135,12 @@ class _Model(Outsider):
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
         name, asking = self._name(call.model), _Asking(call)
+        model = self._model(name)
         with capture_run_messages() as messages:
             tools = {each.name for each in offers}
             answers = () if self.agent.output is None else (ANSWER,)
             try:
-                run = await self._asked(self._model(name), offers).run(
+                run = await self._asked(model, offers).run(
                     _asked(payload, call.context),
                     deps=asking,
                     model_settings=self._settings(call),
@@ -143,17 +149,20 @@ class _Model(Outsider):
                 )
                 output = _complete(run.output, messages)
             except StateError as error:
-                raise _spent(error, name, messages) from None
+                refused = error if isinstance(error, Refused) else None
+                raise _spent(error, name, messages, refused) from None
             except UnexpectedModelBehavior as error:
-                failure = _forbidden(call, messages, {*tools, *answers}) or _misbehaved(
-                    error, asking.told, messages, answers
+                failure = (
+                    _refused(error)
+                    or _forbidden(call, messages, {*tools, *answers})
+                    or _misbehaved(error, asking.told, messages, answers)
                 )
                 raise _spent(failure, name, messages, error) from error
             except Exception as error:  # of a library that raises what its own libraries raise
                 last = _uses(messages, answers)[-1:]
                 wrong = [_unreadable(part) for part in last if _arguments(part) is None]
                 forbidden = _forbidden(call, messages, {*tools, *answers})
-                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error)
+                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error, call)
                 raise _spent(forbidden or failure, name, messages, error) from error
             except BaseException:  # given up in the middle of a request
                 if any(_responses(messages)):
@@ -181,7 +190,12 @@ class _Model(Outsider):
         if name not in self.models:
             from pydantic_ai.models import infer_model
 
-            self.models[name] = infer_model(name, self._provider)
+            try:
+                self.models[name] = infer_model(name, self._provider)
+            except StateError:
+                raise
+            except Exception as error:  # of the libraries of providers: no key, no such provider
+                raise Raised("Agent.InvalidInput", str(error)) from error
         return self.models[name]
 
     def _provider(self, name: str) -> Any:
@@ -192,7 +206,11 @@ class _Model(Outsider):
 
         kind = infer_provider_class(name)
         if self.client is None:
-            self.client = httpx2.AsyncClient(timeout=self.agent.timeout)
+            self.client = httpx2.AsyncClient(
+                timeout=self.agent.timeout,
+                headers=UNCOMPRESSED,
+                event_hooks={"response": [watching("Agent.ModelError", MAX_BYTES)]},
+            )
         given: dict[str, Any] = {"http_client": self.client}
         if self._name(None).startswith(f"{name}:"):  # no other provider may see the key
             given |= {"api_key": self.agent.key, "base_url": self.agent.url}
@@ -412,20 +430,20 @@ def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
     from pydantic_ai import exceptions
     from pydantic_ai.messages import ModelResponse
 
-    asked = (
-        exceptions.ModelConnectionError,
-        exceptions.ModelTimeoutError,
-        exceptions.ModelRequestTimeout,
-        exceptions.UnexpectedModelBehavior,
-    )
-    if not isinstance(error, asked) or (messages and isinstance(messages[-1], ModelResponse)):
+    if messages and isinstance(messages[-1], ModelResponse):
         return False
-    cause: BaseException | None = error
-    while cause is not None:
-        if type(cause).__name__ in UNCONNECTED:
-            return False
-        cause = cause.__cause__ or cause.__context__
-    return True
+    if isinstance(error, (exceptions.ModelHTTPError, exceptions.UserError)):
+        return False
+    if isinstance(error, exceptions.UsageLimitExceeded):
+        return False
+    if refused := _refused(error):
+        return refused.lost
+    return not any(type(each).__name__ in UNCONNECTED for each in causes(error))
+
+
+def _refused(error: Exception) -> Refused | None:
+    """Return why the answer was not read, however the library of a provider wraps that."""
+    return next((each for each in causes(error) if isinstance(each, Refused)), None)
 
 
 def _complete(output: Any, messages: list[ModelMessage]) -> Any:
@@ -444,10 +462,12 @@ def _response(text: str, messages: list[ModelMessage]) -> dict[str, Json]:
     return {"response": text} | ({"finish_reason": CUT} if last.finish_reason == CUT else {})
 
 
-def _named(error: Exception) -> Raised:
+def _named(error: Exception, call: Call) -> Raised:
     """Return the error of the specification for what pydantic-ai raised."""
     from pydantic_ai import exceptions
 
+    if refused := _refused(error):
+        return refused
     names = {
         exceptions.ModelRateLimitError: "States.RateLimitExceeded",
         exceptions.ModelAuthenticationError: "States.Permissions",
@@ -458,14 +478,17 @@ def _named(error: Exception) -> Raised:
         exceptions.ModelAPIError: "Agent.ModelError",
         exceptions.UsageLimitExceeded: "Agent.ModelError",
         exceptions.UserError: "Agent.InvalidInput",
-        ImportError: "Agent.InvalidInput",
-        ValueError: "Agent.InvalidInput",
     }
     name = next((name for kind, name in names.items() if isinstance(error, kind)), None)
-    if name is None:
-        return Raised("Agent.ModelError", f"{type(error).__name__}: {error}")
     text, after = str(error), getattr(error, "retry_after", None)
-    return Raised(name, f"{text}, retry after {after:g} s" if after is not None else text)
+    if name is None:
+        name, text = "Agent.ModelError", f"{type(error).__name__}: {error}"
+    elif name == "Agent.NetworkError":
+        text = f"{text.rstrip('.')}: {reason(error)}"
+    elif after is not None:
+        text = f"{text}, retry after {after:g} s"
+    text = call.hide(text)  # all of it, so that a secret is seen as a whole
+    return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
 def _misbehaved(
@@ -480,7 +503,11 @@ def _misbehaved(
     if calls:
         known = why.startswith("tool ")
         return Raised("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
-    return Raised("Agent.ModelError", str(error))
+    if last is None or last is not messages[-1]:  # the one after that could not be read
+        return Raised("Agent.ModelError", str(error))
+    if answers:
+        return Raised("Agent.InvalidOutput", f"no answer by the schema: {error}")
+    return Raised("Agent.ModelError", f"the answer has no text: {error}")
 
 
 # In an agents file

@@ -166,6 +166,8 @@ class Program:
                 "States.TaskFailed", f"cannot start {command[0]!r}: {error.strerror}"
             ) from error
         self.said = ""
+        self.garbled = ""
+        """The last line of an MCP server that is no message."""
         self.held = ExitStack()
         """What is let go of at the end, the last first."""
 
@@ -248,7 +250,7 @@ class Program:
                 call.heartbeat()
             else:
                 text = "a line with none of return, error, progress, chunk, heartbeat, tool"
-                shown = self._shown(compact(message).encode())
+                shown = self.shown(compact(message).encode())
                 raise lost(StateError("States.TaskFailed", f"{text}: {shown}"))
 
     async def _use(self, message: Mapping[str, Json], call: Call) -> None:
@@ -277,7 +279,7 @@ class Program:
         except ValueError:
             message = None
         if type(message) is not dict:
-            text = f"a line that is no JSON object: {self._shown(line)}"
+            text = f"a line that is no JSON object: {self.shown(line)}"
             raise lost(StateError("States.TaskFailed", text))
         return message
 
@@ -299,7 +301,8 @@ class Program:
         """The end of what the program said on standard error."""
         return str(self.hide(self.said))[-SHOWN:].strip()
 
-    def _shown(self, line: bytes) -> str:
+    def shown(self, line: bytes) -> str:
+        """Return the beginning of a line, with no secret in it."""
         text = self.hide(line.decode(errors="replace"))
         return repr(text[:200].rstrip("\n"))
 

@@ -72,6 +72,17 @@ def main(mode: str) -> None:
         if mode == "hang" and message.get("method") == "tools/call":
             continue
         answer = reply(message)
+        if mode == "nonsense" and message.get("method") == "tools/call":
+            print("{nonsense", flush=True)
+            continue
+        if mode == "odd" and message.get("method") == "tools/call":
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+        if mode == "wordy" and message.get("method") == "tools/call":
+            error = {"code": 1, "message": "x" * 100_000}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        if mode == "endless" and message.get("method") == "tools/list":
+            page = {"tools": [], "nextCursor": "more"}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": page}
         if answer is not None:
             print(json.dumps(answer), flush=True)
     if mode == "stubborn":

@@ -100,7 +100,7 @@ def test_an_endpoint_may_name_its_error() -> None:
     """`{"error", "cause"}` is an error of the endpoint's own; anything else is not."""
     own = {"error": "Quota.Exceeded", "cause": "try tomorrow"}
     assert error_of(lambda exchange: exchange.answer(400, own)) == ("Quota.Exceeded", own["cause"])
-    for other in ({"error": {"code": 1}}, {"error": "x", "message": "y"}, [1]):
+    for other in ({"error": ""}, {"error": {"code": 1}}, {"error": "x", "message": "y"}, [1]):
         found, cause = error_of(lambda exchange, other=other: exchange.answer(400, other))
         assert found == "Agent.APIError"
         assert cause.endswith(json.dumps(other))

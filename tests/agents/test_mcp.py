@@ -159,6 +159,10 @@ FAULTS = [
     (["sh", "-c", "echo no licence >&2; exit 3"], "Agent.NetworkError", "no licence"),
     ([*LEAN, "silent"], "States.Timeout", "no answer within 0.5 s"),
     ([*LEAN, "hang"], "States.Timeout", "no answer within 0.5 s"),
+    ([*LEAN, "nonsense"], "States.Timeout", "it said '{nonsense', which is no message"),
+    ([*LEAN, "odd"], "Agent.ParseError", "the answer makes no sense: 1 validation error"),
+    ([*LEAN, "endless"], "Agent.ToolError", "there is no tool 'look'"),
+    ([*LEAN, "wordy"], "Agent.ToolError", "xxx"),
 ]
 
 
@@ -171,6 +175,7 @@ def test_what_a_server_does_wrong_is_an_error(
     result = asl.run(task(), {}, agents={"A": server.tool("look")})
     assert result.error == name
     assert cause in (result.cause or "")
+    assert len(result.cause or "") < 2500
 
 
 def test_a_line_that_is_no_message_is_passed_over(started: list[Any]) -> None:

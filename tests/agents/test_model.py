@@ -425,6 +425,20 @@ FAILURES: list[tuple[Callable[[Exchange], None], str, str]] = [
     (lambda e: said(e, 200, {"hello": 1}), "Agent.ModelError", "choices"),
     (lambda e: said(e, 200, {**completion(), "choices": []}), "Agent.ModelError", ""),
     (cut, "Agent.NetworkError", ""),
+    (
+        lambda e: e.answer(307, Location="http://127.0.0.1:9/sk-s3cr3t"),
+        "Agent.ModelError",
+        "redirects to http://127.0.0.1:9/***: give that address as the url",
+    ),
+    (
+        lambda e: e.answer(200, b"", Content_Encoding="gzip"),
+        "Agent.ModelError",
+        "the answer is compressed",
+    ),
+    (lambda e: said(e, 500, {"error": "x" * 100_000}), "Agent.ModelError", "xxx…"),
+    (lambda e: said(e, 200, {**completion(), "choices": []}), "Agent.ModelError", "IndexError"),
+    (lambda e: said(e, 200, {**completion(), "created": 10**30}), "Agent.ModelError", "datetime"),
+    (lambda e: said(e, 200, b"[" * 100_000), "Agent.ModelError", "recursion"),
 ]
 
 
@@ -441,6 +455,45 @@ def test_what_a_provider_does_wrong_is_an_error(
         assert "s3cr3t" not in repr(result.to_json())
         again = asl.run(retried(name, 1), {"prompt": "hi"}, agents=agents, clock="virtual")
         assert (again.error, len(server.requests)) == (name, 3)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_an_answer_is_bounded(
+    streams: bool, file: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading stops at the limit, however much is sent; what it has used nobody knows."""
+    monkeypatch.setattr("asl.agents.model.MAX_BYTES", 10_000)
+
+    def endless(exchange: Exchange) -> None:
+        exchange.begin(200, Content_Type="text/event-stream", Connection="close")
+        while not server.stopping.is_set():
+            exchange.write(b": nothing yet\n\n" * 100)
+
+    fields: Any = {"Streaming": {"Enabled": True}} if streams else {}
+    with serving(endless) as server:
+        result = asl.run(task(**fields), {"prompt": "hi"}, agents=file(server))
+    assert result.error == "States.DataLimitExceeded"
+    assert result.cause == "an answer of more than 10000 bytes"
+    assert [each.type for each in result.events].count("UsageWarning") == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "cause"),
+    [
+        ("{type: object}", "Agent.InvalidOutput", "no answer by the schema"),
+        (None, "Agent.ModelError", "the answer has no text"),
+    ],
+)
+def test_an_answer_without_an_answer_is_an_error(
+    output: str | None, name: str, cause: str, file: Callable[..., Any]
+) -> None:
+    """Text where an object is wanted, or nothing at all: after the retries the cause says so."""
+    body = completion("nine" if output else "")
+    more = "" if output is None else f"    output: {output}\n"
+    with serving(lambda exchange: said(exchange, 200, body)) as server:
+        result = asl.run(task(), {"prompt": "hi"}, agents=file(server, more))
+    assert (result.error, len(server.requests), result.usage["tokens"]) == (name, 2, 30)
+    assert (result.cause or "").startswith(cause)
 
 
 def test_the_document_may_want_another_model(file: Callable[..., Any]) -> None:
@@ -542,6 +595,10 @@ def test_a_failure_keeps_its_name_whatever_it_has_used() -> None:
         (lambda e: e.answer(200, b"<html>"), False),
         (lambda e: said(e, 200, {"hello": 1}), False),
         (cut, False),
+        (lambda e: said(e, 200, {**completion(), "choices": []}), False),
+        (lambda e: said(e, 200, {**completion(), "created": 10**30}), False),
+        (lambda e: e.answer(200, b"", Content_Encoding="gzip"), False),
+        (lambda e: e.answer(307, Location="/elsewhere"), True),
         (lambda e: said(e, 500, {"error": {"message": "oops"}}), True),
         (lambda e: said(e, 429, {"error": {"message": "slow down"}}), True),
         (None, True),
