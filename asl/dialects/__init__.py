@@ -22,6 +22,7 @@ from asl.core.pointers import resolved
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Conversion, Dialect
+from asl.dialects.logic import simplify
 from asl.dialects.plain import Plain
 from asl.sources import Foreign
 
@@ -241,6 +242,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
     if plain is not None:
         machine, made = plain(document)
+        simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
     written = target.write(said, **(writing or {}))
     losses = map(_advised, (*lost, *made.losses, *map(made.placed, written.losses)))

@@ -1,0 +1,88 @@
+"""Choice rules without what they say twice: going there and back makes them no longer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from asl.core.values import Json
+from asl.states.base import machines_of
+
+__all__ = ["simplified", "simplify"]
+
+
+def simplify(machine: Mapping[str, Any]) -> None:
+    """Simplify all rules of a machine that was just written, in place."""
+    for state in machine["States"].values():
+        if state["Type"] == "Choice":
+            state["Choices"] = [
+                {
+                    **simplified({key: rule[key] for key in rule if key not in _BESIDE}),
+                    **_kept(rule),
+                }
+                for rule in state["Choices"]
+            ]
+        for _, inner in machines_of(state):
+            simplify(inner)
+
+
+_BESIDE = ("Next", "Assign", "Comment")
+
+
+def _kept(rule: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: rule[key] for key in _BESIDE if key in rule}
+
+
+def simplified(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule that holds, and fails, where another does: parts are asked in the same order.
+
+    Negations are moved to the comparisons, and nothing is asked whose answer is known by then.
+    """
+    found = _said(rule, (), negated=False)
+    return {**rule} if found in (_TRUE, _FALSE) else found
+
+
+_Rule = dict[str, Any]
+_TRUE: Final[_Rule] = {"And": []}
+_FALSE: Final[_Rule] = {"Or": []}
+_DUAL: Final = {"And": "Or", "Or": "And"}
+
+
+def _said(rule: Mapping[str, Any], known: Sequence[_Rule], *, negated: bool) -> _Rule:
+    if "Not" in rule:
+        return _said(rule["Not"], known, negated=not negated)
+    for word, dual in _DUAL.items():
+        if word in rule:
+            return _joined(dual if negated else word, rule[word], known, negated=negated)
+    said = _negation(rule) if negated else {**rule}
+    if said in known:
+        return _TRUE
+    return _FALSE if _negation(said) in known else said
+
+
+def _joined(
+    word: str, given: Sequence[Mapping[str, Any]], known: Sequence[_Rule], *, negated: bool
+) -> _Rule:
+    """Return parts under And or Or; each knows what those before it have come to."""
+    neutral, ending = (_TRUE, _FALSE) if word == "And" else (_FALSE, _TRUE)
+    parts: list[_Rule] = []
+    for each in given:
+        found = _said(each, known, negated=negated)
+        if found == ending and parts:  # what stands before it is asked nevertheless
+            parts.append(_said(each, (), negated=negated))
+            break
+        if found == ending:
+            return ending
+        for part in found.get(word, () if found == neutral else (found,)):
+            if part not in parts:
+                parts.append(part)
+            if "And" not in part and "Or" not in part:
+                known = [*known, part if word == "And" else _negation(part)]
+    return parts[0] if len(parts) == 1 else {word: parts}
+
+
+def _negation(rule: Mapping[str, Any]) -> _Rule:
+    """Return what holds where a comparison does not."""
+    if "Not" in rule:
+        return {**rule["Not"]}
+    if isinstance(rule.get("IsPresent"), bool):
+        return {**rule, "IsPresent": not rule["IsPresent"]}
+    return {"Not": {**rule}}
