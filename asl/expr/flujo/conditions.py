@@ -16,7 +16,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
 
-__all__ = ["MODES", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
+__all__ = ["MODES", "OUTPUT", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
 
 SYNTAX: Final = "FL-EXPRESSION"
 MODES: Final = ("", "strict", "engine")
@@ -41,10 +41,13 @@ class Names(NamedTuple):
 
 
 class Wrapped(NamedTuple):
-    """A step's output that was found by way of the context: its value is its `output`."""
+    """A step's output that was found by way of the context: its value has the names `OUTPUT`."""
 
     value: Json
 
+
+OUTPUT: Final = frozenset(("output", "result", "value"))
+"""What the output of a step is called where it is not given as it is."""
 
 Closure: TypeAlias = Callable[[Names], Any]
 
@@ -182,16 +185,17 @@ class _Compiler:
             return self.fails(node, "only a method of a value can be called")
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
             return self.fails(node, "only plain arguments are known here")
-        held, name = node.func.value, node.func.attr
+        held, name, strict = node.func.value, node.func.attr, self.mode == "strict"
         if name not in _METHODS:
             hint = did_you_mean(name, _METHODS) or f"there are {', '.join(_METHODS)}"
-            return self.fails(node, f"there is no method .{name}()", hint)
+            unknown = self.fails(node, f"there is no method .{name}()", hint)
+            of = self.closure(held, depth + 1)
+            return lambda names: None if not strict and of(names) is None else unknown(names)
         if isinstance(held, ast.Name) and held.id == "context":
             hint = "name the field itself: context.name"
             return self.fails(node, "context itself has no methods", hint)
         inner = self.closure(held, depth + 1)
         arguments = [self.closure(each, depth + 1) for each in node.args]
-        strict = self.mode == "strict"
 
         def call(names: Names) -> Any:
             value = inner(names)
@@ -273,9 +277,7 @@ def _of_context(names: Names, key: str) -> Any:
 def _member(value: Any, key: str) -> Any:
     if isinstance(value, dict):
         return value.get(key)
-    if isinstance(value, Wrapped):
-        return value.value if key == "output" else _member(value.value, key)
-    return None
+    return value.value if isinstance(value, Wrapped) and key in OUTPUT else None
 
 
 _METHODS: Final = ("get", "lower", "upper", "strip", "startswith", "endswith")
@@ -311,6 +313,8 @@ def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
         if isinstance(one, str) or isinstance(other, str):
             one, other = numbers(one, other)
         if ordered:
+            if mode == "engine" and isinstance(one, list | tuple):
+                return False
             try:
                 return bool(plain(one, other))
             except TypeError:
@@ -350,7 +354,7 @@ def _contained(
         try:
             return bool(plain(one, other))
         except TypeError:
-            return absent
+            return absent and not isinstance(other, str | list | tuple | dict)
     return _tried(plain, one, other)
 
 

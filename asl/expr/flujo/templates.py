@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, index_of
+from asl.expr.flujo.conditions import OUTPUT
 
 __all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
 
@@ -32,7 +33,8 @@ _PATH = re.compile(
 _STEP = re.compile(r"\.([A-Za-z_0-9-]+)|\[\s*(?:'([^']*)'|\"([^\"]*)\"|([0-9]+))\s*\]")
 _TEXT = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*")
 _FILTER = re.compile(
-    r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")?\s*\))?\s*"
+    r"\s*(?P<name>[A-Za-z_]\w*)\s*"
+    r"(?:\(\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^'\"()|]*?))\s*\))?\s*"
 )
 FILTERS: Final = ("upper", "lower", "length", "join", "default", "tojson")
 _ROOTS: Final = ("context", "previous_step", "steps", "resume_input", "this")
@@ -157,12 +159,14 @@ def _choice(text: str, start: int) -> Steps | Text:
 
 def _filter(text: str, start: int) -> tuple[str, str | None]:
     match = _FILTER.fullmatch(text)
-    if match is None or match["name"] not in FILTERS:
+    name = match["name"].lower() if match else None
+    if match is None or name not in FILTERS:
         near = did_you_mean(re.split(r"\W", text.strip())[0], FILTERS)
         hint = near or f"there are {', '.join(FILTERS)}"
         raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
-    given = match[2] is not None or match[3] is not None
-    return match["name"], _unquoted(match[2], match[3]) if given else None
+    if match[2] is not None or match[3] is not None:
+        return name, _unquoted(match[2], match[3])
+    return name, match[4] or None
 
 
 def _unquoted(single: str | None, double: str | None) -> str:
@@ -235,7 +239,7 @@ def _found(value: Value, scope: Scope) -> Json:
     found: Json = None
     for choice in value.choices:
         found = choice.text if isinstance(choice, Text) else _looked_up(choice, scope)
-        if found not in (None, "", False) and found != [] and found != {}:
+        if found not in (None, ""):
             break
     for name, argument in value.filters:
         found = _filtered(name, argument, found)
@@ -248,11 +252,13 @@ def _looked_up(steps: Steps, scope: Scope) -> Json:
     if root == "context" and rest and value.get(rest[0]) is None and rest[0] in scope.steps:
         root, value = "steps", scope.steps
     for index, step in enumerate(rest):
+        if root == "steps" and index == 1 and step in OUTPUT:
+            continue
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list) and (at := index_of(step, value)) is not None:
             value = value[at]
-        elif not (root == "steps" and index == 1 and step == "output"):
+        else:
             return None
     return value
 
@@ -269,7 +275,7 @@ def _filtered(name: str, argument: str | None, value: Json) -> Json:
             listed = value if isinstance(value, list) else [value]
             return (argument or "").join(_shown(each) for each in listed)
         case "default":
-            return (argument or "") if value is None or value == "" else value
+            return (argument or "") if value in (None, "", []) else value
     return compact(value)
 
 
