@@ -63,6 +63,7 @@ HEAVY = {
 }
 MAY_BE_HEAVY = {
     "asl.hosts.threads": {"asyncio"},
+    "asl.stores.commit": {"asyncio"},
     "asl.cli": {"click"},
     "asl.expr.jsonata.library": {"jsonata"},
 }

@@ -27,16 +27,16 @@ from asl.stores.locks import Locks
 from asl.stores.schema import APPLICATION_ID, GUARDED, LARGE, UPGRADES, VERSION
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
+    from asl.stores.commit import Commit
 
 __all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored", "guard"]
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
+INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
 READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
@@ -116,7 +116,9 @@ class SqliteStore:
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
-        self._flushing: Future[None] | None = None
+        self._flushing: Commit | None = None
+        self._interrupted = False
+        """Whether it is unknown of what was to be written last if it is in the file."""
         self._known: set[bytes] = set()
         """The hashes of large values that are in the file."""
         how = _reading(self.path)
@@ -196,7 +198,8 @@ class SqliteStore:
         if self.locks.closed:
             return
         try:
-            self.flush()
+            if not self._interrupted:
+                self.flush()
         finally:
             self._file.close()
             self.locks.close()
@@ -226,6 +229,8 @@ class SqliteStore:
 
     def flush(self) -> None:
         """Write all that is gathered in one transaction."""
+        if self._interrupted:
+            raise StoreError(f"{self.path}: {INTERRUPTED}")
         writes = self._gathered()
         if not writes:
             return
@@ -235,6 +240,9 @@ class SqliteStore:
         except StoreError:
             self._writes = writes + self._writes  # nothing is lost: it may work the next time
             raise
+        except BaseException:
+            self._interrupted = True
+            raise
 
     def _flush(self) -> None:
         """Do it for all that wait for it."""
@@ -243,12 +251,14 @@ class SqliteStore:
         try:
             self.flush()
         except StoreError as error:
-            if not waiting.cancelled():
-                waiting.set_exception(error)
-                waiting.exception()  # seen: who puts the next answer meets the same error
+            waiting.set_exception(error)
+            waiting.exception()  # seen: who puts the next answer meets the same error
+        except BaseException:
+            waiting.set_exception(StoreError(f"{self.path}: {INTERRUPTED}"))
+            waiting.exception()
+            raise
         else:
-            if not waiting.done():
-                waiting.set_result(None)
+            waiting.set_result(None)
 
     def _commit(self, writes: Sequence[Write]) -> None:
         run = self._file.execute
@@ -293,13 +303,15 @@ class SqliteStore:
                 self._gathered()
             self.reached("commit.done")
 
-    def flush_soon(self) -> Future[None]:
+    def flush_soon(self) -> Commit:
         """Write what is gathered by the end of this turn of the event loop; awaitable."""
         if self._flushing is None:
             from asyncio import get_running_loop
 
+            from asl.stores.commit import Commit
+
             loop = get_running_loop()
-            self._flushing = loop.create_future()
+            self._flushing = Commit(loop=loop)
             loop.call_soon(self._flush)
         return self._flushing
 

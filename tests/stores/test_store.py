@@ -129,6 +129,46 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
     assert commits.count("commit.done") <= most
 
 
+@pytest.mark.parametrize("turns", range(1, 6))
+def test_who_is_cancelled_does_not_cancel_those_that_wait_for_the_same_commit(
+    path: Path, turns: int
+) -> None:
+    """At whatever turn of the event loop that happens; odd ones lie within a commit."""
+
+    async def answer(data: Any) -> int:
+        return 1
+
+    async def one_is_cancelled(store: asl.Store) -> list[Any]:
+        started = [asyncio.create_task(store.astart(DOCUMENT, {})) for _ in range(3)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        started[0].cancel()
+        return await asyncio.gather(*started, return_exceptions=True)
+
+    with asl.open_store(path, agents={"W": answer}) as store:
+        first, *others = asyncio.run(one_is_cancelled(store))
+    assert isinstance(first, asyncio.CancelledError)
+    assert [result.status for result in others] == ["SUCCEEDED", "SUCCEEDED"]
+
+
+def test_a_store_that_was_interrupted_while_it_wrote_takes_nothing_more(path: Path) -> None:
+    """What was to be written may be in the file or not: whatever came behind it could be wrong."""
+
+    def interrupted(point: str) -> None:
+        if point == "commit.written":
+            raise KeyboardInterrupt
+
+    with opened(path) as store:
+        store.file.reached = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            store.start(DOCUMENT, {}, name="one")
+        store.file.reached = lambda point: None
+        with pytest.raises(asl.StoreError, match="was interrupted while it wrote"):
+            store.start(DOCUMENT, {}, name="one")
+    with opened(path) as store:
+        assert store.start(DOCUMENT, {}, name="one").status == "SUCCEEDED"
+
+
 def test_the_newest_execution_is_listed_first(path: Path) -> None:
     """Pages go on where the last one ended."""
     with opened(path) as store:

@@ -1,0 +1,14 @@
+"""A commit on its way, for which all wait that have put something into it."""
+
+from asyncio import Future
+from typing import Any
+
+__all__ = ["Commit"]
+
+
+class Commit(Future[None]):
+    """Done when all that was gathered is durable."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Refuse: others wait for it, too. A task that is cancelled meanwhile ends behind it."""
+        return False
