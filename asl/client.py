@@ -94,7 +94,7 @@ class StepFunctions:
     ) -> dict[str, Json]:
         """Check a definition; `severity` is the least that is told, `WARNING` or `ERROR`."""
         from asl.checks.aws import unreadable
-        from asl.core.render import aws_answer
+        from asl.core.render.aws import aws_answer
 
         try:
             report = check(_read(definition), profile="aws", express=type == "EXPRESS")

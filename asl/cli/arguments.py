@@ -236,7 +236,7 @@ def faults_are_usage() -> Iterator[None]:
     try:
         yield
     except InvalidDocument as refusal:
-        from asl.core.render import render_text
+        from asl.core.render.text import render_text
 
         text = render_text(refusal.report, color=colour(sys.stderr))
         raise AslError(f"this cannot be used\n{text}") from None

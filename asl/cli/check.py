@@ -15,7 +15,8 @@ from asl.core.diagnostics import Report, Severity
 from asl.core.document import read_value
 from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.profile import PROFILES, Profile
-from asl.core.render import RENDERERS, render_text
+from asl.core.render.formats import RENDERERS
+from asl.core.render.text import render_text
 
 __all__ = ["command"]
 

@@ -12,7 +12,7 @@ from asl.cli.arguments import Origin, origin_options, pair, read_document, read_
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
-from asl.core.render import RENDERERS
+from asl.core.render.formats import RENDERERS
 
 if TYPE_CHECKING:
     from asl.dialects import Conversion

@@ -80,7 +80,7 @@ def say(text: str, *, style: str | None = None) -> None:
 
 def report(found: Report | list[Report], *, end: str = "") -> None:
     """Show what was found on standard error."""
-    from asl.core.render import render_text
+    from asl.core.render.text import render_text
 
     say(render_text(found, color=colour(sys.stderr)) + end)
 

@@ -128,7 +128,7 @@ class Report:
     document: Document | None = None
 
     def __str__(self) -> str:
-        from asl.core.render import render_text
+        from asl.core.render.text import render_text
 
         return render_text(self)
 

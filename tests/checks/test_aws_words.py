@@ -12,7 +12,8 @@ from asl.core.diagnostics import Severity
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS, DEFAULT
-from asl.core.render import render_aws, render_text
+from asl.core.render.aws import render_aws
+from asl.core.render.text import render_text
 
 Json = Any
 

@@ -73,7 +73,7 @@ def test_related_places_point_to_keys() -> None:
 
 def test_a_report_is_printed_as_it_is_told() -> None:
     """With the lines of the text, as `asl check` does."""
-    from asl.core.render import render_text
+    from asl.core.render.text import render_text
 
     report = place(read('{"A": 1}', name="a.json"), [Finding("V-TOP-09", "what is it?", "/A")])
     assert str(report) == render_text(report)

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from asl.core.diagnostics import Finding, Report, place
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
-from asl.core.render import RENDERERS, WIDTH, render_github, render_json, render_sarif, render_text
+from asl.core.render.formats import RENDERERS
+from asl.core.render.github import render_github
+from asl.core.render.json import render_json
+from asl.core.render.sarif import render_sarif
+from asl.core.render.text import WIDTH, render_text
 
 TEXT = """\
 {

@@ -15,7 +15,7 @@ from asl.core.diagnostics import Report
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS
-from asl.core.render import render_aws
+from asl.core.render.aws import render_aws
 
 from .aws import everything, needs_recordings
 

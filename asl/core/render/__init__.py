@@ -1,0 +1,4 @@
+"""Show reports to people and to programs.
+
+Every renderer takes one report or several and returns the whole text, without an end of line.
+"""

@@ -1,0 +1,202 @@
+"""Reports for reading: source lines with carets, hints and related places."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from asl.core.diagnostics import Diagnostic, Report, Severity
+from asl.core.render.reports import Reports, every_report
+
+__all__ = ["WIDTH", "render_text"]
+
+WIDTH = 100
+"""How many columns of a source line are shown; longer ones are clipped around the caret."""
+
+TAB = 4
+
+_STYLES = {
+    "error": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "info": "\x1b[1;36m",
+    "place": "\x1b[1m",
+    "gutter": "\x1b[34m",
+    "hint": "\x1b[32m",
+}
+_RESET = "\x1b[0m"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\w$.+-]+')
+
+
+def render_text(reports: Reports, color: bool = False) -> str:
+    """For reading: each diagnostic with its source line, a caret, hint and related places."""
+    paint = _painted if color else _plain
+    each = every_report(reports)
+    blocks = [block for report in each for block in _blocks(report, paint)]
+    return "\n\n".join([*blocks, _summary(each, paint)])
+
+
+Paint: TypeAlias = Callable[[str, str], str]
+
+
+def _painted(text: str, style: str) -> str:
+    return f"{_STYLES[style]}{text}{_RESET}"
+
+
+def _plain(text: str, _style: str) -> str:
+    return text
+
+
+def _blocks(report: Report, paint: Paint) -> Iterator[str]:
+    lines: dict[str | None, list[str]] = {}
+    for name, source in report.document.sources.items() if report.document and report else ():
+        lines[name] = source.text.split("\n") if source.text is not None else []
+    for diagnostic in report:
+        yield "\n".join(_block(diagnostic, lines.get(diagnostic.file, []), paint))
+
+
+def _block(diagnostic: Diagnostic, lines: list[str], paint: Paint) -> Iterator[str]:
+    severity = str(diagnostic.severity)
+    where = paint(_visible(diagnostic.where) + ":", "place")
+    what = paint(f"{severity} {diagnostic.code}:", severity)
+    yield f"{where} {what} {_visible(diagnostic.message)}"
+    marks, notes = _marks(diagnostic, bool(lines))
+    margin = len(str(marks[-1].line)) if marks else 1
+    yield from _excerpt(lines, marks, margin, severity, paint)
+    blank, equals = " " * margin, paint("=", "gutter")
+    for note in notes:
+        yield f"{blank} {equals} {paint('note:', 'gutter')} {_visible(note)}"
+    if diagnostic.hint:
+        yield f"{blank} {equals} {paint('hint:', 'hint')} {_visible(diagnostic.hint)}"
+    if diagnostic.aws:
+        yield f"{blank} {equals} {paint('aws:', 'gutter')} {_visible(str(diagnostic.aws))}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Mark:
+    """A place to be marked under its line; the label of the diagnostic itself is empty."""
+
+    line: int
+    column: int
+    label: str = ""
+
+
+def _marks(diagnostic: Diagnostic, shown: bool) -> tuple[list[_Mark], list[str]]:
+    """The places to mark in the text, in order, and as notes those that cannot be shown."""
+    marks, notes = [], []
+    if shown and diagnostic.line is not None and diagnostic.column is not None:
+        marks.append(_Mark(diagnostic.line, diagnostic.column))
+    for other in diagnostic.related:
+        if other.line is None or other.column is None:
+            notes.append(f"{other.pointer}: {other.message}")
+        elif shown and other.file == diagnostic.file:
+            marks.append(_Mark(other.line, other.column, other.message))
+        else:
+            notes.append(f"{other.file}:{other.line}:{other.column}: {other.message}")
+    return sorted(marks), notes
+
+
+def _excerpt(
+    lines: list[str], marks: list[_Mark], margin: int, severity: str, paint: Paint
+) -> Iterator[str]:
+    """The marked lines of the source, each with its marks beneath, as wide as what they mark."""
+    if not marks:
+        return
+    bar, blank = paint("|", "gutter"), " " * margin
+    yield f"{blank} {bar}"
+    last, above = marks[0].line, ""
+    for mark in marks:
+        text = lines[mark.line - 1].rstrip("\r")
+        token = _TOKEN.match(text, mark.column - 1)
+        end = token.end() if token else mark.column
+        shown, start, width = _clipped(text, mark.column - 1, end)
+        if mark.line > last + 1:
+            yield f"{blank} {paint(':', 'gutter')}"
+        if (mark.line, shown.rstrip()) != (last, above):
+            yield f"{paint(f'{mark.line:>{margin}}', 'gutter')} {bar} {shown}".rstrip()
+        last, above = mark.line, shown.rstrip()
+        under = f"{'-' * width} {_visible(mark.label)}" if mark.label else "^" * width
+        yield f"{blank} {bar} {' ' * start}{paint(under, 'gutter' if mark.label else severity)}"
+
+
+def _clipped(text: str, start: int, end: int) -> tuple[str, int, int]:
+    """What to show of a line, the column of its marks and how many; all in columns."""
+    before = _cells(text[max(0, start - 2 * WIDTH) : start])
+    marked = _cells(text[start : min(end, start + 2 * WIDTH)]) or [(" ", 1)]
+    after = _cells(text[end : end + 2 * WIDTH])
+    if start <= 2 * WIDTH and _columns(before + marked + after) <= WIDTH:
+        return _text(before + marked + after), _columns(before), _columns(marked)
+    cut = start > 2 * WIDTH
+    while before and _columns(before) > WIDTH // 3:
+        before.pop(0)
+        cut = True
+    if cut:
+        before.insert(0, ("…", 1))
+    shown = before + marked + after
+    clipped = False
+    while _columns(shown) > WIDTH - 1:
+        shown.pop()
+        clipped = True
+    width = _columns(shown[len(before) : len(before) + len(marked)])
+    if clipped:
+        shown.append(("…", 1))
+    return _text(shown), _columns(before), max(1, width)
+
+
+Cell: TypeAlias = tuple[str, int]
+
+
+def _cells(text: str) -> list[Cell]:
+    """Each character as it is shown, with the columns that it takes."""
+    return [_cell(character) for character in text]
+
+
+def _cell(character: str) -> Cell:
+    if character == "\t":
+        return " " * TAB, TAB
+    if unicodedata.combining(character) or character == "\u200d":
+        return character, 0
+    shown = _visible(character)
+    return shown, 2 if unicodedata.east_asian_width(shown) in ("W", "F") else 1
+
+
+def _columns(cells: list[Cell]) -> int:
+    return sum(width for _, width in cells)
+
+
+def _text(cells: list[Cell]) -> str:
+    return "".join(text for text, _ in cells)
+
+
+def _visible(text: str) -> str:
+    """Text in which no character can steer a terminal or break the line."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or character == "\u200d"
+        else chr(0x2400 + ord(character))
+        if character < " "
+        else "\ufffd"
+        for character in text
+    )
+
+
+def _summary(reports: list[Report], paint: Paint) -> str:
+    names = [report.document.source.name if report.document else None for report in reports]
+    # Those of one file are one.
+    several = len({name or number for number, name in enumerate(names)})
+    where = f"{several} files" if several > 1 else next(filter(None, names), "<document>")
+    counts = []
+    for severity, noun in (
+        (Severity.ERROR, "error"),
+        (Severity.WARNING, "warning"),
+        (Severity.INFO, "note"),
+    ):
+        number = sum(len(report.of(severity)) for report in reports)
+        if number:
+            plural = "" if number == 1 else "s"
+            counts.append(paint(f"{number} {noun}{plural}", str(severity)))
+    if not counts:
+        return f"{_visible(where)}: {paint('no findings', 'hint')}"
+    return f"{_visible(where)}: {', '.join(counts)}"
