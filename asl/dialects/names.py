@@ -1,5 +1,6 @@
 """Names: new ones, and what agents and resources are called in the language that is written."""
 
+import re
 from collections.abc import Container, Mapping
 from typing import Final
 
@@ -9,7 +10,7 @@ from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.states.task import COMPUTED
 
-__all__ = ["NAMES", "Names", "computed", "fresh", "integrates", "renamed"]
+__all__ = ["NAMES", "Names", "computed", "fresh", "function_of", "integrates", "renamed"]
 
 NAMES: Final = "names"
 """The option of a writer that takes them."""
@@ -55,6 +56,15 @@ def fresh(wanted: str, taken: Container[str], mark: str = "~") -> str:
 def computed(agent: str) -> bool:
     """Whether a name cannot be that of an agent: it looks like an expression (V-TASK-02)."""
     return agent.startswith(COMPUTED)
+
+
+_FUNCTION: Final = re.compile(r"arn:[\w-]+:lambda:[^:]*:[^:]*:function:(.+)")
+
+
+def function_of(resource: str) -> str:
+    """Return what the ARN of a Lambda function calls it; anything else is a name as it is."""
+    arn = _FUNCTION.fullmatch(resource)
+    return resource if arn is None else arn[1]
 
 
 def integrates(resource: str) -> bool:

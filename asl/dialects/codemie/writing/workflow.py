@@ -12,7 +12,7 @@ from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
 from asl.dialects.missing import missing
-from asl.dialects.names import fresh
+from asl.dialects.names import fresh, function_of
 from asl.dialects.plain import returned_to
 
 __all__ = ["Workflow", "branch_key"]
@@ -181,7 +181,7 @@ class Workflow:
     def stub(self, name: str, tool: bool, pointer: str) -> dict[str, Json]:
         """Return the definition of an actor of which nothing is known but its name."""
         known = {str(each["id"]) for each in (self.tools if tool else self.assistants).values()}
-        id = fresh(_slug(name) or "actor", known, "_")
+        id = fresh(_slug(function_of(name)) or "actor", known, "_")
         self.lost(
             "L-ACTOR",
             f"nothing says what {name!r} is made of",

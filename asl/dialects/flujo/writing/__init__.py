@@ -61,7 +61,7 @@ def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> 
         )
         made["agents"] = {
             name: {"model": "openai:gpt-4o", "system_prompt": name, "output_schema": {}}
-            for name in agents
+            for name in agents.values()
         }
     made["steps"] = body
     return made

@@ -2,6 +2,7 @@
 
 from asl.core.diagnostics import Finding
 from asl.dialects.flujo.blueprint import USES
+from asl.dialects.names import fresh, function_of
 
 __all__ = ["Losses"]
 
@@ -11,8 +12,8 @@ class Losses:
 
     def __init__(self) -> None:
         self.found: list[Finding] = []
-        self.agents: dict[str, None] = {}
-        """The agents that are to be declared."""
+        self.agents: dict[str, str] = {}
+        """The agents that are to be declared, by the names that the document has for them."""
 
     def add(
         self,
@@ -31,10 +32,13 @@ class Losses:
         """Return how a blueprint refers to an agent: an import path is one, a name is declared."""
         if ("." in name or ":" in name) and USES.fullmatch(name):
             return name
-        found = "".join(char if char.isalnum() or char == "_" else "_" for char in name)
-        if not found or found[0].isdigit():
-            found = f"agent_{found}"
+        if name not in self.agents:
+            own = function_of(name)
+            wanted = "".join(char if char.isalnum() or char == "_" else "_" for char in own)
+            if not wanted or wanted[0].isdigit():
+                wanted = f"agent_{wanted}"
+            self.agents[name] = fresh(wanted, self.agents.values(), "_")
+        found = self.agents[name]
         if found != name:
             self.add("L-NAME", f"the agent {name!r} is called {found!r}", pointer)
-        self.agents[found] = None
         return f"agents.{found}"

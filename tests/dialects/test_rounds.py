@@ -1,0 +1,63 @@
+"""There and back again and again: what one round has made is not made any longer by another."""
+
+from typing import Any
+
+import pytest
+
+import asl
+from asl.dialects import load
+
+ARN = "arn:aws:lambda:eu-west-1:111122223333:function"
+FLOW = """
+assistants:
+  - { id: writer, system_prompt: You write. }
+states:
+  - id: draft
+    assistant_id: writer
+    task: Write about {{topic}}
+    next:
+      condition: { expression: kind == 'a' and not done, then: end, otherwise: draft }
+"""
+
+
+def back(text: str, home: str, other: str) -> str:
+    """Return a document after one round."""
+    there = asl.convert(load(text, dialect=home), other)
+    return asl.convert(load(there.text, dialect=other, files=there.files), home).text
+
+
+def test_a_workflow_at_amazon_keeps_the_names_of_its_actors() -> None:
+    """An ARN that was made up of a name becomes that name again."""
+    first = back(FLOW, "codemie", "amazon")
+    assert back(first, "codemie", "amazon") == first
+    assert asl.load(first, dialect="codemie").value["States"]["draft"]["Agent"] == "writer"
+
+
+@pytest.mark.parametrize("other", ["amazon", "codemie", "contenox", "flujo"])
+def test_a_native_document_stays_as_it_is(other: str) -> None:
+    """Its original travels with it, or needs not to."""
+    document = asl.convert(load(FLOW, dialect="codemie"), "asl").text
+    first = back(document, "asl", other)
+    assert back(first, "asl", other) == back(back(first, "asl", other), "asl", other)
+
+
+def test_conditions_do_not_grow() -> None:
+    """However often they go from a workflow to a blueprint and back."""
+    found, lengths = FLOW, []
+    for _ in range(4):
+        found = back(found, "codemie", "flujo")
+        workflow: Any = asl.load(found, dialect="codemie").composition
+        lengths.append(str(workflow.written).count(" and "))
+    assert lengths[1] == lengths[3]
+
+
+@pytest.mark.parametrize(("other", "key"), [("flujo", "agents"), ("codemie", "tools")])
+def test_two_functions_whose_names_become_one_stay_two(other: str, key: str) -> None:
+    """The second one gets a number."""
+    states = {
+        "A": {"Type": "Task", "Resource": f"{ARN}:to do", "Next": "B"},
+        "B": {"Type": "Task", "Resource": f"{ARN}:to_do", "End": True},
+    }
+    made = asl.convert({"StartAt": "A", "States": states}, other).document[key]
+    names = [*made] if isinstance(made, dict) else [each["id"] for each in made]
+    assert names == ["to_do", "to_do_2"]
