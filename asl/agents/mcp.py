@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import pinning
+from asl.agents.http import NAMES, pinning
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.process import Program, check_folder
 from asl.agents.secrets import Discreet, hiding, secrets_of
@@ -25,6 +25,7 @@ from asl.states.errors import Raised
 if TYPE_CHECKING:
     from asyncio import Future, Task
 
+    import httpx2
     import mcp
 
     from asl.agents.sandbox import Confined
@@ -36,6 +37,8 @@ MAX_TOOLS = 1000
 """How many tools of one server are listed."""
 GRACE = 2.0
 """Seconds that a program may take to end after its standard input has."""
+UNTOLD = ("Agent.NetworkError", "Agent.ParseError", "States.Timeout")
+"""The errors of calls of which nobody knows what they have used."""
 SHOWN = 2000
 """Characters of what a server says that the cause of an error shows."""
 
@@ -157,6 +160,8 @@ class _Session(Outsider):
         """The fingerprints of the tools that were used, or offered, in this run."""
         self.bounds: dict[object, Bounds] = {}
         """What the connection is held to: the bounds of all calls that limit the network."""
+        self.status: int | None = None
+        """With what a request over HTTP was refused, until that is told: the library drops it."""
         self.sandbox: Confined | None = None
         """How the program is started where it has to be confined."""
         self.sandboxed: dict[str, _Session] = {}
@@ -253,11 +258,16 @@ class _Session(Outsider):
             client = httpx2.AsyncClient(
                 headers=server.headers,
                 timeout=server.timeout,
+                event_hooks={"response": [self._note]},
                 transport=pinning(lambda request: self.bounds.values()) if self.bounds else None,
             )
             await stack.enter_async_context(client)
             transport = streamable_http_client(server.url, http_client=client)
         return mcp.Client(transport, read_timeout_seconds=server.timeout)
+
+    async def _note(self, response: httpx2.Response) -> None:
+        if response.is_error and response.request.method == "POST":
+            self.status = response.status_code
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
@@ -323,6 +333,10 @@ class _Session(Outsider):
         said = str(self.hide(said))[:SHOWN]
         if isinstance(error, ValueError):
             return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
+        status, self.status = self.status, None
+        if status is not None:
+            text = f"{label}: {status}: {said}"
+            return Raised(NAMES.get(status, "Agent.NetworkError"), text)
         tail = self.program.tail if self.program is not None else ""
         text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
         broken = code is None or code == CONNECTION_CLOSED
@@ -374,7 +388,7 @@ class _Session(Outsider):
         try:
             result = await self._answered(asked)
         except Raised as failure:  # it was asked: only an answer says what it has used
-            if failure.name != "Agent.ToolError":
+            if failure.name in UNTOLD:
                 lost(failure)
             raise
         if result.is_error:

@@ -335,6 +335,35 @@ def test_headers_go_to_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert {each.headers.get("x-key") for each in server.requests} == {"s3cr3t"}
 
 
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (401, "States.Permissions"),
+        (429, "States.RateLimitExceeded"),
+        (500, "Agent.NetworkError"),
+    ],
+)
+@pytest.mark.parametrize("method", ["initialize", "tools/call"])
+def test_a_status_is_an_error(method: str, status: int, name: str) -> None:
+    """As that of any endpoint, at its start and in a call."""
+
+    def answer(exchange: Exchange) -> None:
+        message = exchange.json if exchange.body else {}
+        reply = lean_mcp.reply(message) if "method" in message else None
+        if message.get("method") == method:
+            exchange.answer(status, b"no")
+        elif reply is None:
+            exchange.answer(202 if exchange.method == "POST" else 405)
+        else:
+            exchange.answer(200, reply, Content_Type="application/json")
+
+    with serving(answer) as server:
+        agents = {"A": McpServer(url=server.url, timeout=5).tool("two")}
+        result = asl.run(task(), {}, agents=agents)
+    assert result.error == name
+    assert (result.cause or "").startswith(f"{server.url}: {status}: ")
+
+
 def test_a_url_that_nobody_serves_is_an_error() -> None:
     """Refused, or something else than MCP."""
     with socket.socket() as unused:
