@@ -33,6 +33,15 @@ def test_a_workflow_at_amazon_keeps_the_names_of_its_actors() -> None:
     assert asl.load(first, dialect="codemie").value["States"]["draft"]["Agent"] == "writer"
 
 
+def test_the_cause_of_a_failure_on_purpose_is_not_told_twice() -> None:
+    """Its state fails with an error of its own there, which is no part of the cause."""
+    failing = {"Type": "Fail", "Error": "Broken", "Cause": "no more"}
+    there = asl.convert({"StartAt": "F", "States": {"F": failing}}, "codemie").text
+    first = back(there, "codemie", "amazon")
+    assert back(first, "codemie", "amazon") == first
+    assert "Broken: no more" in first
+
+
 @pytest.mark.parametrize("other", ["amazon", "codemie", "contenox", "flujo"])
 def test_a_native_document_stays_as_it_is(other: str) -> None:
     """Its original travels with it, or needs not to."""

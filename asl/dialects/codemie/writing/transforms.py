@@ -67,6 +67,10 @@ def _mapping(
     return {"output_field": plain, "type": "template", "template": text}
 
 
+NEVER: Final = "CM.TransformFailed"
+"""The error of a transformation that does not make what it needs."""
+
+
 def fail(machine: Machine, name: str, state: State) -> None:
     """Write a Fail as a transformation that needs what nobody gives."""
     error, cause = str(state.get("Error", "Failed")), str(state.get("Cause", ""))
@@ -76,7 +80,8 @@ def fail(machine: Machine, name: str, state: State) -> None:
         machine.at(name),
         "a transformation that cannot succeed",
     )
-    machine.node(name, _never(f"{error}: {cause}" if cause else error), {"state_id": END})
+    told = [error, cause] if error != NEVER else [cause]  # what never succeeds fails with that
+    machine.node(name, _never(": ".join(filter(None, told)) or error), {"state_id": END})
 
 
 def failing(machine: Machine, name: str, error: str) -> str:
