@@ -4,7 +4,7 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterator
-from math import ceil
+from math import ceil, trunc
 from urllib.parse import quote, unquote_to_bytes
 
 from asl.expr.jsonata import operators
@@ -57,9 +57,14 @@ def trim(text: str) -> Value:
 
 
 def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) -> Value:
-    """`$pad(text, width, characters)`: on the right, with a negative width on the left."""
+    """`$pad(text, width, characters)`: on the right, with a negative width on the left.
+
+    AWS takes the whole part of a width (measured by users).
+    """
     if width is UNDEFINED:
         return text
+    if scope.run.limits.java:
+        width = trunc(width)
     missing = abs(width) - len(text)
     if missing <= 0:
         return text
@@ -79,7 +84,7 @@ def contains(scope: Scope, text: str, token: Value) -> Value:
 
 def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> Value:
     """`$match(text, pattern, limit)`: an object for every match."""
-    most = _limit(limit, "D3040")
+    most = _limit(scope, limit, "D3040")
     found = Sequence()
     if most:
         for each in _first(most, _matches(scope, pattern, text, 2)):
@@ -89,7 +94,7 @@ def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> 
 
 def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -> Value:
     """`$split(text, string or pattern, limit)`."""
-    most = _limit(limit, "D3020")
+    most = _limit(scope, limit, "D3020")
     if most == 0:
         return []
     if type(separator) is str:
@@ -108,7 +113,7 @@ def replace(
     """`$replace(text, string or pattern, string or function, limit)`."""
     if pattern == "":
         raise fault("D3010", value=pattern, index=2)
-    most = _limit(limit, "D3011")
+    most = _limit(scope, limit, "D3011")
     if most == 0:
         return text
     if type(pattern) is str:
@@ -136,13 +141,18 @@ def replace(
 INFINITE = float("inf")
 
 
-def _limit(limit: Value, code: str) -> int | float:
-    """The largest number of matches: as many as there are if it is undefined."""
+def _limit(scope: Scope, limit: Value, code: str) -> int | float:
+    """The largest number of matches: as many as there are if it is undefined.
+
+    AWS takes the whole part of a number (measured by users).
+    """
     if limit is UNDEFINED:
         return INFINITE
     if limit < 0:
         raise fault(code, value=limit)
-    return ceil(limit) if is_number(limit) else INFINITE
+    if not is_number(limit):
+        return INFINITE
+    return trunc(limit) if scope.run.limits.java else ceil(limit)
 
 
 def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
