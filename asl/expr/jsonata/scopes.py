@@ -32,7 +32,7 @@ class Limits:
     finite: bool = True
     """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
     java: bool = False
-    """Whether Base64, URLs, widths and limits are read as Java does: as UTF-8, whole numbers cut."""
+    """Whether Base64 and URLs are UTF-8, and widths and limits are cut, as Java does it."""
     newer: bool = True
     """Whether the operators of JSONata 2.1 are understood."""
 

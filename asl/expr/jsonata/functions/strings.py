@@ -152,7 +152,8 @@ def _limit(scope: Scope, limit: Value, code: str) -> int | float:
         raise fault(code, value=limit)
     if not is_number(limit):
         return INFINITE
-    return trunc(limit) if scope.run.limits.java else ceil(limit)
+    whole: int = trunc(limit) if scope.run.limits.java else ceil(limit)
+    return whole
 
 
 def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
