@@ -233,9 +233,8 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         raise InvalidDocument(report)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")
-    unfilled = ", ".join(map(repr, document.whole.get("Parameters") or ()))
-    if unfilled and to not in (NATIVE, document.dialect):
-        raise AslError(f"a template has no parameters elsewhere: give a value to {unfilled} first")
+    if document.whole.get("Parameters") and to not in (NATIVE, document.dialect):
+        _filled(document)
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
     said = document
     made = Plain()
@@ -249,6 +248,17 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     report = place(document, losses)
     report = replace(report, document=document)
     return Conversion(written.text, written.value, report, to, written.files)
+
+
+def _filled(document: Document) -> None:
+    """Raise AslError if what stands in a template is known only with its parameters."""
+    from asl.dialects.unfilled import unfilled
+
+    for pointer in unfilled(document.whole):
+        message = (
+            f"a parameter stands at {pointer}: give it a value before the template is converted"
+        )
+        raise AslError(message)
 
 
 def _advised(loss: Finding) -> Finding:

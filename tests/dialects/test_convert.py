@@ -1064,11 +1064,30 @@ def test_a_step_may_be_called_as_nothing_is() -> None:
 
 
 @pytest.mark.parametrize("to", ["amazon", "codemie", "contenox", "flujo"])
-def test_a_template_is_filled_in_before_it_is_said_elsewhere(to: str) -> None:
-    """No other language has parameters, and a whole state may be one."""
-    template = {"Parameters": {"p": {}}, "StartAt": "X", "States": {"X": "{{p}}"}}
-    with pytest.raises(asl.AslError, match="give a value to 'p' first"):
+@pytest.mark.parametrize(
+    ("state", "place"),
+    [
+        ("{{p}}", "/States/X"),
+        ({"Type": "{{p}}", "End": True}, "/States/X"),
+        ({"Type": "Map", "Iterator": "{{p}}", "End": True}, "/States/X/Iterator"),
+        ({"Type": "Parallel", "Branches": ["{{p}}"], "End": True}, "/States/X/Branches"),
+        ({"Type": "Choice", "Choices": ["{{p}}"], "Default": "X"}, "/States/X/Choices"),
+        ({"Type": "Task", "Agent": "a", "Catch": "{{p}}", "End": True}, "/States/X/Catch"),
+        (
+            {"Type": "Map", "Iterator": {"StartAt": "Y", "States": "{{p}}"}, "End": True},
+            "/States/X/Iterator/States",
+        ),
+    ],
+)
+def test_what_only_a_parameter_knows_is_not_converted(to: str, state: Json, place: str) -> None:
+    template = {"Parameters": {"p": {}}, "StartAt": "X", "States": {"X": state}}
+    with pytest.raises(asl.AslError, match=f"a parameter stands at {place}:"):
         asl.convert(template, to)
+
+
+@pytest.mark.parametrize("to", ["amazon", "codemie", "contenox", "flujo"])
+def test_a_template_is_converted_with_its_parameters(to: str) -> None:
+    template = {"Parameters": {"p": {}}, "StartAt": "X", "States": {"X": "{{p}}"}}
     filled = asl.load(template, parameters={"p": {"Type": "Pass", "End": True}})
     assert asl.convert(filled, to).text
     assert asl.convert(template, "asl").document == template
