@@ -69,7 +69,8 @@ LONGEST = 1000
 
 def plain(name: str) -> str:
     """An agent's name as all languages can spell it."""
-    own = re.sub(r"^(agents\.)?arn[:_].*([:_](function|activity)[:_]|states[:_]+)", "", name)
+    arn = r"^(?:agents\.)?arn[:_].*?"
+    own = re.sub(rf"{arn}[:_](?:function|activity)[:_]|{arn}states[:_]+", "", name)
     return re.sub(r"[^a-z0-9]+", "", own.rpartition("/")[2].lower())
 
 
@@ -633,7 +634,8 @@ def _writes(state: Json) -> set[str]:
     if state["Type"] in ("Choice", "Wait", "Succeed", "Fail"):
         return {ANY_KEY} if "InputPath" in state else set()
     placed = [each.get("ResultPath", "$") for each in (state, *state.get("Catch", ()))]
-    return {re.split(r"[.\[]", f"{path}.")[1] or ANY_KEY for path in placed if path is not None}
+    steps = (re.split(r"[.\[]", f"{path}.")[1] for path in placed if path is not None)
+    return {step.strip("'\"]") or ANY_KEY for step in steps}
 
 
 def unreported(
