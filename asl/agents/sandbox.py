@@ -31,6 +31,8 @@ HIDDEN: Final = ("/tmp", "/home", "/root", "/run", "/var", "/srv", "/mnt", "/med
 """The folders of the machine that a sandbox does not see."""
 PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "TZ")
 """The variables of this process that a sandbox sees."""
+PROCESSES: Final = 512
+"""Of one container."""
 MAX_FILES: Final = 256
 MAX_WRITTEN: Final = 1024**3
 """Bytes of a file that a sandboxed program can write."""
@@ -262,12 +264,17 @@ def _view(job: _Job, settings: _Settings) -> list[str]:
         words += ["--ro-bind", path, path]
     words += ["--ro-bind" if settings.read_only else "--bind", job.folder, job.folder]
     for mount in settings.mounts:
-        source = os.path.realpath(os.path.join(job.folder, mount.source))
-        if not os.path.exists(source):
-            raise ValueError(f"Mounts: there is no {mount.source!r}")
         only_read = mount.read_only or settings.read_only
-        words += ["--ro-bind" if only_read else "--bind", source, mount.target]
+        words += ["--ro-bind" if only_read else "--bind", _source(job, mount), mount.target]
     return [*words, "--remount-ro", "/", "--chdir", job.folder]
+
+
+def _source(job: _Job, mount: Mount) -> str:
+    """Return what is mounted, its links followed; raises ValueError if it is not there."""
+    source = os.path.realpath(os.path.join(job.folder, mount.source))
+    if not os.path.exists(source):  # docker would make a folder of that name
+        raise ValueError(f"Mounts: there is no {mount.source!r}")
+    return source
 
 
 async def _docker(job: _Job, settings: _Settings) -> Confined:
@@ -278,7 +285,7 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
         raise ValueError("nothing says which image docker is to run")
     name = f"asl-{os.urandom(8).hex()}"
     words = [docker, "run", "--rm", "-i", "--init", "--name", name, "--cap-drop", "ALL"]
-    words += ["--security-opt", "no-new-privileges"]
+    words += ["--security-opt", "no-new-privileges", "--pids-limit", str(PROCESSES)]
     words += ["--network", "bridge" if settings.network else "none"]
     if settings.memory is not None:
         words += ["--memory", str(settings.memory), "--memory-swap", str(settings.memory)]
@@ -287,7 +294,7 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
     if settings.read_only:
         words.append("--read-only")
     for mount in settings.mounts:
-        source = os.path.realpath(os.path.join(job.folder, mount.source))
+        source = _source(job, mount)
         mode = "ro" if mount.read_only or settings.read_only else "rw"
         words += ["--volume", f"{source}:{mount.target}:{mode}"]
     for key in job.environment:  # whose values docker takes from its own: arguments are seen

@@ -326,8 +326,10 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     said = " ".join(words)
     for part in (
         "--network none",
-        f"--memory {256 * 1024 * 1024}",
+        f"--memory {256 * 1024 * 1024} --memory-swap {256 * 1024 * 1024}",
         "--cpus 0.5",
+        "--security-opt no-new-privileges",
+        "--pids-limit 512",
         "--read-only",
         f"--volume {tmp_path}:/data:ro",
         "--env A ",
@@ -336,6 +338,10 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "python:3.12-slim python run.py",
     ):
         assert part in said
+    nowhere = {"Environment": "docker", "Image": "i", "Mounts": {"/data": "nowhere"}}
+    refused = use(program, policy={"Sandbox": nowhere})
+    assert refused.error == "States.Permissions"
+    assert "Mounts: there is no 'nowhere'" in (refused.cause or "")
     runtime(tmp_path, "docker", "exit 1\n")
     refused = use(program, policy={"Sandbox": settings})
     assert refused.error == "States.Permissions"
