@@ -25,7 +25,7 @@ def named(error: StateError | NotJson, target: Target) -> StateError:
         return error
     if target.by_token and error.name != "States.Timeout":
         return Reported(_text(error.name), _text(error.cause))
-    name = "States.TaskFailed" if error.name is None else _text(error.name)
+    name = _text(error.name) if error.name else "States.TaskFailed"
     blamed = Raised(name, _text(error.cause))
     blamed.usage, blamed.lost = error.usage, error.lost
     return blamed

@@ -122,6 +122,7 @@ def raises(error: BaseException) -> Any:
         (SystemExit(3), "States.TaskFailed", "SystemExit: 3"),
         (asl.StateError("Quota.Exceeded", "tomorrow"), "Quota.Exceeded", "tomorrow"),
         (asl.StateError(None, "why"), "States.TaskFailed", "why"),
+        (asl.StateError("", "why"), "States.TaskFailed", "why"),
         (asl.InvalidDocument.__mro__[1]("misuse"), "States.TaskFailed", "AslError: misuse"),
     ],
 )
