@@ -25,6 +25,8 @@ from asl.states.blocks import BLOCKS
 __all__ = ["declares", "known_fields", "shape", "structure"]
 
 URN = "urn:asl:schema:"
+FEW = 12
+"""Fields of an object that a hint names where no other is meant by a misspelt one."""
 _Schema: TypeAlias = Mapping[str, Any]
 
 
@@ -189,8 +191,12 @@ def known_fields(name: str) -> frozenset[str]:
 
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
-    patterns = _written(URN + name).get("patternProperties", {})
-    return field in known_fields(name) or any(re.search(each, field) for each in patterns)
+    return _declares(_written(URN + name), field)
+
+
+def _declares(schema: _Schema, field: str) -> bool:
+    patterns = schema.get("patternProperties", ())
+    return field in schema["properties"] or any(re.search(each, field) for each in patterns)
 
 
 @cache
@@ -318,7 +324,7 @@ def _unknown_fields(
     known = schema["properties"]
     rules: Mapping[str, str] = schema.get("x-unknown", {})
     of_state = name.startswith("states:") and not steps
-    for field in _surplus(error.instance, schema):
+    for field in (each for each in error.instance if not _declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
         wording = Wording(aws.unsupported(field), at=pointer)
         if field in rules:
@@ -330,17 +336,10 @@ def _unknown_fields(
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
-            near = suggestions.near(field, known)
-            yield Finding(code, message, place, near, at_key=True, aws=wording)
-
-
-def _surplus(instance: Mapping[str, Json], schema: _Schema) -> Iterator[str]:
-    import re
-
-    patterns = schema.get("patternProperties", ())
-    for field in instance:
-        if field not in schema["properties"] and not any(re.search(p, field) for p in patterns):
-            yield field
+            hint = suggestions.near(field, known)
+            if hint is None and len(known) <= FEW:
+                hint = f"there are {', '.join(known)}"
+            yield Finding(code, message, place, hint, at_key=True, aws=wording)
 
 
 def _misplaced(field: str, name: str) -> str:
