@@ -274,6 +274,20 @@ def test_a_template_is_filled_in_or_given_up(text: str, value: Any) -> None:
     assert len(found) <= MAX_LENGTH
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ context.a | join(" + " " * 50_000 + "! }}",
+        "{{ context.a | join" + " " * 50_000 + "! }}",
+        "{{ context.a" + " " * 50_000 + "! }}",
+        "{{ context.a }}" + "{{" * 50_000,
+    ],
+)
+def test_a_long_template_is_read_in_bearable_time(text: str) -> None:
+    """It would take hours, where blanks or braces were looked through again and again."""
+    assert rendered(text, Scope({}, None, {})) in (None, "{{" * 50_000)
+
+
 def test_a_template_that_grows_is_stopped() -> None:
     """Rounds within rounds do not go on for ever."""
     text = "{{#each context.a}}" * 3 + "x" + "{{/each}}" * 3

@@ -32,9 +32,10 @@ _PATH = re.compile(
 )
 _STEP = re.compile(r"\.([A-Za-z_0-9-]+)|\[\s*(?:'([^']*)'|\"([^\"]*)\"|([0-9]+))\s*\]")
 _TEXT = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*")
+_OR = re.compile(r"(?<!\s)\s+or\s+")
 _FILTER = re.compile(
-    r"\s*(?P<name>[A-Za-z_]\w*)\s*"
-    r"(?:\(\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^'\"()|]*?))\s*\))?\s*"
+    r"(?P<name>[A-Za-z_]\w*)"
+    r"(?:\s*\((?:\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*|([^'\"()|]*))\))?"
 )
 FILTERS: Final = ("upper", "lower", "length", "join", "default", "tojson")
 _ROOTS: Final = ("context", "previous_step", "steps", "resume_input", "this")
@@ -91,7 +92,7 @@ def parse(text: str) -> tuple[Part, ...]:
     open_: list[tuple[str, Value, int]] = []
     levels: list[list[Part]] = [[]]
     at = 0
-    for match in _TAG.finditer(text):
+    for match in _TAG.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
         levels[-1].append(Text(text[at : match.start()]))
         at = match.end()
         if match[0][0] == "\\":
@@ -127,7 +128,7 @@ def parse(text: str) -> tuple[Part, ...]:
 
 def _value(text: str, start: int) -> Value:
     head, *filters = _split(text, "|")
-    choices = tuple(_choice(each, start) for each in re.split(r"\s+or\s+", head.strip()))
+    choices = tuple(_choice(each, start) for each in _OR.split(head.strip()))
     return Value(choices, tuple(_filter(each, start) for each in filters), start)
 
 
@@ -158,7 +159,7 @@ def _choice(text: str, start: int) -> Steps | Text:
 
 
 def _filter(text: str, start: int) -> tuple[str, str | None]:
-    match = _FILTER.fullmatch(text)
+    match = _FILTER.fullmatch(text.strip())
     name = match["name"].lower() if match else None
     if match is None or name not in FILTERS:
         near = did_you_mean(re.split(r"\W", text.strip())[0], FILTERS)
@@ -166,7 +167,7 @@ def _filter(text: str, start: int) -> tuple[str, str | None]:
         raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
     if match[2] is not None or match[3] is not None:
         return name, _unquoted(match[2], match[3])
-    return name, match[4] or None
+    return name, (match[4] or "").strip() or None
 
 
 def _unquoted(single: str | None, double: str | None) -> str:
