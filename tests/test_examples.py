@@ -204,3 +204,10 @@ def test_an_example_never_costs_more_than_its_plan(name: str) -> None:
     most = asl.plan(EXAMPLES / f"{name}.asl.json").cost.most
     spent = [run.usage.get("cost", 0) for run in RUNS[name]]
     assert most is None or max(spent) <= most
+
+
+@pytest.mark.parametrize("document", sorted(EXAMPLES.glob("*.asl.json")), ids=lambda f: f.name)
+def test_an_example_has_the_usual_layout(document: Path) -> None:
+    """What `asl fmt` would write is what is there."""
+    laid_out = CliRunner().invoke(cli, ["fmt", "--check", str(document)])
+    assert laid_out.exit_code == 0, laid_out.output
