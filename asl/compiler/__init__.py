@@ -30,48 +30,35 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     """Compile a workflow that has been checked and has no errors."""
     machines: dict[str, Machine] = {}
     machine = _machine(profile, machines, "JSONPath", workflow, "")
-    timeout = workflow.get("TimeoutSeconds")
-    limits = _budget(workflow, profile)
-    between = automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None
-    budgeted = limits is not None or any(
-        step.budget is not None or (step.type == "Include" and mentions(workflow, "Budget"))
-        for each in machines.values()
-        for step in each.steps.values()
-    )
-    tracked = "Progress" in workflow or any(
-        step.progress is not None or (step.type == "Include" and mentions(workflow, "Progress"))
-        for each in machines.values()
-        for step in each.steps.values()
-    )
-    hooked = any(
-        step.hooks is not None
-        or step.feedback is not None
-        or (step.type == "Include" and mentions(workflow, "Events", "Feedback"))
-        for each in machines.values()
-        for step in each.steps.values()
-    )
-    opens = any(
-        step.type == "Include" and mentions(workflow, "Channels", "RealTime")
-        for each in machines.values()
-        for step in each.steps.values()
-    )
-    told = None if profile.aws else teller(workflow.get("Metadata"))
+    steps = [step for each in machines.values() for step in each.steps.values()]
+    includes = any(step.type == "Include" for step in steps)
+
+    def late(*blocks: str) -> bool:
+        """Whether what is compiled only when an Include runs may have one of these blocks."""
+        return includes and mentions(workflow, *blocks)
+
+    limits, opens = _budget(workflow, profile), late("Channels", "RealTime")
     return Program(
         machine,
         profile,
         name,
-        timeout,
-        machines,
-        workflow,
-        limits,
-        budgeted,
-        told=told,
-        tracked=tracked,
-        hooked=hooked,
+        timeout=workflow.get("TimeoutSeconds"),
+        machines=machines,
+        document=workflow,
+        budget=limits,
+        budgeted=limits is not None
+        or any(step.budget is not None for step in steps)
+        or late("Budget"),
+        told=None if profile.aws else teller(workflow.get("Metadata")),
+        tracked="Progress" in workflow
+        or any(step.progress is not None for step in steps)
+        or late("Progress"),
+        hooked=any(step.hooks is not None or step.feedback is not None for step in steps)
+        or late("Events", "Feedback"),
         sends=not workflow.keys().isdisjoint(("Events", "RealTime")) or opens,
         opens=opens,
         tools=_default_tools(workflow, profile),
-        between=between,
+        between=automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None,
         settle=_settle(workflow, profile),
     )
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from asl.compose.includes import includes
 from asl.core.document import Document, What, path_of
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
 from asl.sources import load as read
 from asl.sources import load_each as read_each
-from asl.states.base import machines_of
 
 if TYPE_CHECKING:
     from asl.compose.imports import Fetch
@@ -138,18 +138,7 @@ def _has_parts(value: Json) -> bool:
     """Whether a document is put together from parts, or is meant to be one."""
     if type(value) is not dict:
         return False
-    return not _WHOLE.isdisjoint(value) or _includes(value)
+    return not _WHOLE.isdisjoint(value) or any(True for _ in includes(value))
 
 
 _WHOLE = frozenset(("Imports", "Parameters", "_lock"))
-
-
-def _includes(machine: Json) -> bool:
-    states = machine.get("States")
-    for state in states.values() if type(states) is dict else ():
-        kind = state.get("Type") if type(state) is dict else None
-        if kind == "Include":
-            return True
-        if kind in ("Map", "Parallel") and any(_includes(each) for _, each in machines_of(state)):
-            return True
-    return False

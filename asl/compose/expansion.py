@@ -5,7 +5,7 @@ An Include names an imported document; afterwards it holds it, with its paramete
 with that one parameter.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -135,15 +135,15 @@ class _Expander:
         return self.machine(filled, "", "JSONPath", _Text(self.document, arguments))
 
     def _own_arguments(
-        self, parameters: Mapping[str, Parameter], given: Mapping[str, Json] | None
+        self, declarations: Mapping[str, Parameter], given: Mapping[str, Json] | None
     ) -> dict[str, Argument]:
         """Return the arguments of a template that is run or looked at by itself."""
         for name in given or ():
-            if name not in parameters:
-                hint = did_you_mean(name, parameters) or f"it has {', '.join(parameters)}"
+            if name not in declarations:
+                hint = did_you_mean(name, declarations) or f"it has {', '.join(declarations)}"
                 raise AslError(f"the template has no parameter {name!r} ({hint})")
         arguments: dict[str, Argument] = {}
-        for name, parameter in parameters.items():
+        for name, parameter in declarations.items():
             value = (given or {}).get(name, parameter.default)
             misfit = "has no value" if value is None and parameter.required else None
             if value is not None and name in (given or {}):
@@ -261,7 +261,7 @@ class _Expander:
         self,
         given: Mapping[str, Json],
         pointer: str,
-        parameters: Mapping[str, Parameter],
+        declarations: Mapping[str, Parameter],
         language: str,
         text: _Text,
     ) -> dict[str, Argument] | None:
@@ -271,16 +271,16 @@ class _Expander:
         for key, value in given.items():
             name = _name(key, language)
             place = f"{pointer}/Parameters/{escape(key)}"
-            if name not in parameters:
-                faults.append(_surplus(name, parameters, place))
+            if name not in declarations:
+                faults.append(_surplus(name, declarations, place))
                 continue
             known[name] = _argument(key, value, language, text)
             misfit = None
             if not isinstance(known[name], Open) and known[name] is not None:
-                misfit = parameters[name].misfit(known[name])
+                misfit = declarations[name].misfit(known[name])
             if misfit is not None:
                 faults.append(Finding("V-INC-03", f"the argument {name!r} {misfit}", place))
-        for name, parameter in parameters.items():
+        for name, parameter in declarations.items():
             if known.get(name) is None:
                 known[name] = parameter.default
                 if parameter.default is None and parameter.required:
@@ -318,7 +318,7 @@ class _Expander:
             return machine
         self.findings += modules.check(machine, f"{pointer}/Template")
         entry, exit = state.get("EntryPoint"), state.get("ExitPoint")
-        faults = list(_points(entry, exit, machine, pointer))
+        faults = list(modules.check_points(machine, entry, exit, pointer))
         if faults:
             self.findings += faults
             return None
@@ -384,36 +384,10 @@ def _parts(value: Json) -> Iterable[Json]:
     return value if type(value) is list else ()
 
 
-def _points(entry: Json, exit: Json, module: Json, pointer: str) -> Iterator[Finding]:
-    """Yield what is wrong with the entry and the exit of a module (V-INC-04)."""
-    states, exports = module.get("States"), module.get("Exports")
-    known = states if type(states) is dict else {}
-    exported = [each for each in exports if type(each) is str] if type(exports) is list else []
-    if type(entry) is not str:
-        message = "'EntryPoint' says where to begin in a module"
-        hint = f"one of {', '.join(exported)}" if exported else None
-        yield Finding("V-INC-04", message, pointer, hint, at_key=True)
-    elif entry not in known:
-        message = f"the module has no state {entry!r}"
-        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", did_you_mean(entry, exported))
-    elif entry not in exported:
-        message = f"the module does not export {entry!r}"
-        hint = did_you_mean(entry, exported) or "add it to the module's 'Exports'"
-        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", hint)
-    if exit is None:
-        return
-    if type(exit) is not str or exit not in known:
-        message = f"the module has no state {exit!r}"
-        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint", did_you_mean(str(exit), known))
-    elif type(known[exit]) is dict and known[exit].get("Type") == "Choice":
-        message = f"{exit!r} is a Choice: it goes on where it decides, so it cannot be the exit"
-        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint")
-
-
-def _surplus(name: str, parameters: Mapping[str, Parameter], pointer: str) -> Finding:
-    hint = did_you_mean(name, parameters)
+def _surplus(name: str, declarations: Mapping[str, Parameter], pointer: str) -> Finding:
+    hint = did_you_mean(name, declarations)
     if hint is None:
-        hint = f"it takes {', '.join(parameters)}" if parameters else "it takes no parameters"
+        hint = f"it takes {', '.join(declarations)}" if declarations else "it takes no parameters"
     message = f"the template has no parameter {name!r}"
     return Finding("V-INC-03", message, pointer, hint, at_key=True)
 

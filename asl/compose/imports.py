@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from asl.compose.files import BESIDE, Files, Refused
+from asl.compose.includes import includes
 from asl.compose.lock import LOCK, Pin, digest
 from asl.compose.versions import LATEST, is_registry, registered
 from asl.core.diagnostics import Finding, did_you_mean
@@ -14,7 +15,6 @@ from asl.core.errors import AslError, InvalidDocument
 from asl.core.pointers import escape
 from asl.core.source import Place, Span
 from asl.core.values import Json
-from asl.states.base import machines_of
 
 __all__ = ["Fetch", "linked"]
 
@@ -227,7 +227,8 @@ def _unused(
     pointer: str,
 ) -> Iterator[Finding]:
     """Yield the imports that no Include names, and the locks without an import (V-IMP-05)."""
-    included = set(_included(document))
+    templates = (state.get("Template") for state in includes(document))
+    included = {each for each in templates if type(each) is str}
     for name in imports if not any("{{" in each for each in included) else ():
         if name not in included:
             message = f"no Include names the import {name!r}"
@@ -240,14 +241,3 @@ def _unused(
             place = f"{pointer}/{LOCK}/{escape(name)}"
             hint = did_you_mean(name, imports)
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
-
-
-def _included(machine: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the names of imports that Includes run, in this machine and those within."""
-    states = machine.get("States")
-    for state in states.values() if type(states) is dict else ():
-        if type(state) is dict:
-            if state.get("Type") == "Include" and type(state.get("Template")) is str:
-                yield state["Template"]
-            for _, inner in machines_of(state):
-                yield from _included(inner)

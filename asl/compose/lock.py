@@ -77,8 +77,8 @@ def pins(document: Document) -> dict[str, Json]:
             raise AslError(f"the import {name!r} could not be read: run asl check")
         entry = locked.get(name)
         exact = Pin.read(entry).source if is_registry(source) and type(entry) is str else source
-        entry = registered(exact)
-        if entry is not None and not entry.exact:
+        version = registered(exact)
+        if version is not None and not version.exact:
             raise AslError(f"the import {name!r} names no version: write it into {LOCK!r}")
         found[name] = f"{exact}#sha256={digest(composition.imports[name])}"
     return found

@@ -6,7 +6,7 @@ from itertools import pairwise
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json
 
-__all__ = ["check", "linked", "reached"]
+__all__ = ["check", "check_points", "linked"]
 
 _ENDS = ("Succeed", "Fail")
 _WAYS = ("Next", "Choices", "Default")
@@ -28,6 +28,37 @@ def check(module: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
             )
 
 
+def check_points(
+    module: Mapping[str, Json], entry: Json, exit: Json, pointer: str
+) -> Iterator[Finding]:
+    """Yield what is wrong with where an Include enters a module and leaves it (V-INC-04).
+
+    *pointer* is that of the Include.
+    """
+    states, exports = module.get("States"), module.get("Exports")
+    known = states if type(states) is dict else {}
+    exported = [each for each in exports if type(each) is str] if type(exports) is list else []
+    if type(entry) is not str:
+        message = "'EntryPoint' says where to begin in a module"
+        hint = f"one of {', '.join(exported)}" if exported else None
+        yield Finding("V-INC-04", message, pointer, hint, at_key=True)
+    elif entry not in known:
+        message = f"the module has no state {entry!r}"
+        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", did_you_mean(entry, exported))
+    elif entry not in exported:
+        message = f"the module does not export {entry!r}"
+        hint = did_you_mean(entry, exported) or "add it to the module's 'Exports'"
+        yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", hint)
+    if exit is None:
+        return
+    if type(exit) is not str or exit not in known:
+        message = f"the module has no state {exit!r}"
+        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint", did_you_mean(str(exit), known))
+    elif type(known[exit]) is dict and known[exit].get("Type") == "Choice":
+        message = f"{exit!r} is a Choice: it goes on where it decides, so it cannot be the exit"
+        yield Finding("V-INC-04", message, f"{pointer}/ExitPoint")
+
+
 def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:
     """Return the machine of a module from *entry* to *exit*, or to the last state.
 
@@ -42,12 +73,12 @@ def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str
         elif _falls_through(state):
             way = {"Next": following[name]} if name in following else {"End": True}
             states[name] = {key: state[key] for key in state if key != "End"} | way
-    within = reached(states, entry)
+    within = _reached(states, entry)
     kept = {name: state for name, state in states.items() if name in within}
     return {**module, "StartAt": entry, "States": kept}
 
 
-def reached(states: Mapping[str, Json], entry: str) -> set[str]:
+def _reached(states: Mapping[str, Json], entry: str) -> set[str]:
     """Return the names of the states to which transitions lead from *entry*."""
     found: set[str] = set()
     todo = [entry]
