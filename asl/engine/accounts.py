@@ -196,6 +196,14 @@ class Account:
         else:
             self.held = NOTHING
 
+    def hold_instead(
+        self, sizes: Amounts, instead: Amounts, known: Amounts, entry: str, now: float
+    ) -> None:
+        """Hold something else for a call that is under way, of which so much is *known* now."""
+        held = self.held
+        changed = {name: held[name] - size + instead[name] for name, size in sizes.items()}
+        self.held = {**held, **changed}
+
     def add(self, used: Amounts, held: Amounts | None, entry: str, now: float) -> None:
         """Count what a call has used, in place of what was held for it, if anything was."""
         spent = self.spent
@@ -299,6 +307,12 @@ class Lent(Account):
     def release(self, sizes: Amounts, entry: str, now: float) -> None:
         """Give it back there."""
         self.account.release(sizes, entry, now)
+
+    def hold_instead(
+        self, sizes: Amounts, instead: Amounts, known: Amounts, entry: str, now: float
+    ) -> None:
+        """Hold it there."""
+        self.account.hold_instead(sizes, instead, known, entry, now)
 
     def add(self, used: Amounts, held: Amounts | None, entry: str, now: float) -> None:
         """Count it there as lent."""

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from asl.core.values import Json
 from asl.engine.accounts import Account
+from asl.engine.amounts import beyond
 from asl.engine.execution import ZERO, Used
 from asl.engine.frame import Frame
 from asl.states.blocks.budget import Amounts, Fallback
+
+if TYPE_CHECKING:
+    from asl.engine.within import Within
 
 __all__ = ["BROKEN", "LOST", "UNKNOWN", "UNUSED", "Admission", "Later", "Pause", "Terms"]
 
@@ -35,6 +39,14 @@ class Terms:
     """What it counts as in the account of the state itself, once it is settled."""
     assumed: Amounts = UNKNOWN
     """What of that is assumed, in any account."""
+    within: Amounts = UNKNOWN
+    """What is known of the calls within it; `known` has that in it."""
+    inner: "Within | None" = None
+    """What is set aside for those, once there is one."""
+    inside: "Within | None" = None
+    """The same of the call within which this one is made, while it is under way."""
+    shares: "list[Amounts]"
+    """What is set aside for this one there."""
 
     def __init__(self, frame: Frame, agent: str, accounts: list[Account], known: Amounts) -> None:
         self.frame = frame
@@ -52,6 +64,11 @@ class Terms:
         self.applied: Fallback | None = None
         self.used = UNUSED
         """What the agent has reported."""
+
+    @property
+    def rest(self) -> Amounts:
+        """What is known beforehand of what it has still to use."""
+        return self.known if self.inner is None else beyond(self.known, self.inner.used)
 
     def account(self, state: str, result: Mapping[str, Json]) -> Used:
         """Count what the agent reports for its state, and return it."""

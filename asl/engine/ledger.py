@@ -19,7 +19,7 @@ from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.engine.accounts import HARD, Account, Lent
-from asl.engine.admission import BROKEN, LOST, Admission, Later, Pause, Terms
+from asl.engine.admission import BROKEN, LOST, UNKNOWN, UNUSED, Admission, Later, Pause, Terms
 from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed
 from asl.engine.attribution import Attribution
 from asl.engine.excess import alert, doubt, failure, tell_excess
@@ -28,6 +28,7 @@ from asl.engine.fallbacks import heed
 from asl.engine.foresight import Foresight
 from asl.engine.frame import Frame
 from asl.engine.tabs import Tab, Tabs, Taken
+from asl.engine.within import Within
 from asl.expr.times import format_timestamp
 from asl.states.blocks.budget import Amounts, Limits, amount
 from asl.states.errors import Exhausted
@@ -59,8 +60,8 @@ class Ledger:
         """Such accounts as they were found at recovery."""
         self.foresight = Foresight()
         self.attribution = Attribution(limits.track_by)
-        self.calling: set[int] = set()
-        """The machines that have a call under way."""
+        self.calling: dict[int, Terms] = {}
+        """The calls under way by their machines: all others of one are made within its call."""
         self.open: dict[str, Terms] = {}
         """The calls under way by their entries, where another process may have to find them."""
         self.keeps = False
@@ -203,7 +204,8 @@ class Ledger:
             self._refresh(at)
         accounts = self.accounts(at)
         own = accounts[-1] if accounts[-1].frame is at else None
-        known = self.foresight.of(agent, own)
+        outer, foresight = self.calling.get(id(at)), self.foresight
+        known = foresight.of(agent, own) if outer is None else foresight.of_inner(agent, own)
         terms = Terms(at, agent, accounts, {**known, **sizes} if sizes else known)
         for account in accounts:
             if not account.quiet:
@@ -211,8 +213,11 @@ class Ledger:
                 if pause is not None:
                     return pause
                 break
-        if id(at) in self.calling:  # a call within a call spends what is held for that
+        if outer is not None:
+            self._begin(terms, outer)
             return terms
+        if agent in foresight.within:
+            terms.within = foresight.within[agent]
         return self._hold(at, terms, own)
 
     def _refresh(self, at: Frame) -> None:
@@ -241,18 +246,30 @@ class Ledger:
                     self.release(terms)
                     return Later if isinstance(account, Tab) else None
                 held.append(share)
-        for account in self.whole:
-            if account.held is not account.marked:
-                account.mark()
-        self.calling.add(id(at))
+        self._mark()
+        self.calling[id(at)] = terms
         if self.keeps:
             self.open[terms.entry] = terms
         return terms
+
+    def _mark(self) -> None:
+        for account in self.whole:
+            if account.held is not account.marked:
+                account.mark()
+
+    def _begin(self, terms: Terms, outer: Terms) -> None:
+        """Set something aside for a call within another one."""
+        if outer.inner is None:
+            outer.inner = Within(outer)
+        outer.inner.begin(terms, terms.frame.now)
+        self._mark()
 
     # After a call
 
     def release(self, terms: Terms) -> None:
         """Give back what is held for a call."""
+        if terms.inside is not None:
+            terms.inside.end(terms, terms.frame.now)
         if terms.held:
             self._close(terms)
             for account, held in zip(terms.accounts, terms.held, strict=False):
@@ -260,7 +277,7 @@ class Ledger:
             terms.held = []
 
     def _close(self, terms: Terms) -> None:
-        self.calling.discard(id(terms.frame))
+        self.calling.pop(id(terms.frame), None)
         if self.keeps:
             self.open.pop(terms.entry, None)
 
@@ -273,8 +290,13 @@ class Ledger:
         used, unknown = terms.used, None
         at, accounts, sizes, entry = terms.frame, terms.accounts, terms.held, terms.entry
         counted = terms.counted = spending(used)
+        if terms.inner is not None:
+            terms.inner.close(at.now)
         if used.fault is None and not used.unpriced:
-            self.foresight.learn(terms.agent, counted)
+            if terms.inner is None:
+                self.foresight.learn(terms.agent, counted)
+            else:
+                self.foresight.learn(terms.agent, counted, terms.inner.used)
         else:
             unknown = doubt(state, used)
         if used.cost or used.tokens:
@@ -353,7 +375,7 @@ class Ledger:
             self.show_limit()
         self.settle(terms, at.step.name)
 
-    # Tools, which are used within the call of an agent: nothing is set aside for them
+    # Tools, which are used within the call of an agent
 
     def allow_tool(self, at: Frame) -> None:
         """Raise as `admit` does where the call that wants to use a tool is to fail anyway."""
@@ -362,20 +384,35 @@ class Ledger:
             if name is not None and account.action == "Fail":
                 raise failure(account, name, at)
 
-    def use_tool(self, at: Frame, tool: str, used: Used) -> Amounts:
+    def begin_tool(self, at: Frame, tool: str) -> Terms:
+        """Set something aside for a tool; raises as `allow_tool` does."""
+        self.allow_tool(at)
+        name, outer = f"tool {tool}", self.calling.get(id(at))
+        terms = Terms(at, name, self.accounts(at), self.foresight.largest.get(name, UNKNOWN))
+        if outer is not None:
+            self._begin(terms, outer)
+        return terms
+
+    def use_tool(self, terms: Terms, used: Used) -> Amounts:
         """Count what a tool has used, and return it; raises as `settle` does.
 
         One that is BROKEN counts as the most that this tool has used before: nobody should lose a
         budget to a guess, and most tools use nothing.
         """
-        accounts, name = self.accounts(at), f"tool {tool}"
-        broken = used is BROKEN
-        own = accounts[-1] if accounts[-1].frame is at and not broken else None
-        terms = Terms(at, name, accounts, self.foresight.of(name, own))
+        at, broken = terms.frame, used is BROKEN
         terms.used = used
         if terms.known or not broken:
+            own = terms.accounts[-1]
+            if own.frame is at and not broken:
+                terms.known = {**terms.known, **own.rest}
             self.settle(terms, at.step.name, failed=broken)
         return terms.counted
+
+    def end_tool(self, terms: Terms) -> None:
+        """Give back what is set aside for a tool."""
+        if terms.used is UNUSED:
+            self.foresight.learn(terms.agent, UNKNOWN)
+        self.release(terms)
 
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
@@ -457,8 +494,8 @@ class Ledger:
             "questions": self.questions,
             "before": str(self.before),
             "assumed": kept(self.assumed),
-            "open": {entry: kept(terms.known) for entry, terms in self.open.items()},
-            "largest": self.foresight.written(),
+            "open": {entry: kept(terms.rest) for entry, terms in self.open.items()},
+            **self.foresight.written(),
             "reserved": kept(self.workflow.peak),
             "currency": self.workflow.limits.currency,
             **self.attribution.written(),
@@ -471,7 +508,7 @@ class Ledger:
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
         self.assumed = {**NOTHING, **read_back(written.get("assumed", {}))}
-        self.foresight.restore(written.get("largest", {}))
+        self.foresight.restore(written)
         self.cut = {entry: read_back(known) for entry, known in written.get("open", {}).items()}
         for entry, known in self.cut.items():
             self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)

@@ -94,11 +94,24 @@ class Tab(Account):
             if waits and self.action in HARD:
                 fits = all(used + held + size <= self.most[name] for name, size in sizes.items())
             if fits and sizes:
-                expected = str(known.get("MaxCost", 0))
-                entries[entry] = [str(sizes["MaxCost"]), now, expected, self.length]
+                entries[entry] = self._entry(sizes, known, now)
 
         self._change(now, act)
         return sizes if fits else None
+
+    def _entry(self, sizes: Amounts, known: Amounts, since: float) -> list[Json]:
+        return [str(sizes["MaxCost"]), since, str(known.get("MaxCost", 0)), self.length]
+
+    def hold_instead(
+        self, sizes: Amounts, instead: Amounts, known: Amounts, entry: str, now: float
+    ) -> None:
+        """Hold something else for a call that is under way, of which so much is *known* now."""
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            if entry in entries:
+                entries[entry] = self._entry(instead, known, entries[entry][1])
+
+        self._change(now, act)
 
     def release(self, sizes: Amounts, entry: str, now: float) -> None:
         """Give back what was held for a call."""

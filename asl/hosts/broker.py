@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, compact, fits, handed_over, received
-from asl.engine.admission import BROKEN
+from asl.engine.admission import BROKEN, Terms
 from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
 from asl.engine.execution import USAGE_KEYS, reported
@@ -29,6 +29,7 @@ from asl.states.calls import Options, Part, Target
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
+    from asl.engine.ledger import Ledger
     from asl.hosts.local import LocalHost
 
 __all__ = ["Broker"]
@@ -185,7 +186,8 @@ class Broker:
             raise
         try:
             await self._ask_before(tool, arguments)
-            return await self._performed(offer, agent, bounds, arguments, counts)
+            terms = self._begin(tool, arguments)
+            return await self._performed(offer, agent, bounds, arguments, counts, terms)
         finally:
             rates.end(counts)
 
@@ -279,14 +281,20 @@ class Broker:
                 yield Demand(level.workflow, requests(most), self.outer.tool_keys)
 
     async def _performed(
-        self, offer: Offer, agent: Agent, bounds: CallBounds, arguments: Json, counts: Counted
+        self,
+        offer: Offer,
+        agent: Agent,
+        bounds: CallBounds,
+        arguments: Json,
+        counts: Counted,
+        terms: Terms | None,
     ) -> Json:
         tool, started = offer.names[0], self.host.now()
         told: dict[str, Json] = {}
         try:
             call = self._call(tool, arguments, bounds, counts)
             result = await self._answer(offer, agent, call, bounds, arguments)
-            self._count(tool, result, told)
+            self._count(terms, result, told)
             result = self._cleaned(offer, result)
             told["result"] = result
             await self._ask_after(tool, arguments, result)
@@ -295,16 +303,17 @@ class Broker:
             named = self._named(tool, error)
             told |= {"error": named.name, "cause": named.cause}
             if error.usage is not None:
-                self._count(tool, dict(error.usage), told)
+                self._count(terms, dict(error.usage), told)
             elif error.lost:
-                self._lose(tool)
+                self._lose(terms)
             raise named from error
         except BaseException as stop:  # cancelled: the record says so, and it flies on
             if told.keys().isdisjoint(("usage", "result")):
-                self._lose(tool)
+                self._lose(terms)
             told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise
         finally:
+            self._end(terms)
             if REQUESTS in counts.names:
                 told["network"] = True
             told["seconds"] = round(self.host.now() - started, 6)
@@ -461,7 +470,18 @@ class Broker:
 
     # What is told and counted
 
-    def _count(self, tool: str, result: Json, told: dict[str, Json]) -> None:
+    def _begin(self, tool: str, arguments: Json) -> Terms | None:
+        """Set something aside for a tool, where anything limits it; raises Raised."""
+        if self.host.meter is None:
+            return None
+        at: Any = self.outer.at
+        try:
+            return self.host.meter.ledger.begin_tool(at, tool)
+        except StateError as error:
+            self.refuse(tool, arguments, str(error.name), str(error.cause))
+            raise Raised(error.name, error.cause) from None
+
+    def _count(self, terms: Terms | None, result: Json, told: dict[str, Json]) -> None:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
@@ -469,15 +489,24 @@ class Broker:
         used = reported(result, at.execution.prices)
         told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
-        if self.host.meter is not None:
+        if terms is not None:
             self.host.used(at, spending(used))
-            self.host.meter.ledger.use_tool(at, tool, used)
+            self._ledger.use_tool(terms, used)
 
-    def _lose(self, tool: str) -> None:
+    def _lose(self, terms: Terms | None) -> None:
         """Count a tool that broke off before it said what it had used."""
-        at: Any = self.outer.at
-        if self.host.meter is not None:
-            self.host.used(at, self.host.meter.ledger.use_tool(at, tool, BROKEN))
+        if terms is not None:
+            at: Any = self.outer.at
+            self.host.used(at, self._ledger.use_tool(terms, BROKEN))
+
+    def _end(self, terms: Terms | None) -> None:
+        if terms is not None:
+            self._ledger.end_tool(terms)
+
+    @property
+    def _ledger(self) -> Ledger:
+        assert self.host.meter is not None  # where there are terms
+        return self.host.meter.ledger
 
     def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:
         shown: dict[str, Json] = {"tool": tool[:200]}

@@ -75,7 +75,7 @@ class Meter:
             self._settle(at, terms, target)
             return result
         finally:
-            if terms.held:
+            if terms.held or terms.inside is not None:
                 ledger.release(terms)
             if self.waiting:
                 self._next()
