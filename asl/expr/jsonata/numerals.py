@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from contextlib import suppress
 from json.encoder import encode_basestring
+from math import isfinite
 from typing import Any
 
 from asl.core.values import SURROGATE
+from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.values import INFINITY, UNDEFINED, Function, Value, is_number
 
 SAFE = 2**53
@@ -28,6 +30,13 @@ def double(value: int | float) -> float:
         return float(value)
     except OverflowError:
         return INFINITY if value > 0 else -INFINITY
+
+
+def finite(value: int | float) -> int | float:
+    """The number itself; raises D1001 for one that JSON does not have."""
+    if type(value) is float and not isfinite(value):
+        raise fault("D1001", value=value)
+    return value
 
 
 def written(value: int | float) -> str:

@@ -162,7 +162,7 @@ def string(value: Value, run: Run, pretty: bool = False) -> str:
         return value
     if value is UNDEFINED or isinstance(value, Function):
         return ""
-    if type(value) is float and value in (INFINITY, -INFINITY):
+    if type(value) is float and (value != value or value in (INFINITY, -INFINITY)):
         raise fault("D3001", value=value)
     try:
         return text(value, run.limits.characters, pretty, run.spend)

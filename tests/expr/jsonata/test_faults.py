@@ -1,10 +1,14 @@
 """What a failing query says: the code and the words of the reference implementation."""
 
+from contextlib import suppress
+
 import pytest
 
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import QueryFault, parse
-from tests.expr.jsonata.frames import evaluate
+from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.scopes import AWS_LIMITS
+from tests.expr.jsonata.frames import evaluate, still
 
 FAULTS = {
     "$randomSeeded(1)": "T1006: Attempted to invoke a non-function",
@@ -77,6 +81,12 @@ FAULTS = {
     "$partition([1], -1)": "D3137: Second argument must be zero or greater",
     "$parse('{')": "D3137: Invalid JSON",
     "1 / 0": "D1001: Number out of range: null",
+    "0 / 0 & ''": "D3001: Attempting to invoke string function on Infinity or NaN",
+    "$pad('a', 1 / 0)": "D1001: Number out of range: null",
+    "$fromMillis(0 / 0)": "D1001: Number out of range: null",
+    "$formatInteger(1 / 0, 'w')": "D1001: Number out of range: null",
+    "$formatNumber(0 / 0, '0')": "D1001: Number out of range: null",
+    "$split('a,b', ',', 0 / 0)": "D1001: Number out of range: null",
     "$sum": "D1014: The result of the expression has no JSON form: a function",
     "{'a': /a/}": "D1014: The result of the expression has no JSON form: a function",
     "'\\ud83d'": (
@@ -92,6 +102,16 @@ def test_faults_are_worded_as_the_original_does(source: str, words: str) -> None
     with pytest.raises(QueryFault) as raised:
         evaluate(source)
     assert str(raised.value) == words
+
+
+@pytest.mark.parametrize("number", ["0 / 0", "1 / 0", "-1 / 0"])
+@pytest.mark.parametrize("name", sorted({*NATIVES} - {"error"}))
+def test_no_function_trips_over_a_number_that_json_does_not_have(name: str, number: str) -> None:
+    """It passes the number on, or raises a fault."""
+    for arguments in ("N", "[N]", "1, N", "N, 1", "'a', N", "N, '0'", "'a', 'a', N", "1, 1, N"):
+        query = parse(f"${name}({arguments.replace('N', number)})", AWS_LIMITS)
+        with suppress(QueryFault):
+            query({}, still())
 
 
 def test_a_large_value_is_cut_in_a_message() -> None:

@@ -1,13 +1,14 @@
 """The functions that AWS adds: partition, range, hash, random, uuid, parse."""
 
 import json
-from math import isfinite, trunc
+from math import trunc
 from uuid import UUID
 
 from asl.core.errors import NotJson
 from asl.core.java import in_hash_order
 from asl.core.values import detached
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Sequence, Value
 
@@ -31,7 +32,7 @@ def partition(scope: Scope, values: Value, size: Value = UNDEFINED) -> Value:
         raise fault("T0412", value=values, index=1, type=UNDEFINED)
     if size is UNDEFINED:
         return [values]
-    step = _whole(size)
+    step = trunc(finite(size))
     if step < 0:
         raise fault("D3137", message="Second argument must be zero or greater")
     if step == 0 or not values:
@@ -49,20 +50,13 @@ def span(
     """
     if UNDEFINED in (first, last, step):
         return UNDEFINED
-    start, end, stride = _whole(first), _whole(last), _whole(step)
+    start, end, stride = (trunc(finite(each)) for each in (first, last, step))
     if stride == 0:
         return UNDEFINED
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
     length = len(numbers) if abs(end - start) < 2**62 else 2**62
     scope.run.hold(length, scope.run.limits.ranged)
     return Sequence(numbers)
-
-
-def _whole(number: int | float) -> int:
-    """A number without its fraction; raises D1001 for one that is not finite."""
-    if not isfinite(number):
-        raise fault("D1001", value=number)
-    return trunc(number)
 
 
 def hashed(text: Value, algorithm: Value = UNDEFINED) -> Value:
@@ -85,7 +79,7 @@ def random(scope: Scope, seed: Value = UNDEFINED) -> Value:
     """`$random(seed)`: a number from 0 to below 1, the same for the same seed."""
     if seed is UNDEFINED:
         return (scope.run.frame.entropy() >> 75) / 2**53
-    state = trunc(seed) ^ _MULTIPLIER
+    state = trunc(finite(seed)) ^ _MULTIPLIER
     first = _MULTIPLIER * state + _INCREMENT & _STATE
     second = _MULTIPLIER * first + _INCREMENT & _STATE
     return ((first >> 22 << 27) + (second >> 21)) / 2**53

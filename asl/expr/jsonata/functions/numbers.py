@@ -5,7 +5,7 @@ import re
 from fractions import Fraction
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import SAFE, double, normal, written
+from asl.expr.jsonata.numerals import SAFE, double, finite, normal, written
 from asl.expr.jsonata.values import INFINITY, UNDEFINED, Value
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
@@ -63,12 +63,16 @@ def absolute(value: Value) -> Value:
 
 def floor(value: Value) -> Value:
     """`$floor(number)`."""
-    return value if type(value) is int or math.isinf(value) else normal(float(math.floor(value)))
+    if type(value) is int or not math.isfinite(value):
+        return value
+    return normal(float(math.floor(value)))
 
 
 def ceil(value: Value) -> Value:
     """`$ceil(number)`."""
-    return value if type(value) is int or math.isinf(value) else normal(float(math.ceil(value)))
+    if type(value) is int or not math.isfinite(value):
+        return value
+    return normal(float(math.ceil(value)))
 
 
 def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
@@ -76,7 +80,9 @@ def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
     if precision is not UNDEFINED and not math.isfinite(precision):
         return math.nan
     places = 0 if precision is UNDEFINED else int(precision)
-    if math.isinf(value) or not -400 < places < 400:
+    if type(value) is float and not math.isfinite(value):
+        return math.nan if places else value
+    if not -400 < places < 400:
         return value if places > 0 else 0
     shifted = Fraction(written(value)) * Fraction(10) ** places
     return normal(double(round(shifted))) if not places else _unshifted(round(shifted), places)
@@ -112,10 +118,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def format_base(value: Value, radix: Value = UNDEFINED) -> Value:
     """`$formatBase(number, radix)`; raises D3100 for a radix outside 2 to 36."""
-    base = 10 if radix is UNDEFINED else rounded(radix)
+    base = 10 if radix is UNDEFINED else rounded(finite(radix))
     if not 2 <= base <= 36:
         raise fault("D3100", value=base)
-    whole = rounded(value)
+    whole = rounded(finite(value))
     if base == 10:
         return written(whole)
     rest, digits = abs(int(whole)), ""

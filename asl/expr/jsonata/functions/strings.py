@@ -9,9 +9,10 @@ from urllib.parse import quote, unquote_to_bytes
 
 from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.patterns import Match, Pattern
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import UNDEFINED, Function, Sequence, Value, is_number
+from asl.expr.jsonata.values import UNDEFINED, Function, Sequence, Value
 
 
 def string(scope: Scope, value: Value, pretty: Value = UNDEFINED) -> Value:
@@ -63,8 +64,7 @@ def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) ->
     """
     if width is UNDEFINED:
         return text
-    if scope.run.limits.java:
-        width = trunc(width)
+    width = trunc(finite(width)) if scope.run.limits.java else finite(width)
     missing = abs(width) - len(text)
     if missing <= 0:
         return text
@@ -150,9 +150,7 @@ def _limit(scope: Scope, limit: Value, code: str) -> int | float:
         return INFINITE
     if limit < 0:
         raise fault(code, value=limit)
-    if not is_number(limit):
-        return INFINITE
-    whole: int = trunc(limit) if scope.run.limits.java else ceil(limit)
+    whole: int = trunc(finite(limit)) if scope.run.limits.java else ceil(finite(limit))
     return whole
 
 

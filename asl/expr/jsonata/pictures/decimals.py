@@ -1,14 +1,14 @@
 """Decimals by picture: `#,##0.00`, `01%`, `0.0##e0` (XPath 3.1, 4.7)."""
 
 from functools import reduce
-from math import gcd
+from math import gcd, isfinite
 from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
 from asl.expr.jsonata.numerals import double
 from asl.expr.jsonata.pictures import LONGEST
-from asl.expr.jsonata.values import INFINITY, UNDEFINED, Value
+from asl.expr.jsonata.values import UNDEFINED, Value
 
 MOST_DECIMALS = 100
 """How many decimals a number is written with at most."""
@@ -71,7 +71,7 @@ def format_number(value: Value, picture: Value, options: Value = UNDEFINED) -> V
     for part in parts:
         part.check()
     number = double(value)
-    if number in (INFINITY, -INFINITY):
+    if not isfinite(number):
         raise fault("D1001", value=value)
     if number >= 0 or len(parts) == 2:
         return parts[0 if number >= 0 else 1].written(number)

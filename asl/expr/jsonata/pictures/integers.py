@@ -6,7 +6,7 @@ from math import floor, gcd, log10, nan
 from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import double, normal, written
+from asl.expr.jsonata.numerals import double, finite, normal, written
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Value
@@ -110,7 +110,7 @@ def format_integer(value: Value, picture: Value) -> Value:
     """`$formatInteger(number, picture)`."""
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
-    return formatted(floor(value), parse(picture))
+    return formatted(floor(finite(value)), parse(picture))
 
 
 def formatted(value: int, picture: Picture) -> str:

@@ -7,6 +7,7 @@ from math import nan, trunc
 from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.pictures import LONGEST, integers
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Value
@@ -219,7 +220,7 @@ def from_millis(moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFIN
         offset = int(number[1])
         hours = offset // 100
         minutes = offset - trunc(offset / 100) * 100
-    shifted = trunc(moment) + (60 * hours + minutes) * 60_000
+    shifted = trunc(finite(moment)) + (60 * hours + minutes) * 60_000
     if not -FURTHEST <= shifted <= FURTHEST:
         raise fault("D3150", message="The first argument of $fromMillis is out of range")
     parts = parse(ISO if picture is UNDEFINED else picture)
