@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from asl.cli.exits import MEANINGS, Exit
-from asl.cli.main import COMMANDS
+from asl.cli.main import COMMANDS, cli
 from asl.conformance import Case
 from asl.core.codes import all_codes
 from asl.core.document import read
@@ -141,11 +142,66 @@ def test_a_profile_is_documented(name: str) -> None:
 
 # Command line ------------------------------------------------------------------------------------
 
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+SHARED = "How a document is read"
+
+
+def section(*of: str) -> str:
+    """The sections of the page on the command line whose headings name one of these."""
+    parts = re.split(r"^## (.*)\n", page("cli.md"), flags=re.MULTILINE)
+    found = zip(parts[1::2], parts[2::2], strict=True)
+    return "".join(text for head, text in found if not set(of).isdisjoint(head.split("`")))
+
+
+def options(name: str) -> list[click.Option]:
+    """The options of a command."""
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return [each for each in command.params if isinstance(each, click.Option)]
+
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_documented(name: str) -> None:
     """Each command is told about."""
     assert f"`asl {name}" in page("cli.md")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented(name: str) -> None:
+    """Where its command is, or where the options are that many commands share."""
+    told = {*OPTION.findall(section(f"asl {name}", SHARED))}
+    assert [each for option in options(name) for each in option.opts if each not in told] == []
+
+
+def test_every_documented_option_is_there() -> None:
+    """A section of the page names options of its commands, and no others."""
+    parts = re.split(r"^## (.*)\n", page("cli.md"), flags=re.MULTILINE)
+    shared = {*OPTION.findall(section(SHARED))}
+    for head, text in zip(parts[1::2], parts[2::2], strict=True):
+        names = [each.removeprefix("asl ") for each in head.split("`") if each.startswith("asl ")]
+        known = {each for name in names for option in options(name) for each in option.opts}
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        spans = " ".join(each for each in re.findall(r"`([^`]*)`", prose))
+        if names:
+            assert {*OPTION.findall(spans)} - known - shared == set(), head
+
+
+def test_options_that_may_be_repeated_are_told() -> None:
+    """They are written NAME=VALUE, or listed at the beginning of the page."""
+    listed = page("cli.md").partition("## Exit codes")[0]
+    for name in COMMANDS:
+        for option in options(name):
+            if option.multiple and "=" not in (option.metavar or ""):
+                assert f"`{option.opts[0]}`" in listed, (name, option.opts)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name: str) -> None:
+    """It says what it is for, and what it takes by a name of its own."""
+    for option in options(name):
+        assert option.help, option.opts
+        if not option.is_flag and not isinstance(option.type, click.Choice):
+            assert option.metavar, option.opts
 
 
 @pytest.mark.parametrize("code", Exit)

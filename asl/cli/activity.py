@@ -13,7 +13,14 @@ __all__ = ["command"]
 @click.argument("activity", metavar="ARN")
 @STORE
 @click.option("--worker", metavar="NAME", help="Who takes it; stands in the history.")
-@click.option("--wait", metavar="SECONDS", default=0.0, show_default=True, type=click.FloatRange(0))
+@click.option(
+    "--wait",
+    metavar="SECONDS",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="How long to wait for one.",
+)
 def command(activity: str, store_file: str | None, worker: str | None, wait: float) -> Exit:
     """Take the next task of an activity; print its taskToken and its input, both as text.
 

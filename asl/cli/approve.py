@@ -25,14 +25,16 @@ RESERVED = ("approval", "by", "comment", "edited", "roles", "approved", "rejecte
 @click.argument("execution", metavar="EXECUTION")
 @STORE
 @click.option("--request", "request_id", metavar="ID", help="Which one, where several are open.")
-@click.option("--option", help="The decision; by default the first option, which approves.")
-@click.option("--comment", help="Why.")
+@click.option(
+    "--option", metavar="OPTION", help="The decision; by default the first, which approves."
+)
+@click.option("--comment", metavar="TEXT", help="Why.")
 @click.option("--edit", "edits", metavar="KEY=VALUE", multiple=True, help="Change a value.")
 @click.option("--set", "extras", metavar="KEY=VALUE", multiple=True, help="Add to the record.")
 @click.option("--approved", metavar="INDEX,...", help="Of a batch, the items to approve.")
 @click.option("--rejected", metavar="INDEX,...", help="Of a batch, the items to reject.")
 @click.option("--as", "user", metavar="USER", help="Who decides.")
-@click.option("--role", "roles", multiple=True, help="A role of whoever decides.")
+@click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
 def command(
     execution: str,
     store_file: str | None,

@@ -12,7 +12,10 @@ __all__ = ["command"]
 @click.command("doctor")
 @STORE
 def command(store_file: str | None) -> Exit:
-    """Check a store: the file, the chain of every history, and that all refer to what is there."""
+    """Check a store: the file, the chain of every history, and that all refer to what is there.
+
+    Exits with 1 if there is a fault.
+    """
     from asl.stores.doctor import of_file
     from asl.stores.sqlite import StoreDamaged
 

@@ -18,9 +18,9 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "succeeded",
-    Exit.FAILED: "the workflow failed, or a case did",
+    Exit.FAILED: "the workflow or a case failed, or diff, fmt or doctor found something",
     Exit.USAGE: "wrong usage: options, input, agents file, or a file that cannot be read",
-    Exit.INVALID: "a document has errors",
+    Exit.INVALID: "a document has errors, or is not as its lock says",
     Exit.PAUSED: "the workflow is paused",
     Exit.ENDED_EARLY: "timed out or aborted, also by Ctrl-C",
 }

@@ -110,7 +110,9 @@ EXAMPLES = ("article", "change", "goal", "question", "review", "support")
     type=click.Choice(EXAMPLES),
     help="Write an example of agents with budgets, tools, memory and people instead.",
 )
-@click.option("--name", help="What the files are called; judge, or as the example is.")
+@click.option(
+    "--name", metavar="NAME", help="What the files are called; judge, or as the example is."
+)
 def command(folder: str, example: str | None, name: str | None) -> Exit:
     """Write a first document, its agents file and its cases, and say how to run them.
 

@@ -32,7 +32,8 @@ SHOWN = 300
 def command(execution: str, store_file: str | None, follow: bool, as_json: bool) -> Exit:
     """Print the history of an execution, a line for each event.
 
-    With -f also of one that another process is at work on, until it ends or that process dies.
+    With -f also of one that another process is at work on, until it ends; exits with 1 if that
+    process dies.
     """
     with opened(store_file) as store:
         name = found(store, execution).name

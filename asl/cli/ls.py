@@ -18,7 +18,15 @@ COLOURS = {"SUCCEEDED": "green", "FAILED": "red", "TIMED_OUT": "red", "PAUSED": 
 @click.command("ls")
 @STORE
 @click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only these.")
-@click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True)
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="So many at most.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 def command(store_file: str | None, status: str | None, limit: int, as_json: bool) -> Exit:
     """List the executions of a store, the newest first."""

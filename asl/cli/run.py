@@ -57,7 +57,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
     type=click.Choice(("OFF", "NORMAL", "FULL", "EXTRA"), case_sensitive=False),
     help="What the store holds against: a loss of power (FULL), the death of the process (NORMAL).",
 )
-@click.option("--name", help="Name of the execution; random if absent.")
+@click.option("--name", metavar="NAME", help="Name of the execution; random if absent.")
 @click.option("--requestor", metavar="USER", help="Who starts it; a Policy may exclude them.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option(

@@ -12,8 +12,8 @@ __all__ = ["command"]
 @click.command("stop")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("--error", help="An error name to keep with it.")
-@click.option("--cause", help="A cause to keep with it.")
+@click.option("--error", metavar="NAME", help="An error name to keep with it.")
+@click.option("--cause", metavar="TEXT", help="A cause to keep with it.")
 def command(execution: str, store_file: str | None, error: str | None, cause: str | None) -> Exit:
     """End an execution that is paused or was left behind: its status becomes ABORTED."""
     with opened(store_file) as store:

@@ -30,7 +30,7 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
 
     A way takes no transition twice. What each came to is expected from now on: read it before you
     keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
-    there is overwritten.
+    there is overwritten. Exits with 1 if there is no case to write.
     """
     from asl.conformance.drafts import cases_of
 

@@ -63,7 +63,8 @@ def command(
 ) -> Exit:
     """Run one state alone and print what AWS's TestState would answer.
 
-    DOC is a state or a whole document, in a JSON or YAML file or - for standard input.
+    DOC is a state or a whole document, in a JSON or YAML file or - for standard input. Exits with 1
+    if the state fails.
 
     \b
         asl test-state order.asl.json --state Charge --mock-result '{"paid": true}' --level DEBUG
