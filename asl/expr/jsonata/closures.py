@@ -33,9 +33,14 @@ Node = Any
 """A node of the library's tree."""
 
 
-def compile(tree: Node, natives: dict[str, Native], bound: frozenset[str]) -> Closure:
-    """Compile a whole query; its functions are *natives*, the names of its own are *bound*."""
-    return _Compiler(bound, natives).compile(tree)
+def compile(
+    tree: Node, natives: dict[str, Native], bound: frozenset[str], java: bool = False
+) -> Closure:
+    """Compile a whole query; its functions are *natives*, the names of its own are *bound*.
+
+    *java* as in `Limits`.
+    """
+    return _Compiler(bound, natives, java).compile(tree)
 
 
 _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
@@ -43,9 +48,10 @@ _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
 
 
 class _Compiler:
-    def __init__(self, bound: frozenset[str], natives: dict[str, Native]) -> None:
+    def __init__(self, bound: frozenset[str], natives: dict[str, Native], java: bool) -> None:
         self.bound = bound
         self.natives = natives
+        self.java = java
         self.weight = 0
         """How many nodes have been compiled so far."""
 
@@ -118,10 +124,10 @@ class _Compiler:
             return self._logical(node)
         one, other = self.compile(node.lhs), self.compile(node.rhs)
         if operator in ("+", "-", "*", "/", "%"):
-            apply = operators.arithmetic(operator)
+            apply = operators.arithmetic(operator, self.java)
             return lambda item, scope: apply(one(item, scope), other(item, scope))
         if operator in ("<", "<=", ">", ">="):
-            apply = operators.comparison(operator)
+            apply = operators.comparison(operator, self.java)
             return lambda item, scope: apply(one(item, scope), other(item, scope))
         combine = _COMBINING[operator]
         return lambda item, scope: combine(one(item, scope), other(item, scope), scope.run)

@@ -1,7 +1,9 @@
 """Numbers and JSON text as JavaScript writes them."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from decimal import ROUND_FLOOR, Context
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
@@ -54,6 +56,26 @@ def precise(value: int | float) -> str:
     return _text(float(f"{double(value):.14e}"))
 
 
+def precise_in_java(value: int | float) -> str:
+    """A number as AWS's `$string` writes it (measured).
+
+    Whole numbers have all their digits, others fifteen significant ones, rounded down, and an
+    exponent wherever these end before the point.
+    """
+    if type(value) is int and -SAFE <= value <= SAFE:
+        return str(value)
+    is_number(value)
+    exact = double(value)
+    if not isfinite(exact) or abs(exact) >= PLAIN:
+        return _text(exact)
+    if exact.is_integer():
+        return str(int(exact))
+    return str(_FIFTEEN.create_decimal(repr(exact)).normalize(_FIFTEEN)).replace("E", "e")
+
+
+_FIFTEEN = Context(prec=15, rounding=ROUND_FLOOR)
+
+
 def _text(value: float) -> str:
     if value in (INFINITY, -INFINITY) or value != value:
         return "null"
@@ -82,13 +104,21 @@ def _quoted(value: str) -> str:
     return SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", literal)
 
 
+def _quoted_in_java(value: str) -> str:
+    """A string literal as AWS writes it: few characters are escaped (measured)."""
+    return '"' + _ESCAPED.sub(lambda found: encode_basestring(found[0])[1:-1], value) + '"'
+
+
+_ESCAPED = re.compile(r'["\\\x08\f\n\r\t]')
+
+
 class TooLong(Exception):
     """The text is longer than the room for it."""
 
 
 def stringified(value: Value, room: int) -> str:
     """A value as `JSON.stringify` writes it, cut somewhere after *room* characters."""
-    writer = _Writer(written, room, "", _free)
+    writer = _Writer(written, _quoted, room, "", _free)
     with suppress(TooLong):
         writer.write(value, "\n")
     return "".join(writer.parts)
@@ -98,12 +128,15 @@ def _free(steps: int) -> None:
     """What a short text costs."""
 
 
-def text(value: Value, room: int, pretty: bool, spend: Callable[[int], None]) -> str:
-    """A value as `$string` writes it; raises TooLong beyond *room* characters.
+def text(
+    value: Value, room: int, pretty: bool, spend: Callable[[int], None], java: bool = False
+) -> str:
+    """A value as `$string` writes it, AWS's with *java*; raises TooLong beyond *room* characters.
 
     The work is counted by *spend*.
     """
-    writer = _Writer(precise, room, "  " if pretty else "", spend)
+    number, quoted = (precise_in_java, _quoted_in_java) if java else (precise, _quoted)
+    writer = _Writer(number, quoted, room, "  " if pretty else "", spend)
     writer.write(value, "\n")
     return "".join(writer.parts)
 
@@ -114,12 +147,14 @@ class _Writer:
     def __init__(
         self,
         number: Callable[[Any], str],
+        quoted: Callable[[str], str],
         room: int,
         indent: str,
         spend: Callable[[int], None],
     ) -> None:
         self.spend = spend
         self.number = number
+        self.quoted = quoted
         self.room = room
         self.indent = indent
         self.parts: list[str] = []
@@ -133,7 +168,7 @@ class _Writer:
     def write(self, value: Value, line: str) -> None:
         """Write a value; *line* begins a new line at its depth."""
         if type(value) is str:
-            self.put(_quoted(value))
+            self.put(self.quoted(value))
         elif value is None or value is UNDEFINED:
             self.put("null")
         elif type(value) is bool:
@@ -144,7 +179,7 @@ class _Writer:
             self.members("[]", [("", item) for item in value], line)
         elif type(value) is dict:
             colon = ": " if self.indent else ":"
-            named = [(_quoted(key) + colon, item) for key, item in value.items()]
+            named = [(self.quoted(key) + colon, item) for key, item in value.items()]
             self.members("{}", named, line)
         else:
             assert isinstance(value, Function)

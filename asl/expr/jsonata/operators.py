@@ -13,6 +13,7 @@ from asl.expr.jsonata.values import (
     Value,
     equal,
     identical,
+    in_units,
     is_number,
     listed,
 )
@@ -31,6 +32,12 @@ def _remainder(one: float, other: float) -> float:
     return fmod(double(one), double(other)) if other else NAN
 
 
+def _remainder_of_java(one: float, other: float) -> float:
+    if not other:
+        raise fault("D1001", value=NAN)
+    return _remainder(one, other)
+
+
 def _product(one: float, other: float) -> float:
     return one * other
 
@@ -46,9 +53,12 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 }
 
 
-def arithmetic(operator: str) -> Callable[[Value, Value], Value]:
-    """The arithmetic operator; undefined if a side is, raises T2001 and T2002 for non-numbers."""
-    compute = _ARITHMETIC[operator]
+def arithmetic(operator: str, java: bool) -> Callable[[Value, Value], Value]:
+    """The arithmetic operator; undefined if a side is, raises T2001 and T2002 for non-numbers.
+
+    For AWS (*java*) the remainder of a division by zero is a fault, unlike its quotient (measured).
+    """
+    compute = _remainder_of_java if java and operator == "%" else _ARITHMETIC[operator]
 
     def with_care(one: Value, other: Value) -> Value:
         if one is not UNDEFINED and not is_number(one):
@@ -101,8 +111,11 @@ _ORDER: dict[str, Callable[[Value, Value], bool]] = {
 }
 
 
-def comparison(operator: str) -> Callable[[Value, Value], Value]:
-    """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order."""
+def comparison(operator: str, java: bool) -> Callable[[Value, Value], Value]:
+    """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order.
+
+    For AWS (*java*) NaN is greater than all numbers (measured).
+    """
     holds = _ORDER[operator]
 
     def apply(one: Value, other: Value) -> Value:
@@ -113,6 +126,10 @@ def comparison(operator: str) -> Callable[[Value, Value], Value]:
             return UNDEFINED
         if left is not right:
             raise fault("T2009", token=operator, value=one, value2=other)
+        if left is str:
+            return holds(*in_units(one, other))
+        if java and (one != one or other != other):
+            return holds(one != one, other != other)
         return holds(one, other)
 
     return apply
@@ -165,7 +182,7 @@ def string(value: Value, run: Run, pretty: bool = False) -> str:
     if type(value) is float and (value != value or value in (INFINITY, -INFINITY)):
         raise fault("D3001", value=value)
     try:
-        return text(value, run.limits.characters, pretty, run.spend)
+        return text(value, run.limits.characters, pretty, run.spend, run.limits.java)
     except TooLong:
         raise run.too_long() from None
 

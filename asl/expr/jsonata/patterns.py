@@ -22,6 +22,9 @@ NO_BLANKS = (
 )
 """All others, for `\\S` within brackets."""
 
+_BLANKS_OF_JAVA = (r"\s\x0b", r"\x00-\x08\x0e-\x1f!-\x{10ffff}")
+"""Both of Java, which takes nothing beyond ASCII for a blank."""
+
 _KEPT = "dDwWbBtnvfr"
 """Escapes with the same meaning on both sides."""
 
@@ -44,8 +47,8 @@ class Pattern(Function):
 
     __slots__ = ("compiled", "source")
 
-    def __init__(self, source: str, ignore_case: bool, multiline: bool) -> None:
-        """Compile a pattern; raises BadPattern."""
+    def __init__(self, source: str, ignore_case: bool, multiline: bool, java: bool = False) -> None:
+        """Compile a pattern; raises BadPattern. With *java* all blanks are of ASCII (measured)."""
         import re2
 
         super().__init__("", 1)
@@ -55,7 +58,7 @@ class Pattern(Function):
         options.log_errors = False
         flags = "(?m)" if multiline else ""
         try:
-            self.compiled = re2.compile(flags + "".join(_translated(source)), options)
+            self.compiled = re2.compile(flags + "".join(_translated(source, java)), options)
         except re2.error as error:
             reason = error.args[0]
             reason = reason.decode() if isinstance(reason, bytes) else reason
@@ -110,14 +113,14 @@ class _Next(Function):
         return _chain(self.matches)
 
 
-def _translated(source: str) -> Iterator[str]:
+def _translated(source: str, java: bool) -> Iterator[str]:
     """Yield the parts of the pattern for RE2; raises BadPattern."""
     position = 0
     in_class = False
     while position < len(source):
         character = source[position]
         if character == "\\":
-            part, position = _escape(source, position + 1, in_class)
+            part, position = _escape(source, position + 1, in_class, java)
             yield part
             continue
         position += 1
@@ -157,7 +160,7 @@ def _group(head: str) -> str:
     raise BadPattern(f"a group cannot begin with (?{head[:1]}")
 
 
-def _escape(source: str, position: int, in_class: bool) -> tuple[str, int]:
+def _escape(source: str, position: int, in_class: bool, java: bool) -> tuple[str, int]:
     """The escape sequence whose backslash stands before *position*, and where it ends."""
     letter = source[position : position + 1]
     if not letter:
@@ -167,10 +170,10 @@ def _escape(source: str, position: int, in_class: bool) -> tuple[str, int]:
         if in_class and letter == "b":
             return r"\x08", after
         return "\\" + letter, after
-    if letter == "s":
-        return (BLANKS if in_class else f"[{BLANKS}]"), after
-    if letter == "S":
-        return (NO_BLANKS if in_class else f"[^{BLANKS}]"), after
+    if letter in "sS":
+        blanks, others = _BLANKS_OF_JAVA if java else (BLANKS, NO_BLANKS)
+        inner = blanks if letter == "s" else others
+        return (inner if in_class else f"[{inner}]"), after
     if letter in "xu":
         digits = source[after : after + (2 if letter == "x" else 4)]
         if len(digits) == (2 if letter == "x" else 4) and _is_hex(digits):

@@ -123,22 +123,21 @@ def parse(source: str, limits: Limits = LIMITS) -> Query:
 def _parsed(source: str, limits: Limits) -> Query:
     syntax.bounded(source)
     form, texts = lifted(source) or (None, ())
-    nested = limits.nesting is not None
-    shape = None if form is None else _usual(form, nested)
+    shape = None if form is None else _usual(form, limits)
     if shape is None:
-        shape, texts = _shape(syntax.parse(source, limits.newer), nested), ()
+        shape, texts = _shape(syntax.parse(source, limits.java), limits), ()
     return Query(source, shape, texts, limits, shape.direct and shape.direct(texts))
 
 
 @lru_cache(maxsize=512)
-def _usual(form: str, nested: bool) -> Shape | None:
+def _usual(form: str, limits: Limits) -> Shape | None:
     """Return the shape of the usual queries of a form, None where the library has to read them."""
     parsed = read(form, form=True)
-    return None if parsed is None else _shape(parsed, nested)
+    return None if parsed is None else _shape(parsed, limits)
 
 
-def _shape(parsed: Parsed, nested: bool) -> Shape:
-    """Return what is known of a query without its texts; *nested* if its nesting counts."""
+def _shape(parsed: Parsed, limits: Limits) -> Shape:
+    """Return what is known of a query without its texts."""
     tree, bound, found, context = parsed
     foreign = found_in({each.name for each in found if each.called and "_" in each.name})
     natives = NATIVES | foreign if foreign else NATIVES
@@ -153,8 +152,8 @@ def _shape(parsed: Parsed, nested: bool) -> Shape:
         constant(tree),
         tuple(free),
         None in states or "context" in states,
-        compile(tree, natives, bound),
+        compile(tree, natives, bound, limits.java),
         levels(tree, bound, natives),
-        nesting(tree) if nested else FLAT,
+        FLAT if limits.nesting is None else nesting(tree),
         direct(tree, foreign) if foreign else None,
     )

@@ -32,9 +32,7 @@ class Limits:
     finite: bool = True
     """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
     java: bool = False
-    """Whether Base64 and URLs are UTF-8, and widths and limits are cut, as Java does it."""
-    newer: bool = True
-    """Whether the operators of JSONata 2.1 are understood."""
+    """Whether texts, numbers and patterns are read, written and compared as AWS was measured to."""
 
 
 LIMITS = Limits()
@@ -45,7 +43,6 @@ AWS_LIMITS = Limits(
     nesting=100,
     finite=False,
     java=True,
-    newer=False,
 )
 """Those that AWS was observed to have."""
 

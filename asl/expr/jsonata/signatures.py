@@ -56,7 +56,7 @@ class Signature:
     def validate(self, arguments: list[Value], item: Value) -> list[Value]:
         """The arguments as the function takes them; raises T0410, T0411 or T0412.
 
-        Optional arguments that are missing at the end may be missing in the answer.
+        Optional arguments that are missing at the end are missing in the answer.
         """
         letters = "".join(map(symbol, arguments))
         if letters in self.plain:
@@ -65,7 +65,7 @@ class Signature:
         if match is None:
             raise self._mismatch(arguments, letters)
         found: list[Value] = []
-        position = 0
+        position = given = 0
         plain = True
         for parameter, part in zip(self.parameters, match.groups(), strict=True):
             plain = plain and (part != "" or parameter.context is None)
@@ -74,6 +74,7 @@ class Signature:
                 if not parameter.context.match(symbol(item)):
                     raise fault("T0411", value=item, index=position + 1)
                 found.append(item)
+                given = len(found)
                 continue
             for letter in part or "m":
                 value = arguments[position] if position < len(arguments) else UNDEFINED
@@ -82,9 +83,10 @@ class Signature:
                     value = value if letter == "a" else [value]
                 found.append(value)
                 position += 1
+            given = len(found) if part else given
         if plain:
             self.plain.add(letters)
-        return found
+        return found[:given]
 
     def _mismatch(self, arguments: list[Value], letters: str) -> Exception:
         good, pattern = 0, ""

@@ -5,7 +5,16 @@ from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run, Scope
-from asl.expr.jsonata.values import ITEM, UNDEFINED, Closure, Sequence, Value, symbol
+from asl.expr.jsonata.values import (
+    ITEM,
+    UNDEFINED,
+    Closure,
+    Sequence,
+    Value,
+    in_units,
+    symbol,
+    units,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,8 @@ def ordered(terms: list[Term], items: Value, scope: Scope) -> Value:
         keys = [terms[0].key(row.context, row.scope) for row in rows]
         if len({symbol(key) for key in keys} | {"n", "s"}) == 2 and len(set(map(type, keys))) == 1:
             run.spend(len(items) * 2)
+            if type(keys[0]) is str:
+                keys = [units(key) for key in keys]
             order = sorted(range(len(keys)), key=keys.__getitem__, reverse=terms[0].descending)
             return [items[place] for place in order]
         for row, key in zip(rows, keys, strict=True):
@@ -72,6 +83,8 @@ def _order(one: Value, other: Value) -> int:
         raise fault("T2008", value=one if left not in "sn" else other)
     if left != right:
         raise fault("T2007", value=one, value2=other)
+    if left == "s":
+        one, other = in_units(one, other)
     return int(one > other) - int(one < other)
 
 

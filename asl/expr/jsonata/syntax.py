@@ -1,6 +1,7 @@
 """Parsing: a reader of the usual sources, and the library's parser behind limits for all others."""
 
 import re
+from functools import partial
 from typing import Any
 
 from asl.core.errors import ExpressionFault
@@ -21,14 +22,16 @@ DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|/\*.*?\*/|[][(){}]', re.DOTALL)
 
 
-def parse(source: str, newer: bool = True) -> Parsed:
-    """The library's tree of a source and what it reads; *newer* as in `Limits`.
+def parse(source: str, java: bool = False) -> Parsed:
+    """The library's tree of a source and what it reads; *java* as in `Limits`.
+
+    AWS knows no operators of JSONata 2.1, and patterns as Java does.
 
     Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
     operators that nest too deeply for the stack.
     """
     bounded(source)
-    return plain.read(source) or by_library(source, newer)
+    return plain.read(source) or by_library(source, java)
 
 
 def bounded(source: str) -> None:
@@ -37,14 +40,14 @@ def bounded(source: str) -> None:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
 
 
-def by_library(source: str, newer: bool = True) -> Parsed:
+def by_library(source: str, java: bool = False) -> Parsed:
     """The same of any source; raises ExpressionFault and RecursionError as `parse` does."""
     from asl.expr.jsonata import library
 
     _check_depth(source)
-    parser = _idle(newer)
+    parser = _idle(java)
     try:
-        tree = parser.parse(source, _pattern)
+        tree = parser.parse(source, partial(_pattern, java))
     except library.JException as error:
         offset = error.location if error.location >= 0 else _reached(parser)
         escape = error.error == "S0301" and error.current is not None
@@ -68,7 +71,7 @@ def by_library(source: str, newer: bool = True) -> Parsed:
             raise _refused(str(fault("S0106")), comment) from None
         named = (code for code, text in library.MESSAGES.items() if text == str(error))
         raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
-    _keep(parser, newer)
+    _keep(parser, java)
     return Parsed(tree, bound_in(tree), references(tree), context_reads(tree))
 
 
@@ -76,26 +79,26 @@ _NEWER = ("?:", "??")
 """The operators that JSONata 2.1 added."""
 
 _IDLE: dict[bool, list[Any]] = {True: [], False: []}
-"""Parsers that have read their source, with and without the newer operators: their table of
+"""Parsers that have read their source, without and with the newer operators: their table of
 operators costs more than most sources."""
 
 
-def _idle(newer: bool) -> Any:
+def _idle(java: bool) -> Any:
     try:
-        return _IDLE[newer].pop()
+        return _IDLE[java].pop()
     except IndexError:  # asked first, another thread might take it in between
         from asl.expr.jsonata import library
 
         parser = library.Parser()
-        for operator in () if newer else _NEWER:
+        for operator in _NEWER if java else ():
             del parser.symbol_table[operator]
         return parser
 
 
-def _keep(parser: Any, newer: bool) -> None:
+def _keep(parser: Any, java: bool) -> None:
     """Let another source be read with a parser that has come to the end of one."""
     parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
-    _IDLE[newer].append(parser)
+    _IDLE[java].append(parser)
 
 
 def too_deep(offset: int) -> ExpressionFault:
@@ -107,8 +110,8 @@ def _refused(message: str, offset: int) -> ExpressionFault:
     return ExpressionFault(message, offset, CODE)
 
 
-def _pattern(source: str, flags: Any) -> Pattern:
-    return Pattern(source, flags.case_insensitive, flags.multiline)
+def _pattern(java: bool, source: str, flags: Any) -> Pattern:
+    return Pattern(source, flags.case_insensitive, flags.multiline, java)
 
 
 def _reached(parser: Any) -> int:

@@ -196,6 +196,16 @@ def identical(one: Value, other: Value) -> bool:
     return bool(one == other) and (type(one) is bool) is (type(other) is bool)
 
 
+def in_units(one: str, other: str) -> tuple[str | bytes, str | bytes]:
+    """What orders two texts as their code units in UTF-16, by which JavaScript and Java compare."""
+    return (one, other) if one.isascii() or other.isascii() else (units(one), units(other))
+
+
+def units(text: str) -> bytes:
+    """The code units of a text."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def listed(value: Value) -> list[Value]:
     """The value as items: an array itself, anything else alone."""
     return value if isinstance(value, list) else [value]

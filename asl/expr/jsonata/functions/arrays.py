@@ -15,12 +15,15 @@ from asl.expr.jsonata.values import (
     are_strings,
     boolean,
     equal,
+    units,
 )
 
 
-def count(values: Value = UNDEFINED) -> Value:
-    """`$count(array)`; of nothing it is 0."""
-    return 0 if values is UNDEFINED else len(values)
+def count(scope: Scope, value: Value) -> Value:
+    """`$count(array)`; of nothing it is 0, and for AWS of null (measured)."""
+    if isinstance(value, list):
+        return len(value)
+    return int(value is not UNDEFINED and (value is not None or not scope.run.limits.java))
 
 
 def append(scope: Scope, one: Value, other: Value) -> Value:
@@ -81,10 +84,11 @@ def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Valu
     if len(values) <= 1:
         return values
     if function is UNDEFINED:
-        if not are_numbers(values) and not are_strings(values):
+        texts = are_strings(values)
+        if not texts and not are_numbers(values):
             raise fault("D3070", index=1)
         scope.run.spend(len(values) * 2)
-        return sorted(values)
+        return sorted(values, key=units if texts else None)
     return merge_sorted(
         values,
         lambda one, other: _is_truthy(function.apply([one, other], None, scope)),

@@ -1,6 +1,7 @@
 """The functions that AWS adds: partition, range, hash, random, uuid, parse."""
 
 import json
+import re
 from math import trunc
 from uuid import UUID
 
@@ -21,7 +22,7 @@ ALGORITHMS = {
 }
 
 
-def partition(scope: Scope, values: Value, size: Value = UNDEFINED) -> Value:
+def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) -> Value:
     """`$partition(array, size)`: chunks; the last may be shorter.
 
     Nothing comes of no elements and of chunks of none; without a size there is one chunk.
@@ -59,13 +60,18 @@ def span(
     return Sequence(numbers)
 
 
-def hashed(text: Value, algorithm: Value = UNDEFINED) -> Value:
-    """`$hash(text, algorithm)` in lower-case hexadecimal."""
-    if UNDEFINED in (text, algorithm):
+def hashed(text: Value, *algorithms: Value) -> Value:
+    """`$hash(text, algorithm)` in lower-case hexadecimal; of no algorithm, nothing.
+
+    One that is undefined is none that AWS knows (measured).
+    """
+    if not algorithms:
         return UNDEFINED
+    (algorithm,) = algorithms
     if algorithm not in ALGORITHMS:
+        name = "null" if algorithm is UNDEFINED else algorithm
         known = ", ".join(in_hash_order(ALGORITHMS))
-        raise fault("D3137", message=f"Hash algorithm '{algorithm}' must be one of {known}")
+        raise fault("D3137", message=f"Hash algorithm '{name}' must be one of {known}")
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
@@ -95,14 +101,26 @@ def uuid(scope: Scope) -> Value:
 
 
 def parse(scope: Scope, text: str) -> Value:
-    """`$parse(text)`: the value of a JSON text that repeats no key."""
+    """`$parse(text)`: the value of a JSON text that repeats no key.
+
+    AWS reads single quotes as double ones (measured).
+    """
     scope.run.spend(len(text))
+    if scope.run.limits.java:
+        text = _TEXT.sub(lambda found: found[0] if found[1] is None else _quoted(found[1]), text)
     try:
         return detached(
             json.loads(text, parse_constant=_refuse, parse_int=_integer, object_pairs_hook=_members)
         )
     except (ValueError, NotJson, RecursionError):
         raise fault("D3137", message="Invalid JSON") from None
+
+
+_TEXT = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
+
+
+def _quoted(inner: str) -> str:
+    return '"' + inner.replace("\\'", "'").replace('"', '\\"') + '"'
 
 
 def _refuse(name: str) -> Value:

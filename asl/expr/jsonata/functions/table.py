@@ -39,9 +39,7 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "sqrt": ("<n-:n>", numbers.square_root, 1),
     "power": ("<n-n:n>", numbers.power, 2),
     "formatBase": ("<n-n?:s>", numbers.format_base, 2),
-    "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "formatInteger": ("<n-s:s>", integers.format_integer, 2),
-    "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
     "substring": ("<s-nn?:s>", strings.substring, 3),
     "substringBefore": ("<s-s:s>", strings.substring_before, 2),
     "substringAfter": ("<s-s:s>", strings.substring_after, 2),
@@ -55,7 +53,6 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "boolean": ("<x-:b>", objects.truth, 1),
     "not": ("<x-:b>", objects.negation, 1),
     "type": ("<x:s>", objects.kind, 1),
-    "merge": ("<a<o>:o>", objects.merge, 1),
     "reverse": ("<a:a>", arrays.reverse, 1),
     "hash": ("<ss?:s>", aws.hashed, 2),
 }
@@ -72,6 +69,9 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "base64encode": ("<s-:s>", strings.base64encode, 1),
     "base64decode": ("<s-:s>", strings.base64decode, 1),
     "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
+    "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
+    "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
+    "merge": ("<a:o>", objects.merge, 1),
     "map": ("<af>", arrays.mapped, 2),
     "filter": ("<af>", arrays.filtered, 2),
     "single": ("<af?>", arrays.single, 2),
@@ -86,13 +86,13 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "clone": ("<(oa)-:o>", _clone, 1),
     "toMillis": ("<s-s?:n>", moments.to_millis, 2),
     "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
-    "partition": ("<xn?:a<a>>", aws.partition, 2),
+    "partition": ("<x?n?:a<a>>", aws.partition, 2),
     "parse": ("<s-:x>", aws.parse, 1),
 }
 """Functions that call others, whose work is counted, or that depend on the limits."""
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
-    "count": ("<a:n>", arrays.count, 1, False),
+    "count": ("<x:n>", arrays.count, 1, True),
     "zip": ("<a+>", arrays.zipped, 0, False),
     "exists": ("<x:b>", objects.exists, 1, False),
     "error": ("<s?:x>", objects.error, 1, False),

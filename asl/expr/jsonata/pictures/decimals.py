@@ -1,5 +1,6 @@
 """Decimals by picture: `#,##0.00`, `01%`, `0.0##e0` (XPath 3.1, 4.7)."""
 
+from decimal import Decimal
 from functools import reduce
 from math import gcd, isfinite
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
 from asl.expr.jsonata.numerals import double
 from asl.expr.jsonata.pictures import LONGEST
+from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Value
 
 MOST_DECIMALS = 100
@@ -57,8 +59,11 @@ _LONGER = ("minus-sign", "percent", "per-mille")
 """What may be longer than a character."""
 
 
-def format_number(value: Value, picture: Value, options: Value = UNDEFINED) -> Value:
-    """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for a bad picture."""
+def format_number(scope: Scope, value: Value, picture: Value, options: Value = UNDEFINED) -> Value:
+    """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for a bad picture.
+
+    AWS writes the digits of the number's text, no more of those that its double has (measured).
+    """
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     if len(picture) > LONGEST:
@@ -67,7 +72,8 @@ def format_number(value: Value, picture: Value, options: Value = UNDEFINED) -> V
     texts = picture.split(signs.pattern)
     if len(texts) > 2:
         raise fault("D3080")
-    parts = [_Part(text, signs) for text in texts]
+    exact = Decimal if scope.run.limits.java else float
+    parts = [_Part(text, signs, exact) for text in texts]
     for part in parts:
         part.check()
     number = double(value)
@@ -92,9 +98,11 @@ def _signs(options: dict[str, Value]) -> Signs:
 class _Part:
     """One sub-picture, taken apart."""
 
-    def __init__(self, text: str, signs: Signs) -> None:
+    def __init__(self, text: str, signs: Signs, exact: type[float] | type[Decimal]) -> None:
         self.text = text
         self.signs = signs
+        self.exact = exact
+        """What has the digits to be written, made of a number's text."""
         bounds = [
             place
             for place, character in enumerate(text)
@@ -189,7 +197,7 @@ class _Part:
         return number, power
 
     def _digits(self, number: float, decimals: int) -> tuple[str, str]:
-        text = f"{double(rounded(number, decimals)):.{decimals}f}"
+        text = f"{self.exact(repr(double(rounded(number, decimals)))):.{decimals}f}"
         if self.signs.zero != "0":
             text = text.translate(
                 {ord("0") + digit: character for digit, character in enumerate(self.signs.digits)}

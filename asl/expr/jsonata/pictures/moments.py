@@ -202,7 +202,7 @@ _FRAGMENTS: dict[str, Callable[[int, int], int | str]] = {
 
 def now(scope: Scope, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
     """`$now(picture, zone)`."""
-    return from_millis(scope.run.millis, picture, zone)
+    return from_millis(scope, scope.run.millis, picture, zone)
 
 
 def millis(scope: Scope) -> Value:
@@ -210,10 +210,15 @@ def millis(scope: Scope) -> Value:
     return scope.run.millis
 
 
-def from_millis(moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
-    """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134."""
+def from_millis(
+    scope: Scope, moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED
+) -> Value:
+    """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134.
+
+    AWS knows the zone by its name, `utc` (measured).
+    """
     hours = minutes = 0
-    if zone is not UNDEFINED:
+    if zone is not UNDEFINED and not (scope.run.limits.java and zone.lower() == "utc"):
         number = re.match(r"\s*([-+]?[0-9]{1,9})", zone)
         if number is None:
             raise fault("D3134", value=zone)
