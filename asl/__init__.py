@@ -59,6 +59,8 @@ if TYPE_CHECKING:
         Store,
         open_store,
     )
+    from asl.graphs.difference import Difference
+    from asl.graphs.planning import Plan
     from asl.hosts.clock import VirtualClock, WallClock
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
@@ -81,6 +83,7 @@ __all__ = [
     "CheckpointRefused",
     "Conversion",
     "Diagnostic",
+    "Difference",
     "Document",
     "DocumentNotFound",
     "Event",
@@ -92,6 +95,7 @@ __all__ = [
     "InvalidTest",
     "NotJson",
     "NotResumable",
+    "Plan",
     "Program",
     "Report",
     "RequestNotFound",
@@ -126,33 +130,35 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Bindings": "asl.bindings",
-    "Conversion": "asl.dialects.base",
     "AnswerRefused": "asl.states.decisions",
-    "ExecutionBusy": "asl.executions",
-    "ExecutionExists": "asl.executions",
-    "ExecutionNotFound": "asl.executions",
-    "ExecutionNotRedrivable": "asl.executions",
-    "RequestNotFound": "asl.executions",
-    "Store": "asl.executions",
-    "StoreDamaged": "asl.stores.sqlite",
-    "StoreError": "asl.stores.sqlite",
+    "Bindings": "asl.bindings",
     "Call": "asl.engine.agent",
     "Checkpoint": "asl.engine.checkpoints",
     "CheckpointExpired": "asl.engine.checkpoints",
     "CheckpointIncompatible": "asl.engine.checkpoints",
     "CheckpointNotFound": "asl.engine.checkpoints",
     "CheckpointRefused": "asl.engine.checkpoints",
-    "NotResumable": "asl.engine.checkpoints",
+    "Conversion": "asl.dialects.base",
     "Diagnostic": "asl.core.diagnostics",
+    "Difference": "asl.graphs.difference",
     "Document": "asl.core.document",
     "Event": "asl.engine.events",
+    "ExecutionBusy": "asl.executions",
+    "ExecutionExists": "asl.executions",
+    "ExecutionNotFound": "asl.executions",
+    "ExecutionNotRedrivable": "asl.executions",
+    "NotResumable": "asl.engine.checkpoints",
+    "Plan": "asl.graphs.planning",
     "Program": "asl.program",
     "Report": "asl.core.diagnostics",
+    "RequestNotFound": "asl.executions",
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
     "StateResult": "asl.hosts.trial",
     "StepFunctions": "asl.client",
+    "Store": "asl.executions",
+    "StoreDamaged": "asl.stores.sqlite",
+    "StoreError": "asl.stores.sqlite",
     "TaskTokens": "asl.hosts.tokens",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",
@@ -165,12 +171,17 @@ _LAZY = {
     "run": "asl.runs",
     "test_state": "asl.runs",
 }
+"""Where the names are that a call loads when it is made."""
 
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            from importlib import import_module
 
-        found = globals()[name] = getattr(import_module(_LAZY[name]), name)
-        return found
-    raise AttributeError(f"module 'asl' has no attribute {name!r}")
+            found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+            return found
+        raise AttributeError(f"module 'asl' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -40,10 +40,11 @@ def run(
     """Run a workflow to its end and return what it came to; blocks the caller.
 
     `bindings` say who answers for the names in the document and what the run may use: `agents`,
-    `resources`, `mocks`, `tokens`, `workflows`, `prices`, `buckets`, `pools`, `approvals`,
-    `notify`, `listener` (`asl.Bindings`). An absent input is `{}`. `name` names the execution,
-    `express` makes it an express one, `requestor` is who starts it. `clock` is `"wall"`,
-    `"virtual"` or a clock object.
+    `resources`, `mocks`, `tools`, `tokens`, `workflows`, `prices`, `buckets`, `pools`, `memory`,
+    `approvals`, `notify`, `listener`, `sinks`, `checkpoints` (`asl.Bindings` explains each). An
+    absent input is `{}`. `name` names the execution, `express` makes it an express one, `requestor`
+    is who starts it. `clock` is `"wall"`, `"virtual"` or a clock object. `profile` and
+    `ignore_blocks` are those of `compile`, for what is not compiled yet.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.

@@ -1,7 +1,9 @@
 """The front door: load, check, compile, run and arun, and what they refuse."""
 
+import ast
 import asyncio
 import copy
+import inspect
 import io
 import json
 import time
@@ -446,3 +448,22 @@ def test_the_module_has_what_it_promises_and_nothing_else() -> None:
     """Every name of `__all__` is there; any other is an AttributeError."""
     assert all(getattr(asl, name) is not None for name in asl.__all__)
     assert not hasattr(asl, "Interpreter")
+    assert sorted(asl.__all__) == asl.__all__
+    assert set(asl.__all__) <= {*dir(asl)}
+
+
+def test_what_is_loaded_late_is_what_a_type_checker_sees() -> None:
+    """The imports for type checkers name the same modules."""
+    tree = ast.parse(inspect.getsource(asl))
+    guards = [each for each in tree.body if isinstance(each, ast.If)]
+    guarded = next(each for each in guards if ast.unparse(each.test) == "TYPE_CHECKING")
+    imports = [each for each in guarded.body if isinstance(each, ast.ImportFrom)]
+    seen = {name.name: each.module for each in imports for name in each.names}
+    assert seen == asl._LAZY
+
+
+def test_help_on_running_names_every_binding() -> None:
+    """`help(asl.run)` and the help of `asl.Bindings` leave none out."""
+    for name in asl.Bindings.__annotations__:
+        assert f"`{name}`" in (asl.run.__doc__ or "")
+        assert f"`{name}`" in (asl.Bindings.__doc__ or "")

@@ -87,6 +87,60 @@ def test_the_wheel_is_complete(wheel: Path, tmp_path: Path) -> None:
     assert (tmp_path / "goal.asl.json").exists()
 
 
+USER = """
+import asl
+
+
+def greet(parameters: dict[str, str], call: asl.Call) -> str:
+    return f"Hello, {parameters['name']}!"
+
+
+def told(event: asl.Event) -> None:
+    print(event.id, event.type, event.path)
+
+
+document: asl.Document = asl.load("hello.asl.json")
+report: asl.Report = asl.check(document, agents=["Greeter"])
+program: asl.Program = asl.compile(document)
+result: asl.Result = asl.run(program, {"name": "Ada"}, agents={"Greeter": greet}, listener=told)
+plan: asl.Plan = asl.plan(document)
+found: asl.Difference = asl.diff(document, document)
+with asl.open_store("runs.db") as store:
+    kept: asl.Result = store.start(program, {"name": "Bob"}, agents={"Greeter": greet})
+"""
+WRONG = """
+asl.rum(program)
+asl.run(program, clok="virtual")
+asl.run(program, agents=5)
+result.ouput
+"""
+
+
+@pytest.mark.full
+def test_programs_of_users_are_checked_by_the_types_of_the_wheel(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """A sound one passes; a misspelt name, argument or member, or a wrong type, is found."""
+    pytest.importorskip("mypy", reason="mypy checks it; it is in the dev extra")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    user = tmp_path / "user.py"
+    user.write_text(USER + WRONG, encoding="utf-8")
+    options = ["--strict", "--follow-imports=silent", "--no-error-summary", "--config-file="]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, str(user)],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(tmp_path / "unpacked")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+    first = USER.count("\n") + 2
+    assert lines == [str(first + each) for each in range(4)], done.stdout
+
+
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     """The wheel has its license, its types, its command and its pytest plugin, and no tests."""
     with zipfile.ZipFile(wheel) as archive:
