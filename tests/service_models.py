@@ -10,15 +10,28 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "asl" / "checks" / "services"
 MODELS = {
+    "athena": "athena",
+    "batch": "batch",
+    "bedrockruntime": "bedrock-runtime",
+    "codebuild": "codebuild",
     "dynamodb": "dynamodb",
+    "ecs": "ecs",
     "events": "events",
+    "glue": "glue",
     "kms": "kms",
     "lambda": "lambda",
+    "rdsdata": "rds-data",
+    "redshiftdata": "redshift-data",
     "s3": "s3",
+    "scheduler": "scheduler",
     "secretsmanager": "secretsmanager",
+    "sesv2": "sesv2",
     "sns": "sns",
     "sqs": "sqs",
+    "ssm": "ssm",
     "states": "stepfunctions",
+    "sts": "sts",
+    "textract": "textract",
 }
 """File -> botocore's name of the service."""
 NUMBERS = ("integer", "long", "float", "double")

@@ -22,8 +22,10 @@ MODES = ("STRICT", "PRESENT", "NONE")
 _ACTION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:(?:(aws-sdk):)?([\w-]+):(\w+)")
 _OF_THE_SDK = {"eventbridge": "events", "sfn": "states"}
 """The names of services that `aws-sdk` calls otherwise."""
-_PARSED = ("lambda", "invoke", "Payload")
-"""What the model has as bytes and a workflow gets as the JSON that it holds."""
+_INTEGRATED = {"bedrock": "bedrockruntime"}
+"""The models of integrations that are called otherwise than those of `aws-sdk`."""
+_PARSED = {("lambda", "invoke"): "Payload", ("bedrockruntime", "invokeModel"): "Body"}
+"""What the model has as bytes and a workflow gets from an integration as the JSON that it holds."""
 _FOLDER = Path(__file__).parent / "services"
 _KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean"}
 
@@ -37,13 +39,14 @@ def check_answer(resource: str, result: Json, mode: str) -> None:
     if match is None or mode == "NONE":
         return
     sdk, named, action = match.groups()
-    service = _OF_THE_SDK.get(named, named) if sdk else named
+    service = (_OF_THE_SDK if sdk else _INTEGRATED).get(named, named)
     model = _model(service)
     shape = model["actions"].get(action)
     if shape is None:
         return
-    if (service, action) == _PARSED[:2] and not sdk and type(result) is dict:
-        result = {name: each for name, each in result.items() if name != _PARSED[2]}
+    parsed = None if sdk else _PARSED.get((service, action))
+    if type(result) is dict and parsed in result:
+        result = {**result, parsed: ""}
     for fault in _faults(model["shapes"], shape, result, "", mode == "STRICT"):
         raise InvalidTest(f"Mock result schema validation error: {fault}")
 

@@ -60,6 +60,25 @@ def fault(resource: str, result: Json, mode: str = "STRICT") -> str | None:
         ("arn:aws:states:::lambda:invoke", {"Payload": {"any": [1]}, "StatusCode": 200}, None),
         (SDK + "lambda:invoke", {"Payload": {}}, "Field 'Payload' must be a string"),
         (
+            "arn:aws:states:::bedrock:invokeModel",
+            {"Body": {"content": []}, "ContentType": "application/json"},
+            None,
+        ),
+        (
+            "arn:aws:states:::bedrock:invokeModel",
+            {"Body": {}},
+            "Required field 'ContentType' is missing",
+        ),
+        (
+            SDK + "bedrockruntime:invokeModel",
+            {"Body": {}, "ContentType": "application/json"},
+            "Field 'Body' must be a string",
+        ),
+        (SDK + "bedrock:invokeModel", {"Body": 5}, None),
+        (SDK + "ssm:getParameter", {"Parameter": "x"}, "Field 'Parameter' must be an object"),
+        ("arn:aws:states:::glue:startJobRun", {"JobRunId": 5}, "Field 'JobRunId' must be a string"),
+        ("arn:aws:states:::glue:startJobRun.sync", {"JobRunState": 5}, None),
+        (
             SDK + "lambda:getFunction",
             {"Configuration": {"Runtime": "cobol"}},
             "Field 'Runtime' is not an expected value",
