@@ -117,6 +117,27 @@ def test_every_applied_rule_is_in_the_catalogue() -> None:
     assert used_codes() - {code.id for code in all_codes()} == set()
 
 
+# States ---------------------------------------------------------------------------------------
+
+
+SHARED_FIELDS = ("Parameters", "ResultSelector", "ResultPath", "Assign", "Retry", "Catch",
+                 "Arguments", "Output", "Next")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", SHARED_FIELDS)
+def test_the_states_of_a_shared_field_are_documented(field: str) -> None:
+    """Its row names the state types whose schemas have it."""
+    rows = [line.split(" | ") for line in page("states/README.md").splitlines()]
+    (where,) = (row[1] for row in rows if f"`{field}`" in row[0])
+    names = set(re.findall(r"[A-Z]\w+", where))
+    schemas = {
+        name: read(ROOT / "schemas" / "states" / f"{name}.schema.json").value
+        for name in STATE_TYPES
+    }
+    have = {name for name, schema in schemas.items() if field in schema["properties"]}
+    assert have == (set(STATE_TYPES) - names if where.startswith("all") else names)
+
+
 # Expressions -------------------------------------------------------------------------------------
 
 
