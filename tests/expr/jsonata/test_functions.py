@@ -182,6 +182,13 @@ def test_arrays_and_objects(source: str, value: Json) -> None:
         "$toMillis('2017-311', '[Y]-[d]')": 1510012800000,
         "$toMillis('11:30 pm', '[h]:[m] [P]')": 1700004600000,
         "$toMillis('nonsense', '[Y]')": UNDEFINED,
+        "$toMillis('9', '[h]')": 1699952400000,
+        "$toMillis('13 am', '[h] [P]')": 1699966800000,
+        "$toMillis('2020-IX', '[Y]-[MI]')": 1598918400000,
+        "$toMillis('2020-q', '[Y]-[MI]')": UNDEFINED,
+        "$toMillis('2020-ix', '[Y]-[MI]')": UNDEFINED,
+        "$fromMillis(0, '[YI,3]')": "MCMLXX",
+        "$fromMillis(0, '[Y1,3] [Y,*-3]')": "970 970",
     }
 )
 def test_moments(source: str, value: Json) -> None:

@@ -213,21 +213,20 @@ def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
         raise fault("T0410", value=picture, index=2)
     if len(text) > LONGEST:
         raise fault("D1013", what="number", limit=f"{LONGEST} characters")
-    number = read(text, parse(picture))
-    return nan if number is UNDEFINED and not scope.run.limits.finite else number
+    found = number(text, parse(picture))
+    return UNDEFINED if found != found and scope.run.limits.finite else found
 
 
-def read(text: str, picture: Picture) -> Value:
-    """The integer that a text writes; UNDEFINED if it writes none."""
+def number(text: str, picture: Picture) -> int | float:
+    """The integer that a text writes; NaN if it writes none."""
     primary = picture.primary
     if primary == "0":
         return _read_digits(text, picture)
     if primary in ("A", "a"):
-        number = sum(
-            (ord(letter) - ord(primary) + 1) * 26**place
-            for place, letter in enumerate(reversed(text))
+        places = enumerate(reversed(text))
+        return normal(
+            double(sum((ord(each) - ord(primary) + 1) * 26**place for place, each in places))
         )
-        return normal(double(number))
     if primary in ("I", "i"):
         return _read_roman(text if primary == "I" else text.upper())
     if primary in ("W", "Ww", "w"):
@@ -235,33 +234,33 @@ def read(text: str, picture: Picture) -> Value:
     raise fault("D3130", value=primary)
 
 
-def _read_digits(text: str, picture: Picture) -> Value:
+def _read_digits(text: str, picture: Picture) -> int | float:
     digits = text[:-2] if picture.ordinal else text
     for _, character in ((0, ","),) if picture.regular else picture.separators:
         digits = digits.replace(character, "")
     if picture.zero != 0x30:
         digits = "".join(chr(max(0, ord(each) - picture.zero + 0x30)) for each in digits)
-    number = re.match(r"\s*([-+]?[0-9]+)", digits)
-    return normal(double(int(number[1]))) if number is not None else UNDEFINED
+    leading = re.match(r"\s*([-+]?[0-9]+)", digits)
+    return nan if leading is None else normal(double(int(leading[1])))
 
 
-def _read_roman(text: str) -> Value:
+def _read_roman(text: str) -> int | float:
     total, largest = 0, 1
     for letter in reversed(text):
-        value = ROMAN.get(letter.lower())
+        value = ROMAN.get(letter.lower()) if letter.isupper() else None
         if value is None:
-            return UNDEFINED
+            return nan
         total += -value if value < largest else value
         largest = max(largest, value)
     return total
 
 
-def _read_words(text: str) -> Value:
+def _read_words(text: str) -> int | float:
     parts = [0]
     for word in re.split(r",\s|\sand\s|[\s\-]", text):
         value = WORD_VALUES.get(word)
         if value is None:
-            return UNDEFINED
+            return nan
         if value >= 100:
             parts.append(parts.pop() * value)
         elif parts[-1] >= 1000:

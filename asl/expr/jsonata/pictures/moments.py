@@ -88,7 +88,8 @@ def _marker(text: str) -> Marker:
     digits = -1
     if names is None and component in "YMDdFWwXxHhmsf":
         integer = integers.parse(modifier + (";o" if ordinal else ""))
-        if (least_digits := _width(least)) is not None and integer.mandatory < least_digits:
+        least_digits = _width(least) if integer.primary == "0" else None
+        if least_digits is not None and integer.mandatory < least_digits:
             integer = integer.at_least(least_digits)
         if component in "YMD":
             most_digits = _width(most)
@@ -285,7 +286,10 @@ def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
     The 13th month, which has the form of one, is NaN on AWS.
     """
     if picture is not UNDEFINED:
-        return _read(text, picture, scope.run.millis)
+        moment = _read(text, picture, scope.run.millis)
+        if moment != moment and scope.run.limits.finite:
+            return UNDEFINED
+        return moment
     match = _ISO_TEXT.fullmatch(text)
     if match is None:
         raise fault("D3110", value=text)
@@ -326,6 +330,7 @@ _Reader = Callable[[str], Value]
 def _read(text: str, picture: str, now: int) -> Value:
     """The moment that a text writes by its picture; nothing if it does not fit.
 
+    It is NaN where a part has the form of a number and is none, such as `ix` for `I`.
     What is missing before the first component is that of now, what is missing after the last one
     is the least; raises D3136 for a gap in between.
     """
@@ -342,7 +347,7 @@ def _read(text: str, picture: str, now: int) -> Value:
     }
     if not found:
         return UNDEFINED
-    return _assembled(found, now)
+    return nan if any(value != value for value in found.values()) else _assembled(found, now)
 
 
 @lru_cache(maxsize=64)
@@ -375,7 +380,7 @@ def _reader(marker: Marker) -> tuple[str, _Reader]:
         source = prefix + "[-+][0-9]{1,9}" + tail
         return source, lambda text: _read_zone(text[len(prefix) :], separator)
     if picture is not None:
-        return _integer_pattern(marker, picture), lambda text: integers.read(text, picture)
+        return _integer_pattern(marker, picture), lambda text: integers.number(text, picture)
     if component in "Mx":
         names = {name[: marker.widest]: number for number, name in enumerate(MONTHS, 1)}
     elif component == "F":
@@ -430,9 +435,9 @@ def _assembled(found: dict[str, int], now: int) -> Value:
             ended = True
         else:
             value = fragment(now, component)
-            found[component] = int(value == "pm") if isinstance(value, str) else value
+            found[component] = 0 if isinstance(value, str) else value  # in the morning
     if halves:
-        found["H"] = found["h"] % 12 + 12 * found["P"]
+        found["H"] = (0 if found["h"] == 12 else found["h"]) + 12 * found["P"]
     year = found["Y"] + (1900 if 0 <= found["Y"] < 100 else 0)
     if by_day:
         days = days_before(year, 1) + found["d"] - 1
