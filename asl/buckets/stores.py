@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 from asl.buckets.keys import check_key, no_object
 from asl.core.errors import AslError
+from asl.core.extras import needed
 from asl.states.objects import StoredObject
 
 __all__ = ["Store"]
@@ -15,12 +16,9 @@ class Store:
     """Objects in a store that fsspec knows (protocol `asl.states.objects.Bucket`)."""
 
     def __init__(self, name: str, url: str) -> None:
-        try:
-            from fsspec.core import url_to_fs
-        except ImportError:
-            raise AslError(
-                f"the bucket {name!r} is mapped to {url!r}: install agent-state-language[fsspec]"
-            ) from None
+        needed("fsspec", "fsspec", f"the bucket {name!r}, which is mapped to {url!r},")
+        from fsspec.core import url_to_fs
+
         try:
             self.store, self.root = url_to_fs(url)
         except (ImportError, ValueError) as error:

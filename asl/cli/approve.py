@@ -55,26 +55,16 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
-    items: dict[str, Json] = {
-        key: _indices(f"--{key}", text)
-        for key, text in (("approved", approved), ("rejected", rejected))
-        if text is not None
-    }
+    items = _items(approved=approved, rejected=rejected)
     if items and option is not None:
         raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
-    from asl.states.decisions import ANYTHING
-
     more = dict(map(_extra, extras))
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
-        if option is None and not items:
-            option = request["options"][0]
-            if option == ANYTHING:
-                raise click.UsageError("this asks for an answer in your own words: --option ANSWER")
         record = store.answer(
             request["requestId"],
-            option,
+            _first(request) if option is None and not items else option,
             by=user,
             comment=comment,
             edited=dict(_pair("--edit", text) for text in edits) or None,
@@ -90,6 +80,16 @@ def command(
     streams.result(streams.as_text(record))
     streams.say(f"asl: decided; {command_for('resume', name)} goes on with it")
     return Exit.OK
+
+
+def _first(request: dict[str, Json]) -> str:
+    """Return the decision where none is named: the first option."""
+    from asl.states.decisions import ANYTHING
+
+    option: str = request["options"][0]
+    if option == ANYTHING:
+        raise click.UsageError("this asks for an answer in your own words: --option ANSWER")
+    return option
 
 
 def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
@@ -131,6 +131,11 @@ def _named(
         listed = f"; it has:{_listed(known_ones)}" if known_ones else ""
         raise AslError(f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else listed))
     return store.request(request_id)
+
+
+def _items(**given: str | None) -> dict[str, Json]:
+    """Return the decisions on the items of a batch, as far as they are given."""
+    return {key: _indices(f"--{key}", text) for key, text in given.items() if text is not None}
 
 
 def _indices(option: str, text: str) -> list[Json]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -93,52 +93,75 @@ def command(
 
     if no_implicit_retry:
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
-    writing: dict[str, Any] = {}
-    if renamed or names is not None:
-        writing["names"] = {
-            **_listed(names),
-            **dict(pair(each, "NAME=NAME", "--as") for each in renamed),
-        }
-    if tools:
-        writing["tools"] = tools
-    if chain is not None:
-        writing["profile"] = chain
+    writing = _writing(renamed, names, tools, chain)
     dialect(to)
     targets = _targets(documents, output, to)
-    reports: list[Report] = []
-    written: dict[str, str] = {}
-    printed = None
-    unread = refused = 0
+    batch, unread = _Batch(strict), 0
     for name, target in targets.items():
         try:
             conversion = converted(read_document(name, origin), to, writing)
         except InvalidDocument as refusal:
-            reports.append(refusal.report)
-            refused += 1
-            continue
+            batch.refuse(refusal.report)
         except AslError as error:
             if len(targets) == 1:
                 raise
             streams.say(f"asl: {name}: {error}", style="red")
             unread += 1
-            continue
-        losses = _stricter(conversion.losses) if strict else conversion.losses
-        reports.append(losses)
-        if strict and not losses.ok:
-            refused += 1
-        elif target is None:
-            _alone(conversion)
-            printed = conversion.text
         else:
-            _add(written, conversion, target)
-    _tell(reports, form)
-    _write(written, output, force=force)
-    if printed is not None:
-        streams.result(printed)
+            batch.take(conversion, target)
+    _tell(batch.reports, form)
+    _write(batch.written, output, force=force)
+    if batch.printed is not None:
+        streams.result(batch.printed)
     if len(targets) > 1 and form == "text":
-        done = len(targets) - refused - unread
+        done = len(targets) - batch.refused - unread
         streams.say(f"{done} of {len(targets)} documents are written into {output}")
-    return Exit.USAGE if unread else Exit.INVALID if refused else Exit.OK
+    return Exit.USAGE if unread else Exit.INVALID if batch.refused else Exit.OK
+
+
+def _writing(
+    renamed: Iterable[str], names: str | None, tools: tuple[str, ...], chain: str | None
+) -> dict[str, Any]:
+    """Return the options of the writer, as far as they are given."""
+    writing: dict[str, Any] = {}
+    if renamed or names is not None:
+        given = dict(pair(each, "NAME=NAME", "--as") for each in renamed)
+        writing["names"] = {**_listed(names), **given}
+    if tools:
+        writing["tools"] = tools
+    if chain is not None:
+        writing["profile"] = chain
+    return writing
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The documents of one call: what is told of them, and what is to be written."""
+
+    strict: bool
+    reports: list[Report] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)
+    """Texts by the paths of their files."""
+    printed: str | None = None
+    refused: int = 0
+
+    def refuse(self, report: Report) -> None:
+        """Tell why a document is not written."""
+        self.reports.append(report)
+        self.refused += 1
+
+    def take(self, conversion: "Conversion", target: str | None) -> None:
+        """Write a document to a file, or print it; raises AslError where it cannot be either."""
+        losses = _stricter(conversion.losses) if self.strict else conversion.losses
+        if self.strict and not losses.ok:
+            self.refuse(losses)
+            return
+        self.reports.append(losses)
+        if target is None:
+            _alone(conversion)
+            self.printed = conversion.text
+        else:
+            _add(self.written, conversion, target)
 
 
 def _targets(documents: Iterable[str], output: str | None, to: str) -> dict[str, str | None]:

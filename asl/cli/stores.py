@@ -59,7 +59,8 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         raise AslError(f"{path} is a folder: a store is a file")
     if not path.exists():
         if not make:
-            raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one")
+            other = "" if file else f", and --store FILE or ${VARIABLE} names another"
+            raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
         path.parent.mkdir(parents=True, exist_ok=True)
     store = Store(path, synchronous=synchronous)
     if store.file.read_only:

@@ -196,8 +196,10 @@ def test_an_object_of_the_protocol_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the line that installs it."""
-    monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
-    with pytest.raises(AslError, match=r"install agent-state-language\[fsspec\]"):
+    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
+    with pytest.raises(
+        AslError, match=r"needs 'fsspec': pip install 'agent-state-language\[fsspec\]'"
+    ):
         as_bucket("b", "s3://x")
 
 
