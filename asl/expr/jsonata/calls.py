@@ -9,7 +9,7 @@ from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Signature, parsed
-from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value
+from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value, collapsed
 
 
 class Native(Function):
@@ -204,6 +204,7 @@ class Chain(Function):
         run.depth += 1
         if run.depth > run.limits.depth:
             raise fault("D1011")
-        value = self.second.apply([self.first.apply(arguments[:1], None, scope)], None, scope)
+        between = collapsed(self.first.apply(arguments[:1], None, scope))
+        value = self.second.apply([between], None, scope)
         run.depth -= 1
         return value

@@ -56,7 +56,9 @@ class _Levels:
                 step.type in _SELECTING and not step.group and not (step.focus or step.index)
                 for step in node.steps
             ):
-                return 0 if node.steps[0].type != "variable" else self.of(node.steps[0])
+                first = 0 if node.steps[0].type != "variable" else self.of(node.steps[0])
+                sorts = any(step.type == "sort" for step in node.steps)
+                return max(first, 1) if sorts else first  # of nothing, a filter may leave items
             case "unary" if node.value == "[":
                 return 1 + max(map(self.of, node.expressions), default=0)
             case "unary" if node.value == "{":

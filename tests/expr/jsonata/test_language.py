@@ -72,6 +72,7 @@ def check(source: str, value: Json) -> None:
         "@@.orders^(total).id": [2, 3, 1],
         "@@.orders^(>total).id": [1, 3, 2],
         "@@.orders^(who, >total).id": [1, 3, 2],
+        "@@.orders.nothing[true]^(id)": [None, None, None],
         "@@.orders#$i.lines.{'i': $i, 'sku': sku}": [
             {"i": 0, "sku": "a"},
             {"i": 0, "sku": "b"},
@@ -169,6 +170,7 @@ def test_operators(source: str, value: Json) -> None:
         "'a-b' ~> $uppercase": "A-B",
         "'a-b' ~> $substringBefore('-')": "a",
         "($f := $trim ~> $uppercase; $f(' x '))": "X",
+        "($keys ~> $exists)({})": False,
         "function($a)<a<n>:n> { $sum($a) }(5)": 5,
         "@@.orders.id.$string()": ["1", "2", "3"],
         "@@.orders.$uppercase(who)": ["ANN", "BOB", "ANN"],
