@@ -39,6 +39,8 @@ class Terms:
     """What it counts as in the account of the state itself, once it is settled."""
     assumed: Amounts = UNKNOWN
     """What of that is assumed, in any account."""
+    sizes: Amounts = UNKNOWN
+    """What its own use is bounded by beforehand."""
     within: Amounts = UNKNOWN
     """What is known of the calls within it; `known` has that in it."""
     inner: "Within | None" = None

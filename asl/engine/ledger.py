@@ -206,7 +206,12 @@ class Ledger:
         own = accounts[-1] if accounts[-1].frame is at else None
         outer, foresight = self.calling.get(id(at)), self.foresight
         known = foresight.of(agent, own) if outer is None else foresight.of_inner(agent, own)
-        terms = Terms(at, agent, accounts, {**known, **sizes} if sizes else known)
+        terms = Terms(at, agent, accounts, known)
+        if agent in foresight.within:
+            terms.within = foresight.within[agent]
+        if sizes:
+            terms.sizes = sizes
+            terms.known = {**known, **summed(terms.within, sizes)}
         for account in accounts:
             if not account.quiet:
                 pause = heed(at, terms, self.workflow)
@@ -216,8 +221,6 @@ class Ledger:
         if outer is not None:
             self._begin(terms, outer)
             return terms
-        if agent in foresight.within:
-            terms.within = foresight.within[agent]
         return self._hold(at, terms, own)
 
     def _refresh(self, at: Frame) -> None:
@@ -293,10 +296,8 @@ class Ledger:
         if terms.inner is not None:
             terms.inner.close(at.now)
         if used.fault is None and not used.unpriced:
-            if terms.inner is None:
-                self.foresight.learn(terms.agent, counted)
-            else:
-                self.foresight.learn(terms.agent, counted, terms.inner.used)
+            within = UNKNOWN if terms.inner is None else terms.inner.used
+            self.foresight.learn(terms.agent, counted, within)
         else:
             unknown = doubt(state, used)
         if used.cost or used.tokens:

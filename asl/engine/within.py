@@ -22,7 +22,8 @@ class Within:
         """What they have used; replaced, never changed."""
         held = outer.held
         # What the state itself may spend is for the call and all within it.
-        bounded = {name for account in outer.accounts[len(held) :] for name in account.most}
+        own = {name for account in outer.accounts[len(held) :] for name in account.most}
+        bounded = own - outer.sizes.keys()
         self.parts = []
         """One for each account in which something is held."""
         for account, sizes in zip(outer.accounts, held, strict=False):

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def uses_tools(tokens: int, at_once: bool) -> Any:
     st.booleans(),
     st.booleans(),
     st.sampled_from([{}, {"Pool": "p"}, {"MaxCostPerHour": 1}]),
+    st.booleans(),
 )
 def test_never_over(
     sixteenth: int,
@@ -73,6 +75,7 @@ def test_never_over(
     hooks: bool,
     at_once: bool,
     shared: Json,
+    sized: bool,
 ) -> None:
     """Calls of which each keeps to its share never spend more than limit and what was reserved."""
     limit = 16 * sixteenth
@@ -80,6 +83,9 @@ def test_never_over(
     flow = document(limit, hooks)
     money = {name: each if name == "Pool" else limit / 100 for name, each in shared.items()}
     flow["Budget"] |= {"MaxCost": limit / 100, **money}
+    if sized:
+        task = flow["States"]["M"]["ItemProcessor"]["States"]["T"]
+        task |= {"Model": {"Preferred": "m"}, "Generation": {"MaxTokens": max(outer, 1)}}
     result = asl.run(
         flow,
         items,
@@ -90,6 +96,7 @@ def test_never_over(
         },
         tools={"search": spends(tool, 3)},
         pools={"p": limit / 100},
+        prices={"m": "0.01"},
         clock="virtual",
     )
     usage = result.usage
@@ -110,7 +117,10 @@ def test_what_a_state_may_spend_is_for_its_calls_and_all_within(
     assert usage["tokens"] <= limit + usage["reserved"]["tokens"], usage
 
 
-def test_what_was_used_within_a_call_is_set_aside_for_the_next() -> None:
+@pytest.mark.parametrize(
+    "bounds", [{}, {"Generation": {"MaxTokens": 1}, "Model": {"Preferred": "m"}}]
+)
+def test_what_was_used_within_a_call_is_set_aside_for_the_next(bounds: Json) -> None:
     """An agent that uses nothing, whose tool uses 30: two run at once where 70 are left."""
     under_way = most = 0
 
@@ -123,7 +133,9 @@ def test_what_was_used_within_a_call_is_set_aside_for_the_next() -> None:
         return {"_tokens": 30}
 
     flow = document(100, False)
-    one = {**flow["States"]["M"]["ItemProcessor"]["States"]["T"], "Next": "M"}
+    task = flow["States"]["M"]["ItemProcessor"]["States"]["T"]
+    task |= bounds
+    one = {**task, "Next": "M"}
     del one["End"]
     flow = {
         **flow,
@@ -139,5 +151,5 @@ def test_what_was_used_within_a_call_is_set_aside_for_the_next() -> None:
     )
     assert most == 2
     assert result.usage["tokens"] == 120
-    assert result.usage["reserved"]["tokens"] == 60
+    assert result.usage["reserved"]["tokens"] == (64 if bounds else 60)
     assert result.error == "States.BudgetExceeded"
