@@ -22,6 +22,8 @@ MAX_DEPTH = 200
 MODERATE = 64 * 1024
 """What a value says at least (see `_is_moderate`) whose text is not made without a closer look: few
 steps for one that shares its parts without end."""
+FEW = 64
+"""How often a part may stand in a container whose text is made to count it."""
 FOREIGN = 16 * 1024
 """The same for a value of foreign code, whose longer texts are better shared than read again."""
 
@@ -182,26 +184,24 @@ def _is_moderate(value: Json) -> bool:
     for _ in range(MAX_DEPTH):
         inner: list[Json] = []
         for item in level:
-            if type(item) is dict:
-                total += 1 + len("".join(item))
-                members = item.values()
+            is_object = type(item) is dict
+            members = item.values() if is_object else item
+            if not is_tracked(item) or (len(item) <= FEW and not any(map(is_tracked, members))):
+                total += len(encoded(item))  # its text is no longer than FEW times one of its parts
             else:
-                total += 1 + len(item)
-                members = item
+                total += 1 + (len("".join(item)) if is_object else len(item))
+                if total > MODERATE:
+                    return False
+                for member in members:
+                    kind = type(member)
+                    if kind is str:
+                        total += len(member)
+                    elif kind is dict or kind is list:
+                        inner.append(member)
             if total > MODERATE:
                 return False
-            for member in members:
-                kind = type(member)
-                if kind is str:
-                    total += len(member)
-                elif kind is list or (kind is dict and is_tracked(member)):
-                    inner.append(member)
-                elif kind is dict:  # which is flat: its own text is no larger than it is itself
-                    total += len(encoded(member))
-                    if total > MODERATE:
-                        return False
         if not inner:
-            return total <= MODERATE
+            return True
         level = inner
     return False
 

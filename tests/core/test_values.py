@@ -182,6 +182,8 @@ def test_shared_and_deep_values_are_handed_over_or_refused_at_once() -> None:
     """No text of a size that nobody has seen is made."""
     with pytest.raises(StateError, match="DataLimitExceeded"):
         handed_over(laughs(100), 10**8, "S")
+    with pytest.raises(StateError, match="DataLimitExceeded"):
+        handed_over([{"same": "x" * 10**6}] * 10**5, 10**8, "S")
     assert handed_over(nested(MAX_DEPTH), 10**6, "S") == nested(MAX_DEPTH)
     with pytest.raises(StateError, match="nested deeper"):
         handed_over(nested(MAX_DEPTH + 1), 10**6, "S")
