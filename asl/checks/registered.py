@@ -39,7 +39,7 @@ _OF_RULES = (("Check", "V-GRD-05"), ("Validator", "V-TASK-03"), ("Agent", "V-TAS
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
         for name, place, code in _named(node):
-            if name in known:
+            if name in known or node.open(name):
                 continue
             near = workflow.suggestions.near(name, known)
             if code == "V-GRD-05":

@@ -58,7 +58,7 @@ class Origin(TypedDict):
     variables: Mapping[str, Json]
     defaults: Mapping[str, Json]
     root: str | None
-    parameters: Mapping[str, Json]
+    parameters: Mapping[str, Json] | None
 
 
 AS_IT_IS: Origin = {

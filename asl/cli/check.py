@@ -93,6 +93,8 @@ def command(
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
     startable = workflows(workflow_pairs, origin) or None
+    if not origin["parameters"]:
+        origin["parameters"] = None  # a template is right whatever an Include will give it
     documents = tuple(file for name in documents for file in _files(name))
     if len(documents) > 1:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}

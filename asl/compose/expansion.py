@@ -18,7 +18,7 @@ from asl.core.document import Composition, Document, origin_of
 from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.source import DEFAULT_LIMITS, Source
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states.base import machines_of
@@ -132,6 +132,7 @@ class _Expander:
             return written
         self._take(filling, (self.document, ""), "")
         filled["Parameters"] = _left(written["Parameters"], arguments)
+        self.heads[""] = {"Parameters": written["Parameters"]}
         return self.machine(filled, "", "JSONPath", _Text(self.document, arguments))
 
     def _own_arguments(
@@ -239,7 +240,7 @@ class _Expander:
             return None
         place = f"{pointer}/Template"
         if name not in text.imported:
-            hint = did_you_mean(name, text.imported) or "add it to 'Imports' at the top"
+            hint = did_you_mean(name, text.imported) or _import_of(name)
             message = f"nothing is imported as {name!r}"
             self.findings.append(Finding("V-INC-01", message, place, hint))
         elif name not in text.imports:
@@ -382,6 +383,14 @@ def _parts(value: Json) -> Iterable[Json]:
     if type(value) is dict:
         return value.values()
     return value if type(value) is list else ()
+
+
+def _import_of(name: str) -> str:
+    """Say how a name is imported, or what is written where it is a path."""
+    if "/" not in name and not name.endswith((".json", ".yaml", ".yml")):
+        return "add it to 'Imports' at the top"
+    imports = compact({"part": name})
+    return f'give it a name, as in "Imports": {imports}, and write "Template": "part"'
 
 
 def _surplus(name: str, declarations: Mapping[str, Parameter], pointer: str) -> Finding:

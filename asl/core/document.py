@@ -62,8 +62,8 @@ class Composition:
 
     `written` is the value as its file has it, `imports` are the documents that it names. `origins`
     tells for parts of the value (by JSON Pointer) in which document they are written, and where.
-    `findings` is what was found when it was put together. `heads` are what included documents say
-    beside their machines, by the pointers of these.
+    `findings` is what was found when it was put together. `heads` are what documents say beside
+    their machines, by the pointers of these: included ones, and a template that is filled in.
     """
 
     written: Json

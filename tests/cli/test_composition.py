@@ -101,6 +101,30 @@ def test_a_template_that_runs_by_itself_names_the_wrong_value(
     assert "--param NAME=TEXT, NAME:=JSON" in done.stderr
 
 
+def test_a_template_is_right_without_values(asl: Asl, folder: Path, part: Path) -> None:
+    """What an Include has to give is no fault of it, so a folder of parts can be checked."""
+    (folder / "parts").mkdir()
+    part.rename(folder / "parts" / part.name)
+    done = asl("check", "parts")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "info V-TPL-03: the parameter 'who' has no value" in done.stdout
+    assert asl("check", f"parts/{part.name}", "--param", "who:=3").exit_code == 3
+
+
+def test_an_agent_that_a_parameter_names_is_not_missed(asl: Asl, folder: Path) -> None:
+    """Nobody could be bound to it yet."""
+    template = {
+        "Parameters": {"who": {"Required": True}},
+        "StartAt": "A",
+        "States": {"A": {"Type": "Task", "Agent": "{{who}}", "End": True}},
+    }
+    (folder / "template.asl.json").write_text(json.dumps(template))
+    (folder / "agents.yaml").write_text("Ann: {return: 1}\n")
+    done = asl("check", "template.asl.json", "--agents", "agents.yaml")
+    assert "V-TASK-03" not in done.stdout
+    assert "V-TASK-03" not in asl("run", "template.asl.json").stderr
+
+
 def test_an_override_that_adds_a_state_is_one_fault(asl: Asl, folder: Path, part: Path) -> None:
     """Nothing is said of the state that is not taken."""
     document = json.loads(INDENTED)
