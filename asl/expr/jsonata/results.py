@@ -5,7 +5,8 @@ from typing import Any
 
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run
+from asl.expr.jsonata.numerals import SAFE, double, normal
+from asl.expr.jsonata.scopes import Limits, Run
 from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
 
 EVERYWHERE = MAX_DEPTH + 1
@@ -15,8 +16,8 @@ EVERYWHERE = MAX_DEPTH + 1
 def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
 
-    A number that JSON does not have raises D1001, or is the text "Infinity" or "NaN", as the
-    limits say.
+    A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
+    a whole number beyond 2^53 is that of a double (measured).
 
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
@@ -24,38 +25,41 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     if value is UNDEFINED:
         return value
     return (
-        _scalar(value, run.limits.finite)
+        _scalar(value, run.limits)
         if not isinstance(value, list | dict)
         else _Plain(run).of(value, 0, levels)
     )
 
 
-_UNCHANGED = frozenset({int, bool, type(None)})
+_UNCHANGED = frozenset({bool, type(None)})
+_UNCHANGED_WITH_INTEGERS = _UNCHANGED | {int}
 
 
-def _scalar(value: Value, finite: bool) -> Json:
+def _scalar(value: Value, limits: Limits) -> Json:
     kind = type(value)
     if kind is str:
         if not value.isascii() and SURROGATE.search(value):
             raise fault("D1014", what="half of a surrogate pair is no character")
     elif kind is float:
         if not isfinite(value):
-            if not finite:
+            if not limits.finite:
                 return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
             raise fault("D1001", value=value)
     elif value is UNDEFINED:  # a predicate that holds without an item leaves one in an array
         return None
+    elif kind is int:
+        return value if not limits.java or -SAFE <= value <= SAFE else normal(double(value))
     elif kind not in _UNCHANGED:
         raise fault("D1014", what="a function")
     return value
 
 
 class _Plain:
-    __slots__ = ("finite", "known", "run")
+    __slots__ = ("known", "run", "unchanged")
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.finite = run.limits.finite
+        self.unchanged = _UNCHANGED if run.limits.java else _UNCHANGED_WITH_INTEGERS
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 
@@ -74,12 +78,12 @@ class _Plain:
         result: Any = value if kind is dict or kind is list else list(value)
         for place, item in value.items() if kind is dict else enumerate(value):
             item_kind = type(item)
-            if item_kind in _UNCHANGED or (item_kind is str and item.isascii()):
+            if item_kind in self.unchanged or (item_kind is str and item.isascii()):
                 continue
             if isinstance(item, list | dict):
                 new = self.of(item, depth + 1, levels - 1)
             else:
-                new = _scalar(item, self.finite)
+                new = _scalar(item, self.run.limits)
             if new is not item:
                 if result is value:
                     result = value.copy()
