@@ -150,13 +150,13 @@ def command(
             raise
         if history is not None:
             told = result.history()  # some of it may stand in the store
+    if history not in (None, "-"):
+        streams.write_file(history, _indented(told))
     if history == "-":
         streams.result(streams.as_text(told))
-    elif history is not None:
-        streams.write_file(history, _indented(told))
-    if as_json:
+    elif as_json:
         streams.result(streams.as_text(result.to_json()))
-    elif result.ok and not events and history != "-":
+    elif result.ok and not events:
         streams.result(streams.as_text(result.output))
     if not result.ok:
         _say_end(result, loaded, store_file is not None)
