@@ -19,11 +19,9 @@ from asl.expr.jsonata.values import (
 )
 
 
-def count(scope: Scope, value: Value) -> Value:
-    """`$count(array)`; of nothing it is 0, and for AWS of null (measured)."""
-    if isinstance(value, list):
-        return len(value)
-    return int(value is not UNDEFINED and (value is not None or not scope.run.limits.java))
+def count(values: Value = UNDEFINED) -> Value:
+    """`$count(array)`; of nothing it is 0."""
+    return 0 if values is UNDEFINED else len(values)
 
 
 def append(scope: Scope, one: Value, other: Value) -> Value:

@@ -92,7 +92,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
 """Functions that call others, whose work is counted, or that depend on the limits."""
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
-    "count": ("<x:n>", arrays.count, 1, True),
+    "count": ("<a:n>", arrays.count, 1, False),
     "zip": ("<a+>", arrays.zipped, 0, False),
     "exists": ("<x:b>", objects.exists, 1, False),
     "error": ("<s?:x>", objects.error, 1, False),
