@@ -10,6 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry, Resource
 
+from asl.cli.schema import bundle as bundled
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "schemas"
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -488,17 +490,9 @@ def test_an_operand_fits_its_operator(operator: str) -> None:
     assert broken("ChoiceRule", {**rule, operator: bad}) == {(f"$.{operator}", "V-CHOICE-04")}
 
 
-def test_the_readme_makes_one_file_for_editors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The script in the README bundles all schemas into one that judges alike."""
-    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    script = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert script
-    (tmp_path / "schemas").symlink_to(FOLDER)
-    monkeypatch.chdir(tmp_path)
-    exec(script[1], {})
-    bundle = json.loads((tmp_path / "asl.bundle.json").read_text(encoding="utf-8"))
+def test_the_bundle_for_editors_judges_alike() -> None:
+    """One file with all schemas accepts and refuses what they do."""
+    bundle = bundled()
     Draft202012Validator.check_schema(bundle)
     whole = Draft202012Validator(bundle, registry=Registry())
     for state in GOOD_STATES:
