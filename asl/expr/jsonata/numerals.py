@@ -15,6 +15,9 @@ from asl.expr.jsonata.values import INFINITY, UNDEFINED, Function, Value, is_num
 SAFE = 2**53
 """Up to here whole numbers are exact as doubles."""
 
+LONG = 2**63
+"""Up to here AWS keeps the digits of whole numbers that are not computed with."""
+
 PLAIN = 10**21
 """From here on JavaScript writes an exponent."""
 
@@ -62,7 +65,7 @@ def precise_in_java(value: int | float) -> str:
     Whole numbers have all their digits, others fifteen significant ones, rounded down, and an
     exponent wherever these end before the point.
     """
-    if type(value) is int and -SAFE <= value <= SAFE:
+    if type(value) is int and -LONG <= value < LONG:
         return str(value)
     is_number(value)
     exact = double(value)

@@ -5,7 +5,7 @@ from typing import Any
 
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import SAFE, double, normal
+from asl.expr.jsonata.numerals import LONG, double, normal
 from asl.expr.jsonata.scopes import Limits, Run
 from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
 
@@ -17,7 +17,7 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
 
     A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
-    a whole number beyond 2^53 is that of a double (measured).
+    a whole number beyond 2^63 is that of a double (measured).
 
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
@@ -48,7 +48,7 @@ def _scalar(value: Value, limits: Limits) -> Json:
     elif value is UNDEFINED:  # a predicate that holds without an item leaves one in an array
         return None
     elif kind is int:
-        return value if not limits.java or -SAFE <= value <= SAFE else normal(double(value))
+        return value if not limits.java or -LONG <= value < LONG else normal(double(value))
     elif kind not in _UNCHANGED:
         raise fault("D1014", what="a function")
     return value

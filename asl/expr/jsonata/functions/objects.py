@@ -51,19 +51,11 @@ def spread(scope: Scope, value: Value) -> Value:
     return value
 
 
-def merge(scope: Scope, objects: list[Value]) -> Value:
-    """`$merge(objects)`: the last of equal names wins; raises T0412 for what is no object.
-
-    AWS merges the objects of an array among them, too (measured).
-    """
+def merge(objects: list[Value]) -> Value:
+    """`$merge(objects)`: the last of equal names wins."""
     merged: dict[str, Value] = {}
-    for item in objects:
-        parts = item if scope.run.limits.java and isinstance(item, list) else [item]
-        for each in parts:
-            if type(each) is not dict:
-                raise fault("T0412", value=objects, index=1, type="objects")
-            merged |= each
-        scope.run.spend(len(parts))
+    for each in objects:
+        merged |= each
     return merged
 
 

@@ -53,6 +53,7 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "boolean": ("<x-:b>", objects.truth, 1),
     "not": ("<x-:b>", objects.negation, 1),
     "type": ("<x:s>", objects.kind, 1),
+    "merge": ("<a<o>:o>", objects.merge, 1),
     "reverse": ("<a:a>", arrays.reverse, 1),
     "hash": ("<ss?:s>", aws.hashed, 2),
 }
@@ -71,7 +72,6 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
-    "merge": ("<a:o>", objects.merge, 1),
     "map": ("<af>", arrays.mapped, 2),
     "filter": ("<af>", arrays.filtered, 2),
     "single": ("<af?>", arrays.single, 2),
