@@ -1,7 +1,8 @@
 """`asl run`: one execution, from the document to the exit code."""
 
 import sys
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -128,41 +129,52 @@ def command(
     program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
     if requestor is None and not quiet:
         _say_unexcluded(program)
-    with ExitStack() as stack:
+    with ExitStack() as stack:  # a store is open until all is told: some of it stands there
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
             kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
             options = {"store": stack.enter_context(kept)}
-        listeners = _listeners(stack, loaded, program, chosen, events, trace, quiet)
-        if telemetry is not None:
-            from asl.telemetry.export import exporting
+        options |= {"name": name, "requestor": requestor}
+        with _remarking(store_file), ExitStack() as watching:
+            listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
+            if telemetry is not None:
+                from asl.telemetry.export import exporting
 
-            listeners.append(stack.enter_context(exporting(telemetry)))
-        try:
+                listeners.append(watching.enter_context(exporting(telemetry)))
             if listeners:
                 bound["listener"] = _Listeners(listeners)
-            options |= {"name": name, "requestor": requestor}
             result = _run(program, loaded, data, bound, record, **options)
-        except (KeyboardInterrupt, AslError) as stop:
-            if store_file is not None and _leaves_behind(stop):
-                due = command_for("resume", "--due")
-                streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
-            raise
-        if history is not None:
-            told = result.history()  # some of it may stand in the store
-    if history not in (None, "-"):
-        streams.write_file(history, _indented(told))
-    if history == "-":
-        streams.result(streams.as_text(told))
-    elif as_json:
-        streams.result(streams.as_text(result.to_json()))
-    elif result.ok and not events:
-        streams.result(streams.as_text(result.output))
-    if not result.ok:
-        _say_end(result, loaded, store_file is not None)
-    if not quiet:
-        _say_undelivered(result)
+        _tell(result, history, as_json=as_json, silent=events)
+        if not result.ok:
+            _say_end(result, loaded, store_file is not None)
+        if not quiet:
+            _say_undelivered(result)
     return of_status(result.status)
+
+
+def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool) -> None:
+    """Write what an execution came to: its history, its result or its output."""
+    if history == "-":
+        streams.result(streams.as_text(result.history()))
+        return
+    if history is not None:
+        streams.write_file(history, _indented(result.history()))
+    if as_json:
+        streams.result(streams.as_text(result.to_json()))
+    elif result.ok and not silent:
+        streams.result(streams.as_text(result.output))
+
+
+@contextmanager
+def _remarking(store_file: str | None) -> Iterator[None]:
+    """Say how to go on with what is left behind in a store, where a run is cut short."""
+    try:
+        yield
+    except (KeyboardInterrupt, AslError) as stop:
+        if store_file is not None and _leaves_behind(stop):
+            due = command_for("resume", "--due")
+            streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
+        raise
 
 
 def _say_unexcluded(program: "Program") -> None:

@@ -49,6 +49,16 @@ def paused(asl: Any, document: Any, data: Any) -> Any:
     return asl(*words, code=4)
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("--events",), ("--history", "-"), ("--trace",)])
+def test_a_run_that_waits_may_be_asked_for_again(more: tuple[str, ...], asl: Any) -> None:
+    """It still waits, and says so; what it has done stands in the store."""
+    paused(asl, ASK, {"title": "News"})
+    words = ("run", str(asl.document), "--store", asl.store, "--name", "it", *more)
+    again = asl(*words, "-i", '{"title": "News"}', code=4)
+    assert "asks: Publish News? (publish | drop)" in again.stderr
+    assert "asl approve it" in again.stderr
+
+
 def test_from_the_run_to_the_end(asl: Any) -> None:
     """Paused, listed, decided with an edit, gone on with."""
     assert "asl approve it" in paused(asl, ASK, {"title": "News"}).stderr
