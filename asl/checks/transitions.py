@@ -5,7 +5,7 @@ Specification 1.4, 2.1, 9.2 and 9.4.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
@@ -151,20 +151,25 @@ class _Machine(NamedTuple):
         if not roots or any("{{" in root for root in roots):
             return
         reached = self.reached(roots)
-        severity = Severity.WARNING if self.loose else None
+        # AWS refuses a state that none leads to, not one that only such states do (measured).
+        led = {*chain.from_iterable(self.after.values())} if self.workflow.profile.aws else set()
         for node in self.scope.nodes:
             if node.name not in reached:
+                passes = node.name in led
                 yield Finding(
                     "V-TOP-11",
                     f"no transition leads to {node.name!r}",
                     node.pointer,
-                    severity=severity,
+                    severity=Severity.WARNING if self.loose or passes else None,
                     at_key=True,
-                    aws=Wording(f'State "{node.name}" is not reachable.'),
+                    aws=Wording(code="")
+                    if passes
+                    else Wording(f'State "{node.name}" is not reachable.'),
                 )
-        # AWS refuses a workflow without any end; a machine inside it may loop for ever (recorded).
+        # AWS refuses a workflow without any end, even inside; a machine inside it may loop for
+        # ever (recorded, measured).
         whole = self.workflow.profile.aws and self.scope.outer is None
-        if whole and not any(map(self.ends, self.scope.nodes)):
+        if whole and not any(map(ends, self.workflow.nodes())):
             wording = Wording("Workflow has no terminal state")
             yield self.endless("no state ends this workflow", Severity.ERROR, wording)
         elif reached.issubset(node.name for node in self.scope.nodes) and not any(
@@ -212,13 +217,15 @@ class _Machine(NamedTuple):
 
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
-        return self.ends(node) or not self.scope.names.issuperset(self.after[node.name])
+        return ends(node) or not self.scope.names.issuperset(self.after[node.name])
 
-    def ends(self, node: Node) -> bool:
-        if node.value.get("Type") in ENDS or node.value.get("End") is True:
-            return True
-        # A state without any way on is a fault of its own, or an end in a template or module.
-        return not self.after[node.name]
+
+def ends(node: Node) -> bool:
+    """Whether a machine may end at this state."""
+    if node.value.get("Type") in ENDS or node.value.get("End") is True:
+        return True
+    # A state without any way on is a fault of its own, or an end in a template or module.
+    return not following(node)
 
 
 _WAYS = (("Choices", objects), ("Catch", handlers))
