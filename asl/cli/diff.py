@@ -37,5 +37,7 @@ def command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
         line = f"{mark} {change.about:<10} {place}{change.text}"
         streams.result(click.style(line, fg=colour) if coloured else line)
     if not as_json:
-        streams.say("the documents do the same" if found.same else f"{len(found)} differences")
+        streams.say(
+            "the documents do the same" if found.same else streams.counted(len(found), "difference")
+        )
     return Exit.OK if found.same else Exit.FAILED

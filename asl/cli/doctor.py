@@ -30,7 +30,7 @@ def command(store_file: str | None) -> Exit:
             count += 1
             streams.result(fault)
     if count:
-        streams.say(f"asl: {count} fault{'s' if count > 1 else ''}", style="red")
+        streams.say(f"asl: {streams.counted(count, 'fault')}", style="red")
         return Exit.FAILED
     streams.say("asl: the store is whole", style="green")
     return Exit.OK

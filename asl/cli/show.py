@@ -60,8 +60,8 @@ def _summary(
     ]
     again = result.execution.redriven
     if again is not None:
-        count = result.execution.redrives
-        lines.append(f"redriven  {count} times, the last time {format_timestamp(again)}")
+        times = streams.counted(result.execution.redrives, "time")
+        lines.append(f"redriven  {times}, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
         lines.append(f"output    {streams.clipped(result.output, SHOWN)}")
     elif result.error or result.cause:

@@ -15,6 +15,7 @@ __all__ = [
     "as_text",
     "clipped",
     "colour",
+    "counted",
     "folded",
     "on_terminal",
     "reason",
@@ -42,6 +43,11 @@ def result(text: str, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     stream.write(text if text.endswith("\n") else f"{text}\n")
     stream.flush()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words: `1 fault`, `2 faults`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def as_text(value: Json) -> str:

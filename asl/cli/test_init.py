@@ -56,8 +56,7 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
         "cases": cases,
     }
     streams.write_file(str(file), _yaml(suite))
-    noun = "case" if len(cases) == 1 else "cases"
-    streams.say(f"asl: wrote {len(cases)} {noun} to {file}", style="green")
+    streams.say(f"asl: wrote {streams.counted(len(cases), 'case')} to {file}", style="green")
     return Exit.OK
 
 

@@ -68,6 +68,7 @@ def test_differences_as_json(asl: Any, tmp_path: Path) -> None:
             "after": "/States/A/Result",
         }
     ]
+    assert asl("diff", one, other).stderr == "1 difference\n"
     same = asl("diff", one, one)
     assert (same.exit_code, same.stdout) == (0, "")
     assert same.stderr == "the documents do the same\n"
