@@ -18,7 +18,7 @@ from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.levels import levels
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
 from asl.expr.jsonata.plain import lifted, placed, read
-from asl.expr.jsonata.results import EVERYWHERE, plain
+from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
 
@@ -153,7 +153,7 @@ def _shape(parsed: Parsed, limits: Limits) -> Shape:
         tuple(free),
         None in states or "context" in states,
         compile(tree, natives, bound, limits.java),
-        EVERYWHERE if limits.java else levels(tree, bound, natives),
+        levels(tree, bound, natives),
         FLAT if limits.nesting is None else nesting(tree),
         direct(tree, foreign) if foreign else None,
     )

@@ -17,7 +17,8 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1014 for a function, and for what nests too deeply.
 
     A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
-    a whole number beyond 2^63 is that of a double (measured).
+    a whole number beyond 2^63 is that of a double (measured; what is within a container that is
+    handed through stays, which spares a walk over it).
 
     Only so many *levels* below the top can hold anything but JSON, as is known from the query.
     Containers that need no change, such as all of the input, stay the objects that they are.
