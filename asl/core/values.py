@@ -186,7 +186,8 @@ def _is_moderate(value: Json) -> bool:
         for item in level:
             is_object = type(item) is dict
             members = item.values() if is_object else item
-            if not is_tracked(item) or (len(item) <= FEW and not any(map(is_tracked, members))):
+            few = 2 < len(item) <= FEW  # of one or two, to walk through them takes no longer
+            if not is_tracked(item) or (few and not any(map(is_tracked, members))):
                 total += len(encoded(item))  # its text is no longer than FEW times one of its parts
             else:
                 total += 1 + (len("".join(item)) if is_object else len(item))
