@@ -44,7 +44,7 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
         way = " > ".join(names)
         streams.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
     if not complete:
-        streams.say(f"asl: there are more than {limit} ways: see --limit", style="yellow")
+        streams.say("asl: there are more ways than were tried: see --limit", style="yellow")
     if not cases:
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)

@@ -11,7 +11,9 @@ from math import inf
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
-from asl.graphs.model import START, Machine, State, Transition, graph_of
+from asl.graphs.loops import loops
+from asl.graphs.model import START, Machine, State, graph_of
+from asl.graphs.ways import first_ways
 from asl.states.base import machines_of
 from asl.states.blocks.budget import amount
 
@@ -98,12 +100,11 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
     document = _known(document)
     machine = graph_of(document)
     found = list(_states(document, (document,)))
-    ways = _ways(machine)
-    listed = tuple(way for _, way in zip(range(limit), ways, strict=False))
+    ways, complete = _ways(machine, limit)
     budget = document.get("Budget", {})
     return Plan(
-        listed,
-        next(ways, None) is None,
+        ways,
+        complete,
         _by_name(found, _agents),
         _by_name(found, _resources),
         _by_name(found, _tools),
@@ -137,28 +138,24 @@ def _states(machine: Mapping[str, Json], scopes: _Scopes) -> Iterator[_Found]:
             yield from _states(inner, (*scopes, inner) if own else scopes)
 
 
-def _ways(machine: Machine) -> Iterator[tuple[str, ...]]:
-    """Yield the ways from START to the end that take no transition twice.
+def _ways(machine: Machine, limit: int) -> tuple[tuple[tuple[str, ...], ...], bool]:
+    """Return the ways from START to the end that take no transition twice, and if these are all.
 
     Transitions between the same two states are one: two rules of a Choice that lead to one state.
     """
-    further: dict[object, list[Transition]] = {}
-    known: set[tuple[object, object]] = set()
+    further: dict[object, dict[object, None]] = {}
     for each in machine.transitions:
-        if (each.source, each.target) not in known:
-            known.add((each.source, each.target))
-            further.setdefault(each.source, []).append(each)
-    waiting: list[tuple[Transition, ...]] = [(each,) for each in reversed(further.get(START, []))]
-    while waiting:
-        way = waiting.pop()
-        target = way[-1].target
-        if not isinstance(target, str):
-            yield tuple(each.target for each in way if isinstance(each.target, str))
-            continue
-        onwards = [each for each in further.get(target, ()) if each not in way]
-        if not further.get(target):  # an Approval that goes on by its answer alone, say
-            yield tuple(each.target for each in way if isinstance(each.target, str))
-        waiting += [(*way, each) for each in reversed(onwards)]
+        further.setdefault(each.source, {})[each.target] = None
+
+    def onwards(source: object) -> Iterator[tuple[tuple[object, object], object]]:
+        for target in further.get(source, ()):
+            # An Approval may go on by its answer alone, say.
+            yield (source, target), target if target in further else None
+
+    start: object = START
+    found, complete = first_ways(start, onwards, limit)
+    names = [tuple(name for _, name in way if isinstance(name, str)) for way in found]
+    return tuple(names), complete
 
 
 # Who is asked
@@ -303,11 +300,23 @@ class _Measure:
         for each in machine.transitions:
             if isinstance(each.source, str) and isinstance(each.target, str):
                 further.setdefault(each.source, []).append(each.target)
-        for name, size in list(sizes.items()):
-            if size != ZERO and name in _reached(name, further):  # visited who knows how often
+        starts = [value["StartAt"]] if "StartAt" in value else list(sizes)
+        dearest: dict[str, Decimal | None] = {}
+        for group, again in loops(sizes, further):
+            if again:
+                self._repeated(group, sizes)
+            onwards = {each for name in group for each in further.get(name, ())} - set(group)
+            rest = _largest([dearest[each] for each in onwards])
+            most = _sum([rest, *(sizes[name] for name in group)])
+            dearest.update(dict.fromkeys(group, most))
+        return _largest([dearest[each] for each in starts])
+
+    def _repeated(self, group: list[str], sizes: dict[str, Decimal | None]) -> None:
+        """Take the states of a loop for without limit: they are visited who knows how often."""
+        for name in group:
+            if sizes[name] != ZERO:
                 self.unlimited[name] = None
                 sizes[name] = None
-        return _dearest([value["StartAt"]] if "StartAt" in value else list(sizes), sizes, further)
 
     def _state(self, state: Mapping[str, Json], node: State) -> Decimal | None:
         """Return the most that one visit of a state may come to, all its attempts together."""
@@ -381,38 +390,6 @@ class _Measure:
 
     def _price(self, model: str) -> Any:
         return self.prices.get(model)
-
-
-def _reached(name: str, further: Mapping[str, list[str]]) -> set[str]:
-    """Return the states to which there is a way from a state."""
-    seen: set[str] = set()
-    waiting = list(further.get(name, ()))
-    while waiting:
-        each = waiting.pop()
-        if each not in seen:
-            seen.add(each)
-            waiting += further.get(each, ())
-    return seen
-
-
-def _dearest(
-    starts: list[str], sizes: Mapping[str, Decimal | None], further: Mapping[str, list[str]]
-) -> Decimal | None:
-    """Return the most that a way from one of the states may come to; what is in a loop costs 0."""
-    reached = {name: _reached(name, further) for name in sizes}
-    known: dict[str, Decimal | None] = {}
-    waiting = list(starts)
-    while waiting:
-        name = waiting[-1]
-        loop = {each for each in reached[name] if name in reached[each]} | {name}
-        onwards = {each for inner in loop for each in further.get(inner, ())} - loop
-        missing = [each for each in onwards if each not in known]
-        if missing:
-            waiting += missing
-            continue
-        waiting.pop()
-        known[name] = _sum([sizes[name], _largest([known[each] for each in onwards])])
-    return _largest([known[each] for each in starts])
 
 
 def _stops(budget: Mapping[str, Json]) -> bool:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
+from asl.graphs.loops import loops
 
 Json = Any
 TASK = {"Type": "Task", "Agent": "A"}
@@ -86,6 +87,46 @@ def test_a_loop_has_no_bound() -> None:
     states = {"A": limited(1, Next="B"), "B": {**again, "Default": "C"}, "C": limited(2, End=True)}
     assert costs(document(**states)) == (None, ["A"])
     assert costs(document({"MaxCost": 9}, **states)) == (11, ["A"])
+
+
+def test_a_loop_that_is_entered_where_nothing_is_asked_has_no_bound() -> None:
+    """It is no matter at which of its states a loop begins."""
+    choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": False, "Next": "A"}]}
+    states = {
+        "A": {"Type": "Pass", "Next": "B"},
+        "B": limited(1, Next="C"),
+        "C": {**choice, "Default": "D"},
+        "D": {"Type": "Succeed"},
+    }
+    assert costs(document(**states)) == (None, ["B"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdefg"), st.lists(st.sampled_from("abcdefg"), max_size=3), max_size=7
+    )
+)
+def test_groups_of_states_lead_back_to_each_other(further: dict[str, list[str]]) -> None:
+    """They are those that the reach of each tells, and come after all to which they lead."""
+
+    def reach(name: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = list(further.get(name, ()))
+        while waiting:
+            if (each := waiting.pop()) not in seen:
+                seen.add(each)
+                waiting += further.get(each, ())
+        return seen
+
+    done: set[str] = set()
+    for group, again in loops("abcdefg", further):
+        for name in group:
+            assert {name, *group} == {name} | {e for e in reach(name) if name in reach(e)}
+            assert again == (name in reach(name))
+            assert reach(name) <= done | set(group)
+        assert done.isdisjoint(group)
+        done.update(group)
+    assert done == set("abcdefg")
 
 
 def test_forks() -> None:
@@ -255,6 +296,21 @@ def test_many_ways_are_cut() -> None:
         states[f"P{n}"] = {"Type": "Pass", "Next": f"C{n + 1}"}
     plan = asl.plan(document(**states, C12={"Type": "Succeed"}), limit=7)
     assert (len(plan.ways), plan.complete) == (7, False)
+
+
+def test_ways_that_lead_to_no_end_are_not_followed_for_ever() -> None:
+    """Nine states that lead to each other have more ways than anybody could list."""
+    names = [f"S{n}" for n in range(9)]
+    states = {
+        name: {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.x", "NumericEquals": 1, "Next": each} for each in names],
+            "Default": names[0],
+        }
+        for name in names
+    }
+    plan = asl.plan({"StartAt": "S0", "States": states})
+    assert (plan.ways, plan.complete) == ((), False)
 
 
 def test_a_long_chain_is_planned() -> None:

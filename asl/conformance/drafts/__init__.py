@@ -46,7 +46,8 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     missed: list[Missed] = []
     dead: list[Way] = []
     backend = machine.get("Memory", {}).get("Backend", "memory")
-    every, agents = ways(machine), dict(_asides(machine))
+    found, complete = ways(machine, limit)
+    agents = dict(_asides(machine))
     unsaid = tuple(dialect(document.dialect).unsaid(document))
     usual = [answer for _, answer in unsaid]
 
@@ -55,7 +56,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
         bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
         return asl.run(program, given.data, clock="virtual", **bound)
 
-    for _, way in zip(range(limit), every, strict=False):
+    for way in found:
         if any(way[: len(each)] == each for each in dead):
             continue
         begins = (needs(machine, way, *each) for each in unsaid)
@@ -77,7 +78,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             **({} if backend == "memory" else {"memory": [backend]}),
             "expect": _expected(result),
         }
-    return list(cases.values()), missed, next(every, None) is None
+    return list(cases.values()), missed, complete
 
 
 def _lean(given: Given, result: Result, attempt: Callable[[Given], Result]) -> tuple[Given, Result]:

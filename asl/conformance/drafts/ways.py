@@ -28,6 +28,7 @@ from asl.conformance.drafts.facts import (
     value_of,
 )
 from asl.core.values import Json
+from asl.graphs.ways import first_ways
 from asl.states.base import machines_of
 
 __all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
@@ -47,20 +48,13 @@ class Step:
 Way: TypeAlias = tuple[Step, ...]
 
 
-def ways(machine: Mapping[str, Json]) -> Iterator[Way]:
-    """Yield the ways through a machine that take no transition twice."""
-    waiting: list[tuple[str, Way]] = [(machine["StartAt"], ())]
-    while waiting:
-        name, way = waiting.pop()
-        further = []
-        for step, following in _transitions(name, machine["States"][name]):
-            if step in way:
-                continue
-            if following is None:
-                yield (*way, step)
-            else:
-                further.append((following, (*way, step)))
-        waiting += reversed(further)
+def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
+    """Return the ways through a machine that take no transition twice, and whether these are all.
+
+    No more than *limit* are returned.
+    """
+    states = machine["States"]
+    return first_ways(machine["StartAt"], lambda name: _transitions(name, states[name]), limit)
 
 
 def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, str | None]]:
