@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from asl.dialects.codemie.restoring import restored
 from asl.dialects.yaml_writer import written
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import coerced, parsed
+from asl.expr.codemie.placeholders import filled
 from tests.dialects.codemie_reference import Failed, Reference
 from tests.reality.codemie import plain, visited
 
@@ -94,6 +96,12 @@ def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
     """Nothing else comes of a text, and nothing is executed."""
     assert holds(text, {"a": 1}) in (True, False)
     assert translated(text).startswith("{%")
+
+
+@pytest.mark.parametrize(("start", "becomes"), [("", ""), ("{{a}}", "x")])
+def test_a_text_full_of_braces_is_filled_in_bearable_time(start: str, becomes: str) -> None:
+    """It would take hours, were the rest looked through for an end at each of them."""
+    assert filled(start + "{{" * 300_000, {"a": "x"}) == becomes + "{{" * 300_000
 
 
 JSON = st.recursive(

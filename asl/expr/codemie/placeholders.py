@@ -42,7 +42,7 @@ class Placeholder:
 
 def placeholders(text: str) -> Iterator[Placeholder]:
     """Yield the placeholders of a text."""
-    for match in _BRACES.finditer(text):
+    for match in _BRACES.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
         yield Placeholder(match.start(), match.end(), _steps(match[1].strip()))
 
 
