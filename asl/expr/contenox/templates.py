@@ -10,6 +10,7 @@ There are no variables, no definitions and no methods.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -131,6 +132,8 @@ class Block:
 
 
 Node: TypeAlias = str | Show | Macro | Block
+Tokens: TypeAlias = deque[tuple[str, str]]
+"""What is left to read of an action, each with its kind."""
 
 _ACTION: Final = re.compile(
     r"\{\{(?P<left>-(?=[ \t\r\n]))?"
@@ -280,10 +283,10 @@ class _Parser:
         return Block(kind, value, body, otherwise)
 
     def expression(self, body: str, at: int) -> Expression:
-        tokens = list(self.tokens(body, at))
-        value, rest = self.pipeline(tokens, at, 0)
-        if rest:
-            raise self.fault(f"{rest[0][1]!r} is one too many", at)
+        tokens = deque(self.tokens(body, at))
+        value = self.pipeline(tokens, at, 0)
+        if tokens:
+            raise self.fault(f"{tokens[0][1]!r} is one too many", at)
         return value
 
     def tokens(self, body: str, at: int) -> Iterator[tuple[str, str]]:
@@ -296,22 +299,18 @@ class _Parser:
             yield match.lastgroup, match[match.lastgroup]
             place = match.end()
 
-    def pipeline(
-        self, tokens: list[tuple[str, str]], at: int, depth: int
-    ) -> tuple[Expression, list[tuple[str, str]]]:
+    def pipeline(self, tokens: Tokens, at: int, depth: int) -> Expression:
         if depth > MAX_DEPTH:
             message = f"parentheses stand more than {MAX_DEPTH} deep in each other"
             raise self.fault(message, at, "close some of them")
         value: Expression | None = None
         while True:
-            value, tokens = self.command(tokens, value, at, depth)
+            value = self.command(tokens, value, at, depth)
             if not tokens or tokens[0] != ("mark", "|"):
-                return value, tokens
-            tokens = tokens[1:]
+                return value
+            tokens.popleft()
 
-    def command(
-        self, tokens: list[tuple[str, str]], piped: Expression | None, at: int, depth: int
-    ) -> tuple[Expression, list[tuple[str, str]]]:
+    def command(self, tokens: Tokens, piped: Expression | None, at: int, depth: int) -> Expression:
         """Read a function with its arguments, the last one piped in, or a value."""
         operands: list[Expression] = []
         name: str | None = None
@@ -320,19 +319,19 @@ class _Parser:
             if kind == "word" and text not in _WORDS:
                 if operands or name is not None:
                     raise self.fault(f"{text!r} is a function: put its call in parentheses", at)
-                name, tokens = text, tokens[1:]
+                name = text
+                tokens.popleft()
                 continue
-            operand, tokens = self.operand(tokens, at, depth)
-            operands.append(operand)
+            operands.append(self.operand(tokens, at, depth))
         if piped is not None:
             operands.append(piped)
         if name is not None:
-            return self.call(name, tuple(operands), at), tokens
+            return self.call(name, tuple(operands), at)
         if len(operands) != 1 or piped is not None:
             what = "nothing is shown here" if not operands else "only functions take arguments"
             hint = "name what is shown: {{.input}}" if not operands else "a field is named alone"
             raise self.fault(what, at, hint)
-        return operands[0], tokens
+        return operands[0]
 
     def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> Call:
         if name not in FUNCTIONS:
@@ -346,23 +345,22 @@ class _Parser:
             raise self.fault(message, at, "give it just as many")
         return Call(name, arguments)
 
-    def operand(
-        self, tokens: list[tuple[str, str]], at: int, depth: int
-    ) -> tuple[Expression, list[tuple[str, str]]]:
-        kind, text = tokens[0]
+    def operand(self, tokens: Tokens, at: int, depth: int) -> Expression:
+        kind, text = tokens.popleft()
         if kind == "string":
-            return Constant(_unquoted(text)), tokens[1:]
+            return Constant(_unquoted(text))
         if kind == "number":
-            return Constant(float(text) if "." in text else int(text)), tokens[1:]
+            return Constant(float(text) if "." in text else int(text))
         if kind == "word":
-            return Constant(_WORDS[text]), tokens[1:]
+            return Constant(_WORDS[text])
         if kind == "field":
             names = tuple(each for each in text.removeprefix("$").split(".") if each)
-            return Field(names, text.startswith("$")), tokens[1:]
-        value, rest = self.pipeline(tokens[1:], at, depth + 1)
-        if not rest:
+            return Field(names, text.startswith("$"))
+        value = self.pipeline(tokens, at, depth + 1)
+        if not tokens:
             raise self.fault("a parenthesis is not closed", at)
-        return value, rest[1:]
+        tokens.popleft()
+        return value
 
 
 def _unquoted(text: str) -> str:
