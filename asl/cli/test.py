@@ -106,7 +106,7 @@ def _selected(cases: "list[Case]", substring: str | None, tags: tuple[str, ...])
         if wanted in f"{case.id} {case.title}".casefold() and set(tags) <= set(case.tags)
     ]
     if not found:
-        raise AslError(f"none of the {len(cases)} cases is selected")
+        raise AslError(f"none of {streams.counted(len(cases), 'case')} is selected")
     return found
 
 

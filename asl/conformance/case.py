@@ -9,8 +9,10 @@ from typing import Any
 
 from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
-from asl.core.document import Document, is_workflow, read_value
-from asl.core.errors import AslError, ExpressionFault, InvalidDocument
+from asl.core.diagnostics import did_you_mean
+from asl.core.document import Document, contents, is_workflow, read_value
+from asl.core.errors import AslError, DocumentNotFound, ExpressionFault, InvalidDocument
+from asl.core.pointers import escape
 from asl.core.resources import folder
 from asl.core.values import Json
 from asl.expr.times import parse_timestamp
@@ -187,15 +189,30 @@ def _read(file: Path) -> list[Case]:
 
 def _schema_faults(document: Document) -> Iterator[str]:
     errors = _validator().iter_errors(document.value)
-    for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path))):
-        pointer = "".join(f"/{step}" for step in error.absolute_path)
-        yield f"{_place(document, pointer)}: {pointer or 'the file'}: {_message(error)}"
+    faults = (
+        f"{_place(document, at)}: {pointer or 'the file'}: {message}"
+        for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
+        for pointer in ("".join(f"/{step}" for step in error.absolute_path),)
+        for at, message in _messages(error, pointer)
+    )
+    yield from dict.fromkeys(faults)  # a validator may name all that is missing, or one each
 
 
-def _message(error: Any) -> str:
-    """Say in our words what a failed choice of schemas does not."""
-    own = error.schema.get("x-message") if error.validator == "oneOf" else None
-    return str(own or error.message)
+def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Say in our words what is wrong, each with the pointer to where it is."""
+    if error.validator == "additionalProperties" and error.validator_value is False:
+        known = error.schema["properties"]
+        for name in [each for each in error.instance if each not in known]:
+            hint = did_you_mean(name, known)
+            told = f"there is no field {name!r} here" + (f" ({hint})" if hint else "")
+            yield f"{pointer}/{escape(name)}", told
+    elif error.validator == "required":
+        for name in error.validator_value:
+            if name not in error.instance:
+                yield pointer, f"the field {name!r} is missing"
+    else:
+        own = error.schema.get("x-message") if error.validator == "oneOf" else None
+        yield pointer, str(own or error.message)
 
 
 @cache
@@ -293,9 +310,9 @@ def _is_template(path: Path) -> bool:
 
 def _text(path: Path, where: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # a text that is not UTF-8, a name that holds a zero
-        raise InvalidSuite(f"{where}: cannot read document_file {str(path)!r}: {error}") from error
+        return contents(str(path)).decode()
+    except (DocumentNotFound, UnicodeDecodeError) as error:
+        raise InvalidSuite(f"{where}: document_file: {error}") from error
 
 
 def _imported(path: Path, text: str) -> Mapping[str, Json]:

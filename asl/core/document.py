@@ -264,7 +264,7 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
     path = path_of(what)
     if path is not None:
         shown = path.encode(errors="surrogateescape").decode(errors="replace")
-        return _file(path, limits), name or shown
+        return contents(path, limits), name or shown
     if isinstance(what, str):
         return what, name
     if not hasattr(what, "read"):
@@ -281,7 +281,8 @@ def path_of(what: What) -> str | None:
     return os.fsdecode(what) if isinstance(what, str | os.PathLike) else None
 
 
-def _file(path: str, limits: Limits) -> bytes:
+def contents(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """Return what a file holds, a byte more than may be at most; raises DocumentNotFound."""
     try:
         with open(path, "rb") as file:
             return file.read(limits.max_bytes + 1)

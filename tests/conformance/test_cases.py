@@ -87,10 +87,15 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
 @pytest.mark.parametrize(
     ("case", "line", "text"),
     [
-        ("document: {}", 3, "'expect' is a required property"),
+        ("document: {}", 3, "the field 'expect' is missing"),
         ("document: {}\n    expect: {}", 5, "/cases/0/expect"),
         ("document: {}\n    expect: {status: DONE}", 5, "'DONE' is not one of"),
-        ("document: {}\n    expext: {}", 3, "'expext' was unexpected"),
+        ("document: {}\n    expext: {}", 3, "the field 'expect' is missing"),
+        (
+            "document: {}\n    expext: {}\n    expect: {valid: true}",
+            5,
+            "there is no field 'expext' here (did you mean 'expect'?)",
+        ),
         ("expect: {valid: true}", 3, "exactly one of document, document_file, document_text"),
         ("document: {}\n    document_text: ''\n    expect: {valid: true}", 3, "exactly one of"),
         (
@@ -104,8 +109,8 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
             5,
             "a script has exactly one",
         ),
-        ("document_file: no.json\n    expect: {valid: true}", 3, "cannot read document_file"),
-        ('document_file: "\\0"\n    expect: {valid: true}', 3, "cannot read document_file"),
+        ("document_file: no.json\n    expect: {valid: true}", 3, "document_file: cannot read"),
+        ('document_file: "\\0"\n    expect: {valid: true}', 3, "document_file: cannot read"),
         ("document: {}\n    expect: {output: 1, events_exact: true}", 5, "events"),
     ],
 )
