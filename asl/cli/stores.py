@@ -62,6 +62,8 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
             other = "" if file else f", and --store FILE or ${VARIABLE} names another"
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
         path.parent.mkdir(parents=True, exist_ok=True)
+    elif not (make or path.stat().st_size):
+        raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)
     if store.file.read_only:
         streams.say(f"asl: {path} is read-only: it can only be looked at", style="yellow")

@@ -138,6 +138,19 @@ def test_the_doctor_looks_at_what_cannot_be_opened(
     assert "says more" not in done.output
 
 
+@pytest.mark.parametrize("command", [("ls",), ("show", "good"), ("doctor",)])
+def test_a_file_that_has_lost_everything_is_not_taken_for_a_new_store(
+    command: tuple[str, ...], asl: Asl, folder: Path
+) -> None:
+    """Nobody is told that it is whole, and nothing is written into it."""
+    path = folder / "runs.db"
+    path.write_bytes(b"")
+    done = asl(*command, "--store", "runs.db")
+    assert done.exit_code == 2
+    assert "runs.db is empty: if it was a store, all that it held is gone" in done.stderr
+    assert path.read_bytes() == b""
+
+
 def test_a_store_without_executions_says_so(asl: Asl, folder: Path) -> None:
     """On standard error: a program reads nothing."""
     made(folder)
