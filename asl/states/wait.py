@@ -11,7 +11,7 @@ from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.host import Frame as StateFrame
-from asl.states.numbers import MAX_SECONDS, number
+from asl.states.numbers import number
 
 MAX_DELAY = 2_147_483_647
 """Seconds that a Wait may last; recorded AWS runs fail beyond it."""
@@ -40,7 +40,7 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     """Return `(effective input, frame) -> wake time` in epoch seconds."""
     state = compiler.state
     if "Seconds" in state:
-        seconds = number(compiler, "Seconds", 0, MAX_SECONDS)
+        seconds = number(compiler, "Seconds", 0)  # computed, it may be more than a written one
         assert seconds is not None
         return lambda data, frame: frame.now + seconds(data, frame)
     if "SecondsPath" in state:
