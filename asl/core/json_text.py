@@ -39,9 +39,11 @@ def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
     """The value of a JSON text, or the faults that keep it from having one."""
     try:
         orjson.loads(text)
-        value = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
+        value = _value(text)
     except ValueError:
-        return None, scan(text, limits)[1]
+        faults = scan(text, limits)[1]
+        # orjson also refuses an integer that no double holds, which is sound
+        return (None, faults) if faults else (_value(text), [])
     openers = text.count("{") + text.count("[")
     if openers > limits.max_depth and deeper_than(value, limits.max_depth):
         return None, scan(text, limits)[1]
@@ -57,6 +59,11 @@ def read_data(text: str) -> Json:
         return detached(json.loads(text))
     except NotJson as fault:
         raise ValueError(str(fault)) from None
+
+
+def _value(text: str) -> Json:
+    value: Json = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
+    return value
 
 
 def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -280,6 +280,15 @@ def test_large_integers_stay_exact() -> None:
     assert read(text).value == {"n": 123456789012345678901234567890, "m": -(2**64)}
 
 
+@pytest.mark.parametrize("format", ["json", "yaml"])
+@pytest.mark.parametrize("digits", [308, 400, 4000])
+def test_integers_that_no_double_holds_are_read(digits: int, format: str) -> None:
+    """Up to the limit of digits, as they are within a dict."""
+    number = int("9" * digits)
+    text = f'{{"a": [-{number}, {number}]}}'
+    assert read(text.encode(), format=format).value == {"a": [-number, number]}
+
+
 def test_the_deepest_document_is_read() -> None:
     """Containers may be nested as deep as the limit says, and no deeper."""
     text = '{"a":' + "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1) + "}"
