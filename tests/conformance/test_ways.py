@@ -34,6 +34,12 @@ def choice(rule: dict[str, Any]) -> dict[str, Any]:
     )
 
 
+@pytest.mark.parametrize("value", ["$.a", [{"ErrorEquals": ["States.ALL"], "Next": "P"}]])
+def test_a_catch_without_effect_is_no_way(value: Any) -> None:
+    """The document can be run all the same: it is only warned of."""
+    assert taken(machine(P={**PASS, "Catch": value})) == ([["P"]], 0)
+
+
 OPERANDS: list[tuple[str, Any]] = [
     *((f"String{each}", "m") for each in ("Equals", "GreaterThan", "LessThan")),
     *((f"String{each}", "m") for each in ("GreaterThanEquals", "LessThanEquals")),

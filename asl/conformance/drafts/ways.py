@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
+from asl.compiler.state import EFFECTS
 from asl.conformance.drafts.choosing import chosen
 from asl.conformance.drafts.facts import (
     Facts,
@@ -66,7 +67,8 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, s
         yield Step(name, "next"), state["Next"]
     elif state["Type"] not in ("Choice", "Approval"):
         yield Step(name, "end"), None
-    for index, catcher in enumerate(state.get("Catch", ())):
+    catchers = state.get("Catch", ()) if state["Type"] in EFFECTS else ()
+    for index, catcher in enumerate(catchers):
         yield Step(name, "catch", index), catcher["Next"]
 
 
