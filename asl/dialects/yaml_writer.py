@@ -12,6 +12,8 @@ __all__ = ["written"]
 _PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_./$()@+-]*(?: [A-Za-z0-9_./$()@+=<>-]+)*")
 _WORDS: Final = frozenset(("yes", "no", "on", "off", "true", "false", "null", "y", "n", "~"))
 SHORT: Final = 80
+LONGEST: Final = 1024
+"""Characters of a key that YAML reads without a mark before it (YAML 1.2, 7.4.2)."""
 
 
 def written(value: Json) -> str:
@@ -22,7 +24,12 @@ def written(value: Json) -> str:
 def _lines(value: Json) -> Iterator[str]:
     if isinstance(value, dict) and value:
         for key, each in value.items():
-            yield from _member(f"{_scalar(key)}:", each)
+            name = _scalar(key)
+            if len(name) > LONGEST:
+                yield f"? {name}"
+                yield from _member(":", each)
+            else:
+                yield from _member(f"{name}:", each)
     elif isinstance(value, list) and value:
         for each in value:
             yield from _item(each)

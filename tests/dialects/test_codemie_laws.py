@@ -140,6 +140,16 @@ def test_yaml_is_read_as_it_was_written(value: Any) -> None:
         assert found == value, text
 
 
+@pytest.mark.parametrize("length", [1022, 1024, 1025, 5000])
+@pytest.mark.parametrize("value", [1, "x\ny", {"b": [{"c": {"d": 1}}]}, []])
+def test_a_long_key_is_read_as_it_was_written(length: int, value: Any) -> None:
+    """YAML wants a mark before it."""
+    whole = {"s": {"#" * length: value, "z": 1}}
+    for schema in (CORE, PLATFORM):
+        found, _, faults = loads(written(whole), DEFAULT_LIMITS, schema)
+        assert (found, [*faults]) == (whole, [])
+
+
 CONDITION = st.sampled_from(["ok", "not ok", "n > 1", "n == 2 or ok", "kind == 'x'", "'n' in keys"])
 FLAGS: dict[str, st.SearchStrategy[Any]] = {
     "append_to_context": st.just(True),
