@@ -70,3 +70,28 @@ def test_two_functions_whose_names_become_one_stay_two(other: str, key: str) -> 
     made = asl.convert({"StartAt": "A", "States": states}, other).document[key]
     names = [*made] if isinstance(made, dict) else [each["id"] for each in made]
     assert names == ["to_do", "to_do_2"]
+
+
+@pytest.mark.parametrize(("answer", "status"), [(1, "SUCCEEDED"), (2, "FAILED")])
+def test_how_a_machine_of_a_blueprint_has_ended_is_known_at_amazon(
+    answer: int, status: str
+) -> None:
+    """What reads the name of its last state afterwards finds it."""
+    machine = {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Task", "Resource": f"{ARN}:a", "Next": "C"},
+            "C": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.r", "NumericEquals": 1, "Next": "B"}],
+                "Default": "D",
+            },
+            "B": {"Type": "Task", "Resource": f"{ARN}:a", "End": True},
+            "D": {"Type": "Fail", "Error": "E", "Cause": "no"},
+        },
+    }
+    there = asl.convert(machine, "flujo").text
+    again = asl.convert(load(there, dialect="flujo"), "amazon").document
+    (arn,) = {each["Resource"] for each in again["States"].values() if each["Type"] == "Task"}
+    resources = {arn: lambda parameters: {"r": answer}}
+    assert asl.run(again, {"input": {}}, resources=resources, clock="virtual").status == status

@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.dialects.flujo.plain.conditions import Known
 from asl.dialects.flujo.plain.places import Env, Makers
 from asl.dialects.flujo.plain.terms import Call, Term, Way, term_of
-from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Parts, Values
+from asl.dialects.flujo.plain.values import CURRENT, FAILED, NOBODY, Fields, Parts, Values
 from asl.dialects.formats import Path, said
 from asl.dialects.plain import path_to
 
@@ -117,11 +117,13 @@ class Effects:
             case "enter":
                 env["previous_step"] = env.get("machine", NOBODY)
                 env |= {"last_output": NOBODY, "event": Makers(("success",)), "step": NOBODY}
-                env["state"] = Makers((str(term.literal(1)),))
+                self.entered(after, str(term.literal(1)), self.values.whole.stated)
             case "left" | "ended":
                 env["previous_step"] = NOBODY
-                for key in ("event", "machine", "state"):
+                for key in ("event", "machine"):
                     env.pop(key, None)
+                if term.name == "left":
+                    self.entered(after, str(term.literal(1)), CURRENT in self.values.whole.read)
             case "resume":
                 self.places.made(name, name, ("approval",), (term.literal(2) or {}).get("sink_to"))
                 self.copied(after, name)
@@ -141,6 +143,12 @@ class Effects:
             env["updates"] = makers
         if "event" in env:
             env |= {"last_output": makers, "event": Makers(("success",)), "step": Makers((step,))}
+
+    def entered(self, after: After, state: str, read: bool) -> None:
+        """Take down in which state a machine is, and put it into the data where that is *read*."""
+        after.env["state"] = Makers((state,))
+        if read:
+            after.passes.append({"Result": state, "ResultPath": path_to(CURRENT)})
 
     def blamed(self, after: After, term: Call) -> None:
         """Put a failure into the data that no agent has had."""

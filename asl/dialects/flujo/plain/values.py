@@ -13,8 +13,10 @@ from asl.dialects.plain import Plain, path_to
 from asl.expr.flujo.builtins import YES
 from asl.expr.flujo.templates import Block, Text, parse
 
-__all__ = ["FAILED", "NOBODY", "Fields", "Parts", "Values", "Whole"]
+__all__ = ["CURRENT", "FAILED", "NOBODY", "Fields", "Parts", "Values", "Whole"]
 
+CURRENT: Final = "current_state"
+"""The key of the state in which a machine is, or has ended."""
 FAILED: Final = "last_error"
 """The key of what is left of a failure."""
 NOBODY: Final = Makers()
@@ -35,6 +37,8 @@ class Whole:
     """Whether ways are followed, and nothing is written."""
     read: set[str] = field(default_factory=set)
     """The keys that were read."""
+    stated: bool = False
+    """Whether anybody reads within a machine in which of several states it is."""
 
 
 class Values:
@@ -144,6 +148,8 @@ class Values:
                 if len(listed) > 1:
                     self.shown(name)
                 parts.append(Path(found))
+            elif found.value is not None:
+                parts.append(str(found.value))
         return parts
 
     def found(
@@ -171,8 +177,12 @@ class Values:
         if not rest:
             return Known(None) if template else "$"
         first, *way = rest
-        if first == "current_state" and len(env.get("state", NOBODY)) == 1:
-            return Known(min(env["state"]))
+        if first == CURRENT and env.get("state", NOBODY):
+            if len(env["state"]) == 1:
+                return Known(min(env["state"]))
+            self.whole.read.add(CURRENT)
+            self.whole.stated = self.whole.stated or "machine" in env
+            return path_to(CURRENT)
         if template:
             self.required(name, ("context", *rest))
         if first not in self.whole.sunk:
