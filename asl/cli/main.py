@@ -1,5 +1,6 @@
 """The command `asl`: the table of its commands, and how they end."""
 
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -147,6 +148,9 @@ def main() -> NoReturn:
     # takes a sixth of their time.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what is written is UTF-8, whatever the locale says
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

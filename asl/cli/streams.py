@@ -39,10 +39,17 @@ def colour(stream: TextIO) -> bool:
 
 
 def result(text: str, stream: TextIO | None = None) -> None:
-    """Write a result to standard output (or *stream*), at once."""
+    """Write a result to standard output (or *stream*), at once; raises AslError if that fails."""
     stream = stream or sys.stdout
-    stream.write(text if text.endswith("\n") else f"{text}\n")
-    stream.flush()
+    try:
+        stream.write(text if text.endswith("\n") else f"{text}\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence()
+        why = (error.strerror or str(error)).lower()
+        raise AslError(f"cannot write to standard output: {why}") from None
 
 
 def counted(number: int, noun: str) -> str:

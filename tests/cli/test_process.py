@@ -230,3 +230,26 @@ def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str
     assert max(map(len, lines)) <= 40
     assert id.strip().endswith(":one:/Q@0.0")
     assert " " not in id.strip()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="nothing is full here")
+def test_a_result_that_cannot_be_written_is_no_fault_of_ours(environment: dict[str, str]) -> None:
+    """The disk is full: it is said in one line."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [*ASL, "schema"], stdout=full, stderr=subprocess.PIPE, env=environment, timeout=PATIENCE
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"asl: cannot write to standard output: no space left on device\n"
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 3), (">&-", 3), ("2>&-", 3)])
+def test_streams_may_be_closed(environment: dict[str, str], closed: str, code: int) -> None:
+    """There is nothing to read, and nobody to tell."""
+    command = f"{sys.executable} -m asl check - {closed}"
+    given = None if closed == "<&-" else b""
+    done = subprocess.run(
+        ["sh", "-c", command], input=given, capture_output=True, env=environment, timeout=PATIENCE
+    )
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
