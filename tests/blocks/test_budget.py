@@ -516,3 +516,16 @@ def test_an_answer_that_cannot_be_read_counts_as_what_was_set_aside(answer: Any)
         "States.TaskFailed",
         {"cost": 0.1, "tokens": 2},
     )
+
+
+@pytest.mark.parametrize("budget", [{"MaxTokens": 10**400}, {"MaxCost": "9" * 400}])
+def test_a_limit_beyond_all_measure_is_none(budget: Json) -> None:
+    """What is reported stays numbers."""
+    document = {
+        "StartAt": "A",
+        "Budget": budget,
+        "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
+    }
+    result = asl.run(document, agents={"X": lambda parameters: {"_tokens": 3, "_cost": 1}})
+    assert result.ok
+    assert all(each < 10**17 for each in result.usage["reserved"].values())

@@ -17,6 +17,7 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Block, given
+from asl.states.numbers import NO_BOUND
 
 __all__ = [
     "BUDGET",
@@ -129,11 +130,14 @@ CompileLimits: TypeAlias = Callable[[Json, Frame], Limits]
 
 
 def amount(value: Json) -> Decimal | None:
-    """Return an amount of money as it is written, None for what is none: `"$2.50"`, `"3"`, `4`."""
+    """Return an amount of money as it is written, None for what is none: `"$2.50"`, `"3"`, `4`.
+
+    Beyond `NO_BOUND` it is that: nobody has so much, and a float holds it.
+    """
     if is_number(value):
-        return Decimal(str(value)) if value >= 0 else None
+        return min(Decimal(str(value)), Decimal(NO_BOUND)) if value >= 0 else None
     found = re.fullmatch(_AMOUNT, value) if type(value) is str else None
-    return None if found is None else Decimal(found[1])
+    return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))
 
 
 # --------------------------------------------------------------------------------------------
@@ -234,7 +238,7 @@ def _money(value: Json, field: str) -> Decimal:
 def _tokens(value: Json, field: str) -> int:
     if not is_integer(value) or value < 0:
         raise StateError("States.Runtime", f"Budget.{field} is a whole number from 0: {value!r}")
-    return int(value)
+    return min(int(value), NO_BOUND)
 
 
 def _one_of(value: Json, allowed: tuple[str, ...], field: str) -> str:
