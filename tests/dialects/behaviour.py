@@ -130,7 +130,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     notice("answered", bool(answered))
 
     def agent(name: str) -> Any:
-        def answering(parameters: Json) -> Json:
+        async def answering(parameters: Json) -> Json:  # in turn: threads would race
             own, payload = name, parameters
             if isinstance(parameters, dict) and "provider" in parameters:
                 own = str(parameters["provider"])  # a tool of a chain, called by its task
