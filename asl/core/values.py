@@ -22,6 +22,8 @@ MAX_DEPTH = 200
 MODERATE = 64 * 1024
 """What a value says at least (see `_is_moderate`) whose text is not made without a closer look: few
 steps for one that shares its parts without end."""
+EXTENSIVE = 1024 * 1024
+"""The same where the text is made to measure it: to walk through all of the value takes longer."""
 FEW = 64
 """How often a part may stand in a container whose text is made to count it."""
 FOREIGN = 16 * 1024
@@ -166,12 +168,12 @@ def excerpt(value: Json, limit: int = 8192) -> str:
 
 def fits(value: Json, limit: int) -> bool:
     """Whether the value is at most *limit* bytes of compact JSON and not nested without end."""
-    if _is_moderate(value):
+    if _is_moderate(value, EXTENSIVE):
         return len(encoded(value)) <= limit
     return not deeper_than(value, MAX_DEPTH) and measure(value, limit) <= limit
 
 
-def _is_moderate(value: Json) -> bool:
+def _is_moderate(value: Json, most: int = MODERATE) -> bool:
     """Whether a text of the value is safe to make: nested sharing can make one of any size.
 
     Counts, level by level, what the text has at least, and goes no further once that is too much. A
@@ -179,7 +181,7 @@ def _is_moderate(value: Json) -> bool:
     """
     kind = type(value)
     if kind is not dict and kind is not list:
-        return kind is not str or len(value) <= MODERATE
+        return kind is not str or len(value) <= most
     total, level = 0, [value]
     for _ in range(MAX_DEPTH):
         inner: list[Json] = []
@@ -191,7 +193,7 @@ def _is_moderate(value: Json) -> bool:
                 total += len(encoded(item))  # its text is no longer than FEW times one of its parts
             else:
                 total += 1 + (len("".join(item)) if is_object else len(item))
-                if total > MODERATE:
+                if total > most:
                     return False
                 for member in members:
                     kind = type(member)
@@ -199,7 +201,7 @@ def _is_moderate(value: Json) -> bool:
                         total += len(member)
                     elif kind is dict or kind is list:
                         inner.append(member)
-            if total > MODERATE:
+            if total > most:
                 return False
         if not inner:
             return True
