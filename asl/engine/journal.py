@@ -77,6 +77,11 @@ class Journal(Protocol):
     """Whether the execution was paused when it was found."""
 
     @property
+    def gathered(self) -> int:
+        """The bytes that were put and wait for the next commit."""
+        ...
+
+    @property
     def reached(self) -> Callable[[str], object]:
         """What is called at named instants, for tests that end the process there."""
         ...

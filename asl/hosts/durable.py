@@ -129,6 +129,7 @@ class DurableHost(KeptHost):
         if fan.together:
             await self.event_loop()
         log, run, before = self._log(at), super().fork, self.kept
+        log.bounded = fan.limit > 0
         joined: Joined | None = None
 
         async def join(at: Frame) -> None:

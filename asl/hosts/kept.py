@@ -2,7 +2,9 @@
 
 An effect first makes durable all that was put before it (the position of its machine, earlier
 answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
-event loop, at the latest before the next effect. At recovery each machine runs again from its
+event loop, at the latest before the next effect of its machine. What led to the first effect of a
+child was durable when the fork began, so it acts at once; where only so many children may be in
+flight, it waits for the answers of those before it. At recovery each machine runs again from its
 position; effects that have an answer give it instead of acting.
 """
 
@@ -53,6 +55,8 @@ FAIL_POINTS = (
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
+MUCH = 256 * 1024
+"""Bytes that are put from which on they are made durable, and others run, before anybody acts."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
 RIGHTS = "!rights"
@@ -149,7 +153,8 @@ class KeptHost(LocalHost):
 
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""
-        log = frame.log = MachineLog(frame.path)
+        assert frame.parent is not None
+        log = frame.log = MachineLog(frame.path, frame.parent.log.bounded)
         if not self.fresh:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
@@ -270,7 +275,13 @@ class KeptHost(LocalHost):
                 return self._given(kind, key, answer, at)
         self._prepare(at, log)
         if not metered:
-            await journal.commit(self.in_event_loop)
+            if log.owes or not self.in_event_loop:
+                await journal.commit(self.in_event_loop)
+            elif journal.gathered > MUCH:
+                journal.flush()
+                await self._sleep(0)
+            else:
+                journal.commit_soon()
             journal.reached("effect.ready")
         log.aside = {}
         try:

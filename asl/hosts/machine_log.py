@@ -24,12 +24,17 @@ class MachineLog:
     """One machine, as far as it is kept."""
 
     __slots__ = (
-        "aside", "attempt", "began", "given", "last", "latest", "least", "noted", "path",
-        "records", "stretch", "weight",
+        "aside", "attempt", "began", "bounded", "given", "last", "latest", "least", "noted", "owes",
+        "path", "records", "stretch", "weight",
     )  # fmt: skip
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, owes: bool = True) -> None:
         self.path = path
+        self.owes = owes
+        """Whether anything must be durable before the machine acts again: an answer of its own, or
+        that it began."""
+        self.bounded = False
+        """Whether only so many of the machines that it forks now may be in flight at once."""
         self.records = 0
         """How many records the machine has emitted."""
         self.stretch = 0
@@ -61,7 +66,7 @@ class MachineLog:
 
     def answered(self, latest: tuple[int, int], value: Json) -> None:
         """Know of the last answer, so that the records behind it may refer to its value."""
-        self.latest = latest
+        self.latest, self.owes = latest, True
         of = type(value)
         worth = of is dict or of is list or (of is str and len(value) > LONG)
         self.given = value if worth else None

@@ -73,7 +73,7 @@ class Log:
         """How many steps there are."""
         self._entries: list[bytes] = []
         """Those of the next one."""
-        self._size = 0
+        self.gathered = 0
         """Their bytes."""
         self._is_due = False
         """Whether the next transaction asks for a step."""
@@ -189,8 +189,8 @@ class Log:
             self._is_due = True
             self.store.write_at_last(self._last_step)
         self._entries.append(text)
-        self._size += len(text)
-        if self._size > MOST:
+        self.gathered += len(text)
+        if self.gathered > MOST:
             statement, values = self._step()
             self.store.write(statement, *values)
         return len(text)
@@ -217,7 +217,7 @@ class Log:
     def _step(self) -> Write:
         """Return the statement that writes what is gathered, chained to all before."""
         body = b"[%s]" % b",".join(self._entries)
-        self._entries, self._size = [], 0
+        self._entries, self.gathered = [], 0
         self.steps += 1
         self.chain = sha256(self.chain + body).digest()
         return STEP, (self.number, self.steps, self.number, self.chain, body)

@@ -129,6 +129,58 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
     assert commits.count("commit.done") <= most
 
 
+def answered_on_disk(path: Path) -> int:
+    """How many items have an answer that whoever comes after this process would find."""
+    with sqlite3.connect(path) as other:
+        steps = b"".join(body for (body,) in other.execute("SELECT body FROM step"))
+    return len(set(re.findall(rb'"answer","(/Each@0\.0\[\d+\])', steps)))
+
+
+@pytest.mark.parametrize(("limit", "found"), [(0, {5}), (2, {1, 2}), (3, {1, 2, 3})])
+def test_an_item_waits_only_for_those_that_it_may_not_run_with(
+    path: Path, limit: int, found: set[int]
+) -> None:
+    """What led to its first call is on disk. Never are more calls without an answer there."""
+    lacking: list[int] = []
+
+    async def count(data: Any) -> int:
+        lacking.append(data + 1 - answered_on_disk(path))
+        return 1
+
+    task = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
+    each = {"Type": "Map", "MaxConcurrency": limit, "ItemProcessor": task, "End": True}
+    with asl.open_store(path, agents={"W": count}) as store:
+        result = store.start({"StartAt": "Each", "States": {"Each": each}}, list(range(5)))
+    assert result.output == [1] * 5
+    assert max(lacking) in found
+
+
+def test_items_that_wait_for_nothing_let_others_run(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When much is to be written it is, and the event loop goes round."""
+    monkeypatch.setattr("asl.hosts.kept.MUCH", 1000)
+    task = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": task, "End": True}
+    document = {"StartAt": "Each", "States": {"Each": each}}
+    turns = 0
+
+    async def answer(data: Any) -> int:
+        return 1
+
+    async def aside(store: asl.Store) -> Any:
+        nonlocal turns
+        running = asyncio.create_task(store.astart(document, [0] * 100))
+        while not running.done():
+            await asyncio.sleep(0)
+            turns += 1
+        return running.result()
+
+    with asl.open_store(path, agents={"W": answer}) as store:
+        assert asyncio.run(aside(store)).output == [1] * 100
+    assert turns > 10
+
+
 @pytest.mark.parametrize("turns", range(1, 6))
 def test_who_is_cancelled_does_not_cancel_those_that_wait_for_the_same_commit(
     path: Path, turns: int
