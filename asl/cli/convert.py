@@ -217,7 +217,7 @@ def _write(written: Mapping[str, str], named: str | None, *, force: bool) -> Non
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
         raise AslError(f"{there[0]!r}{more} would be replaced: nothing is written without --force")
     for path, text in written.items():
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        streams.make_folder(os.path.dirname(path) or ".")
         streams.write_file(path, text)
 
 

@@ -126,10 +126,7 @@ def command(folder: str, example: str | None, name: str | None) -> Exit:
     there = [file for file in texts if (place / file).exists()]
     if there:
         raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AslError(f"cannot make {folder!r}: {(error.strerror or '').lower()}") from None
+    streams.make_folder(folder)
     for file, text in texts.items():
         streams.write_file(str(place / file), text)
     streams.say(f"asl: wrote {', '.join(texts)}", style="green")

@@ -88,7 +88,7 @@ class Commands(click.Group):
         """Run a command and end with its exit code; only our own faults show a traceback."""
         try:
             code = super().invoke(ctx)
-            sys.stdout.flush()
+            streams.flush()
         except InvalidDocument as refusal:
             streams.report(refusal.report)
             code = Exit.INVALID
@@ -138,6 +138,14 @@ def _interrupt(number: int, frame: "FrameType | None") -> None:
     (on_interrupt if callable(on_interrupt) else signal.default_int_handler)(number, frame)
 
 
+def _printed_by_click(error: OSError) -> bool:
+    """Whether it is help or the version that could not be written: click prints them by itself."""
+    from traceback import walk_tb
+
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return bool(frame.f_globals["__name__"] == "click.utils")
+
+
 def main() -> NoReturn:
     """Run the command line; the entry point of `asl` and `python -m asl`."""
     import atexit
@@ -156,5 +164,11 @@ def main() -> NoReturn:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
     signal.signal(signal.SIGTERM, _interrupt)
-    cli(prog_name="asl")
+    try:
+        cli(prog_name="asl")
+    except OSError as error:
+        if not _printed_by_click(error):
+            raise
+        streams.say(f"asl: {streams.unwritten(error)}", style="red")
+        sys.exit(Exit.USAGE)
     raise AssertionError("a click command ends by SystemExit")

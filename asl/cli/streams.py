@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 import click
@@ -16,13 +18,16 @@ __all__ = [
     "clipped",
     "colour",
     "counted",
+    "flush",
     "folded",
+    "make_folder",
     "on_terminal",
     "reason",
     "report",
     "result",
     "say",
     "silence",
+    "unwritten",
     "warn",
     "write_file",
 ]
@@ -41,15 +46,31 @@ def colour(stream: TextIO) -> bool:
 def result(text: str, stream: TextIO | None = None) -> None:
     """Write a result to standard output (or *stream*), at once; raises AslError if that fails."""
     stream = stream or sys.stdout
-    try:
+    with _faults_told():
         stream.write(text if text.endswith("\n") else f"{text}\n")
         stream.flush()
+
+
+def flush() -> None:
+    """Write what is held back for standard output; raises AslError if that fails."""
+    with _faults_told():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        silence()
-        why = (error.strerror or str(error)).lower()
-        raise AslError(f"cannot write to standard output: {why}") from None
+        raise unwritten(error) from None
+
+
+def unwritten(error: OSError) -> AslError:
+    """Return what is told of a result that cannot be written; what is left of it is dropped."""
+    silence()
+    return AslError(f"cannot write to standard output: {_why(error)}")
 
 
 def counted(number: int, noun: str) -> str:
@@ -125,4 +146,16 @@ def write_file(path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
-        raise AslError(f"cannot write {path!r}: {(error.strerror or str(error)).lower()}") from None
+        raise AslError(f"cannot write {path!r}: {_why(error)}") from None
+
+
+def make_folder(path: str) -> None:
+    """Make a folder, and those above it, where there is none; raises AslError if that fails."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise AslError(f"cannot make the folder {path!r}: {_why(error)}") from None
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -45,11 +45,21 @@ class DocumentNotFound(AslError):
 
 
 class InvalidTest(AslError):
-    """A state cannot be tested as asked; `code` is AWS's: `ValidationException`, ..."""
+    """A state cannot be tested as asked.
 
-    def __init__(self, message: str, code: str = "ValidationException") -> None:
-        super().__init__(message)
+    `message` and `code` (`ValidationException`, ...) are AWS's; `hint` is ours.
+    """
+
+    def __init__(
+        self, message: str, code: str = "ValidationException", hint: str | None = None
+    ) -> None:
+        super().__init__(message, code, hint)
+        self.message = message
         self.code = code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
 class NotJson(AslError):

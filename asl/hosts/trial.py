@@ -4,7 +4,7 @@ The state becomes a workflow of its own. A mock stands in for its work; a retry 
 since what is tested is that the state would be retried.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -130,7 +130,7 @@ def _check_configuration(configuration: Mapping[str, Json]) -> None:
 def _known(what: str, given: Mapping[str, Json], names: Sequence[str]) -> None:
     for name in given:
         if name not in names:
-            hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
+            hint = did_you_mean(name, names) or _listed(names)
             raise AslError(f"{what} no {name!r} ({hint})")
 
 
@@ -142,15 +142,19 @@ def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
         report = check(read(alone(subject)[0], name=document.source.name), profile)
         _of_state(report, document).raise_for_errors()
         if name is not None:
-            raise InvalidTest(NOT_FOUND)
+            raise InvalidTest(NOT_FOUND, hint="it is a state alone: name none")
         return subject
     check(document, profile).raise_for_errors()
     subjects = {each.name: each for each in states_of(definition)}
     if name is None:
-        raise AslError(f"name the state to test; there are {', '.join(subjects)}")
+        raise AslError(f"name the state to test; {_listed(subjects)}")
     if name not in subjects:
-        raise InvalidTest(NOT_FOUND)
+        raise InvalidTest(NOT_FOUND, hint=did_you_mean(name, subjects) or _listed(subjects))
     return subjects[name]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"there are {', '.join(names)}"
 
 
 def _of_state(report: Report, document: Document) -> Report:

@@ -50,6 +50,10 @@ FILES = {
         ("check no.asl.yaml", 3, "= hint: write false"),
         ("check deep.asl.yaml", 3, "= hint: indent it as what stands beside it"),
         ("test-state judge.asl.json", 3, "= hint: the profile 'default' has agents"),
+        ("test-state judge.asl.json -s Jugde --profile default", 2, "(did you mean 'Judge'?)"),
+        ("test-state judge.asl.json -s Other --profile default", 2, "(there are Judge)"),
+        ("convert judge.asl.json --to codemie -o mine.py/out/", 2, "make the folder 'mine.py/out'"),
+        ("init mine.py/out", 2, "cannot make the folder 'mine.py/out': not a directory"),
         ("help", 2, "'asl --help' lists all"),
     ],
 )

@@ -233,11 +233,14 @@ def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="nothing is full here")
-def test_a_result_that_cannot_be_written_is_no_fault_of_ours(environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("words", [["schema"], ["--help"], ["run", "--help"], ["--version"]])
+def test_a_result_that_cannot_be_written_is_no_fault_of_ours(
+    words: list[str], environment: dict[str, str]
+) -> None:
     """The disk is full: it is said in one line."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(
-            [*ASL, "schema"], stdout=full, stderr=subprocess.PIPE, env=environment, timeout=PATIENCE
+            [*ASL, *words], stdout=full, stderr=subprocess.PIPE, env=environment, timeout=PATIENCE
         )
     assert done.returncode == 2
     assert done.stderr == b"asl: cannot write to standard output: no space left on device\n"
