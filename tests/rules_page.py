@@ -1,4 +1,4 @@
-"""docs/rules.md is made from the catalogue of rules: `python tests/rules_page.py` rewrites it.
+"""docs/rules.md and docs/errors.md are made from catalogues: `python -m tests.rules_page`.
 
 The table below is the only place that says which rules of the catalogue no check applies yet;
 tests/test_agreement.py holds it against the code.
@@ -9,8 +9,9 @@ from itertools import groupby
 from pathlib import Path
 
 from asl.core.codes import Code, all_codes
+from asl.core.failures import Failure, all_failures
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 REPORTED_AS = {"V-ST-04": "`V-SUC-01` or `V-FAIL-02`", "V-MAP-14": "`V-ST-03`"}
 """Rules that another rule reports."""
@@ -81,6 +82,19 @@ severity there is given too. This page is made from the catalogue in the code.
 """
 
 
+ERRORS = """\
+# Error names
+
+A workflow that fails has the name of an error and a cause. These names are those of the language
+and of the agents that come with it; any other name was given by a document, an agent or a service.
+`asl explain NAME` prints the same text as this page. How errors are retried and caught stands in
+[the language](language.md#errors), how to find out what went wrong in
+[troubleshooting](troubleshooting.md).
+
+This page is made from the catalogue in the code.
+"""
+
+
 def not_applied() -> set[str]:
     """Return the codes that no check of this version yields."""
     listed = {f"{group}-{number}" for group, numbers in NOT_APPLIED.items() for number in numbers}
@@ -90,17 +104,24 @@ def not_applied() -> set[str]:
 def rules_page() -> str:
     """Return the text of docs/rules.md."""
     parts = [HEAD]
-    for group, codes in groupby(all_codes(), _group):
+    for group, codes in groupby(all_codes(), lambda code: code.family):
         parts.append(f"## {GROUPS[group]}\n")
         for code in codes:
             parts.append("\n".join(_rule(code)))
     return "\n".join(parts)
 
 
-def _group(code: Code) -> str:
-    """What the rules of one heading have in common."""
-    area = code.id.partition("-")[0]
-    return area if area in ("CM", "CX", "FL", "L") else code.id.rpartition("-")[0]
+def errors_page() -> str:
+    """Return the text of docs/errors.md."""
+    return "\n".join([ERRORS, *("\n".join(_error(failure)) for failure in all_failures())])
+
+
+def _error(failure: Failure) -> Iterator[str]:
+    yield f"## {failure.name}\n"
+    yield f"*{failure.title}.* {_plain(failure.explain)}\n"
+    yield f"{_plain(failure.matched)}\n"
+    if failure.hint is not None:
+        yield f"What to do: {_plain(failure.hint)}.\n"
 
 
 def _rule(code: Code) -> Iterator[str]:
@@ -129,5 +150,8 @@ def _plain(paragraph: str) -> str:
     return paragraph
 
 
+PAGES = {"rules.md": rules_page, "errors.md": errors_page}
+
 if __name__ == "__main__":
-    PAGE.write_text(rules_page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")

@@ -10,12 +10,14 @@ from typing import Any
 import click
 import pytest
 
+from asl.checks.handlers import ERROR_NAMES
 from asl.cli.exits import MEANINGS, Exit
 from asl.cli.main import COMMANDS, cli
 from asl.conformance import Case
 from asl.core.codes import all_codes
 from asl.core.document import read
 from asl.core.errors import InvalidDocument
+from asl.core.failures import all_failures
 from asl.core.profile import PROFILES
 from asl.core.values import compact
 from asl.expr.intrinsics import FUNCTIONS
@@ -115,6 +117,21 @@ def test_every_rule_is_applied_or_listed() -> None:
 def test_every_applied_rule_is_in_the_catalogue() -> None:
     """No check yields a code that cannot be explained."""
     assert used_codes() - {code.id for code in all_codes()} == set()
+
+
+# Error names -----------------------------------------------------------------------------------
+
+
+ERROR = re.compile(r'"((?:States|Agent)\.[A-Z]\w*)"')
+
+
+def test_every_error_name_can_be_explained() -> None:
+    """The catalogue has the names that the code raises and those that the language reserves."""
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "asl").rglob("*.py")]
+    raised = {name for text in texts for name in ERROR.findall(text)}
+    functions = FUNCTIONS.keys()
+    catalogue = {failure.name for failure in all_failures()}
+    assert (raised - functions) | ERROR_NAMES == catalogue
 
 
 # States ---------------------------------------------------------------------------------------

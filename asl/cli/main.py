@@ -46,7 +46,7 @@ COMMANDS = {
     "checkpoints": "List what executions of a store have saved.",
     "stop": "End an execution of a store that waits.",
     "doctor": "Say whether a store is whole.",
-    "explain": "Explain a rule, by its code.",
+    "explain": "Explain a rule, or the error of a workflow, by its name.",
     "schema": "Print the JSON Schema of documents.",
 }
 """Every command is a module of this package, loaded when it is asked for."""

@@ -85,15 +85,18 @@ def as_text(value: Json) -> str:
     return compact(value)
 
 
-def folded(line: str) -> str:
-    """Return a line as lines that a terminal has room for; words longer than that stay whole."""
+def folded(line: str, *, hanging: int = 4) -> str:
+    """Return a line as lines that a terminal has room for; words longer than that stay whole.
+
+    The lines after the first one are indented by *hanging* more.
+    """
     if not on_terminal(sys.stdout):
         return line
     from shutil import get_terminal_size
     from textwrap import fill
 
     width = max(get_terminal_size().columns, 20)
-    further = " " * (len(line) - len(line.lstrip()) + 4)
+    further = " " * (len(line) - len(line.lstrip()) + hanging)
     return fill(
         line,
         width,

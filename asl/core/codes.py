@@ -21,6 +21,11 @@ class Code(NamedTuple):
     aws_code: str | None = None
     hint: str | None = None
 
+    @property
+    def family(self) -> str:
+        """What the codes of rules about one thing begin with: `V-TASK`, `READ`, `L`."""
+        return self.id.rpartition("-")[0] if self.id[-1].isdigit() else self.id.partition("-")[0]
+
 
 @cache
 def _catalogue() -> dict[str, Code]:

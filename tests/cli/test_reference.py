@@ -10,6 +10,7 @@ import asl as front_door
 from asl.cli.exits import MEANINGS, Exit, of_status
 from asl.cli.main import COMMANDS
 from asl.core.codes import all_codes
+from asl.core.failures import all_failures
 
 from .conftest import HELLO, WRONG, Asl
 
@@ -29,10 +30,32 @@ def test_several_rules_at_once(asl: Asl) -> None:
     assert 0 <= text.index("V-TOP-03") < text.index("V-TOP-01")
 
 
-def test_without_a_code_all_rules_are_listed(asl: Asl) -> None:
-    """The list has a line for each rule."""
-    lines = [line for line in asl("explain").stdout.splitlines() if line]
-    assert [line.split()[0] for line in lines] == [code.id for code in all_codes()]
+def test_every_error_can_be_explained(asl: Asl) -> None:
+    """Each name gives its title, what matches it and what leads to it, in any case of letters."""
+    for failure in all_failures():
+        text = asl("explain", failure.name.lower()).stdout
+        assert text.startswith(f"{failure.name}: {failure.title}\n")
+        assert failure.explain in text
+        assert failure.matched in text
+
+
+def names(listed: str) -> list[str]:
+    return [line.split()[0] for line in listed.splitlines() if line]
+
+
+def test_without_a_code_all_rules_and_errors_are_listed(asl: Asl) -> None:
+    """The list has a line for each."""
+    rules = [code.id for code in all_codes()]
+    errors = [failure.name for failure in all_failures()]
+    assert names(asl("explain").stdout) == [*rules, *errors]
+
+
+@pytest.mark.parametrize(("family", "first"), [("v-wait", "V-WAIT-01"), ("Agent.", "Agent.I")])
+def test_a_family_is_listed_by_what_its_names_begin_with(family: str, first: str, asl: Asl) -> None:
+    """A hyphen or a dot at the end does not matter, nor do small letters."""
+    listed = names(asl("explain", family).stdout)
+    assert listed[0].startswith(first)
+    assert len({name[:5] for name in listed}) == 1
 
 
 def test_an_unknown_rule_is_wrong_usage(asl: Asl) -> None:
