@@ -4,13 +4,14 @@ Where the service shows a container or the members of a set, it shows them so.
 """
 
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import reduce
 from struct import pack, unpack
 from typing import TypeVar
 
 from asl.core.values import Json, compact
 
-__all__ = ["in_hash_order", "printed"]
+__all__ = ["in_hash_order", "json_text", "printed"]
 
 _Value = TypeVar("_Value", bound=Json)
 _WORD = 0xFFFFFFFF
@@ -22,7 +23,27 @@ def printed(value: Json) -> str:
         return "{" + ", ".join(f"{key}={printed(item)}" for key, item in value.items()) + "}"
     if type(value) is list:
         return "[" + ", ".join(map(printed, value)) + "]"
-    return value if type(value) is str else compact(value)
+    return value if type(value) is str else json_text(value)
+
+
+def json_text(value: Json) -> str:
+    """Write a value as compact JSON with its doubles as `Double.toString` writes them."""
+    if type(value) is dict:
+        members = (f"{compact(key)}:{json_text(item)}" for key, item in value.items())
+        return "{" + ",".join(members) + "}"
+    if type(value) is list:
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return _double(value) if type(value) is float else compact(value)
+
+
+def _double(value: float) -> str:
+    """Write `100.0`, `0.001`, but `1.0E7`, `1.5E-4`."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(power, int)  # JSON has no other doubles
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(rest) or 0}E{power + len(rest)}"
 
 
 def in_hash_order(values: Iterable[_Value]) -> list[_Value]:

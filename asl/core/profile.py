@@ -34,7 +34,7 @@ class Profile:
     wildcard_matches_data_limit: bool = False
     """`States.ALL` also matches `States.DataLimitExceeded` (register C-13)."""
     java_format: bool = False
-    """`States.Format` prints containers the way the recorded service does."""
+    """Intrinsic functions print and compare values the way the recorded service does, as Java."""
     checks_every_state: bool = False
     """The payload limit holds for every effect's output and every Assign, not the border alone."""
     max_payload: int = 64 * 1024 * 1024

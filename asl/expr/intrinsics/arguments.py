@@ -3,6 +3,8 @@
 Every check takes the function's name and the argument's position (from 1) for the cause.
 """
 
+from collections.abc import Callable
+
 from asl.core.errors import StateError
 from asl.core.values import (
     MAX_DEPTH,
@@ -86,8 +88,8 @@ def coded(function: str, text: str) -> str:
     return text
 
 
-def text_of(function: str, value: Json, limit: int) -> str:
-    """A string as it is, any other value as compact JSON.
+def text_of(function: str, value: Json, limit: int, write: Callable[[Json], str] = compact) -> str:
+    """A string as it is, any other value as `write` puts it, compact JSON.
 
     The text is only built if it has at most `limit` bytes; see `bounded`.
     """
@@ -97,7 +99,7 @@ def text_of(function: str, value: Json, limit: int) -> str:
         return value
     if type(value) in (dict, list):
         bounded(function, value, limit)
-    return compact(value)
+    return write(value)
 
 
 def size_of(function: str, value: Json, limit: int) -> int:

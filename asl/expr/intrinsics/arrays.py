@@ -77,23 +77,26 @@ def length(items: Json) -> Json:
 
 
 def unique(profile: Profile, items: Json) -> Json:
-    """`States.ArrayUnique(array)`: the first of equal elements, in order; on AWS a set's order."""
+    """`States.ArrayUnique(array)`: the first of equal elements, in order.
+
+    On AWS in the order of a set, in which 1 and 1.0 differ.
+    """
     name = "States.ArrayUnique"
     bounded(name, items, profile.max_payload)
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
-        first.setdefault(_identity(item), item)
+        first.setdefault(_identity(item, profile.java_format), item)
     return in_hash_order(first.values()) if profile.aws else list(first.values())
 
 
-def _identity(value: Json) -> Hashable:
+def _identity(value: Json, java: bool) -> Hashable:
     """A key that is equal for equal JSON values only, so that each is looked up, not compared."""
     kind = type(value)
     if kind is list:
-        return ("array", *map(_identity, value))
+        return ("array", *(_identity(item, java) for item in value))
     if kind is dict:
-        return frozenset((key, _identity(item)) for key, item in value.items())
-    return ("boolean", value) if kind is bool else value
+        return frozenset((key, _identity(item, java)) for key, item in value.items())
+    return (kind, value) if kind is bool or (java and kind is float) else value
 
 
 def concat(profile: Profile, *values: Json) -> Json:

@@ -5,6 +5,7 @@ import re
 
 import orjson
 
+from asl.core.java import json_text
 from asl.core.profile import Profile
 from asl.core.values import MAX_DEPTH, Json, compact
 from asl.expr.intrinsics.arguments import bounded, failure, mapping, string, text_of
@@ -32,7 +33,8 @@ def string_to_json(profile: Profile, text: Json) -> Json:
 
 def json_to_string(profile: Profile, value: Json) -> Json:
     """`States.JsonToString(v)`: compact JSON text, key order kept, non-ASCII unescaped."""
-    text = text_of("States.JsonToString", value, profile.max_payload)
+    write = json_text if profile.java_format else compact
+    text = text_of("States.JsonToString", value, profile.max_payload, write)
     return compact(text) if type(value) is str else text
 
 

@@ -6,9 +6,9 @@ from binascii import a2b_base64, b2a_base64
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from asl.core.java import printed
+from asl.core.java import json_text, printed
 from asl.core.profile import Profile
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import coded, failure, number, string, text_of
 
@@ -112,8 +112,7 @@ def _printed(
     if isinstance(place, Placeholder) and place.decimals is not None:
         exact = Decimal(repr(number(FORMAT, position, value)))
         return f"{exact:.{place.decimals}f}"  # Decimal rounds halves to even
-    text = text_of(FORMAT, value, limit)
-    return printed(value) if profile.java_format and type(value) in (dict, list) else text
+    return text_of(FORMAT, value, limit, printed if profile.java_format else compact)
 
 
 def split(text: Json, delimiters: Json) -> Json:
@@ -168,11 +167,12 @@ def hash_(profile: Profile, data: Json, algorithm: Json) -> Json:
     import hashlib
 
     name = "States.Hash"
-    written = string(name, 2, algorithm)
-    known = written if profile.aws else canonical_algorithm(written)
+    wanted = string(name, 2, algorithm)
+    known = wanted if profile.aws else canonical_algorithm(wanted)
     if known not in ALGORITHMS:
-        raise failure(name, f"{written!r} is none of {', '.join(ALGORITHMS)}")
-    text = coded(name, text_of(name, data, profile.max_payload))
+        raise failure(name, f"{wanted!r} is none of {', '.join(ALGORITHMS)}")
+    write = json_text if profile.java_format else compact
+    text = coded(name, text_of(name, data, profile.max_payload, write))
     return hashlib.new(ALGORITHMS[known], text.encode(), usedforsecurity=False).hexdigest()
 
 
