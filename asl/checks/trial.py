@@ -29,6 +29,14 @@ _CONTEXT = {
 """The members of a context object, and what each of them is."""
 
 
+def check_configuration(configuration: Mapping[str, Json], mock: Mapping[str, Json] | None) -> None:
+    """Raise InvalidTest where iterations are to have failed that no mock stands for."""
+    if "mapIterationFailureCount" in configuration and mock is None:
+        raise InvalidTest(
+            "TestState does not support MapIterationFailureCount when a mock is not specified."
+        )
+
+
 def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> None:
     """Raise InvalidTest unless the state can have this mock, or do without one."""
     kind = state["Type"]

@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any, BinaryIO
 
 from asl.checks import check
-from asl.checks.trial import check_context, check_iterations, check_mock
+from asl.checks.trial import check_configuration, check_context, check_iterations, check_mock
 from asl.compiler import compile_workflow, open_state
 from asl.compiler.map_stages import map_items, tolerates
 from asl.compiler.single import Subject, alone, states_of
@@ -109,6 +109,7 @@ def tested(
     if reveal_secrets and mock is not None:
         raise InvalidTest("TestState does not support RevealSecrets when a mock is specified.")
     subject = _subject(document, state, profile)
+    check_configuration(configuration, mock)
     check_mock(subject.state, mock)
     if context is not None:
         check_context(subject.state, context)

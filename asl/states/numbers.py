@@ -25,8 +25,14 @@ NO_BOUND = 2**53
 _NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
-_OUT_OF_BOUNDS = {"MaxItems": ("States.ItemReaderFailed", "field MaxItems must be positive")}
-"""Fields whose values AWS hands on to what uses them, which then refuses them."""
+_OUT_OF_BOUNDS = {
+    "MaxItems": ("States.ItemReaderFailed", "field MaxItems must be positive"),
+    "MaxConcurrency": (
+        "States.Runtime",
+        "Expected non-negative integer for MaxConcurrency, got '{value}' instead.",
+    ),
+}
+"""Fields that AWS words in a way of their own; `MaxItems` is refused by what uses it."""
 
 
 def number(
@@ -94,7 +100,8 @@ class _Wanted(NamedTuple):
         """Return the error for what the path *source* leads to."""
         if self.belongs(value):
             fallback = ("States.Runtime", f"{self.field} {self.bounds}.")
-            return StateError(*_OUT_OF_BOUNDS.get(self.field, fallback))
+            name, words = _OUT_OF_BOUNDS.get(self.field, fallback)
+            return StateError(name, words.format(value=value))
         shown = value if type(value) is str else excerpt(value, 200)
         return StateError(
             "States.Runtime",

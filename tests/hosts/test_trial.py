@@ -262,6 +262,10 @@ def test_a_map_fails_beyond_what_it_tolerates(failures: int, status: str) -> Non
             {"mock": {"result": 1, "errorOutput": {}}},
             "A test mock should have only one of the following fields: [result, errorOutput].",
         ),
+        (
+            {"configuration": {"mapIterationFailureCount": 0}},
+            "TestState does not support MapIterationFailureCount when a mock is not specified.",
+        ),
         ({"state": "A"}, "State not found in definition"),
         ({"context": {"State": {"RetryCount": "1"}}}, "State.RetryCount must be a number"),
         ({"context": {"Execution": []}}, "Execution must be an object"),
