@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import click
 
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AS_IT_IS",
+    "DOCUMENTS",
     "PROFILE",
+    "ROOT",
     "Command",
     "Origin",
     "faults_are_usage",
+    "files_of",
     "origin_options",
     "pair",
     "read_document",
@@ -43,6 +46,33 @@ PROFILE = click.option(
     show_default=True,
     help="How to read the language.",
 )
+
+
+ENDINGS: Final = tuple(
+    f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
+)
+"""What the names of documents and agents files end in, in a folder."""
+
+
+def _once(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
+    if names.count("-") > 1:
+        raise click.UsageError("standard input can be read only once: name - once")
+    return names
+
+
+DOCUMENTS = click.argument("documents", metavar="DOC...", nargs=-1, required=True, callback=_once)
+
+
+def files_of(name: str) -> list[str]:
+    """List the documents and agents files of a folder, in alphabetical order; else the name."""
+    folder = Path(name)
+    if name == "-" or not folder.is_dir():
+        return [name]
+    found = sorted(str(each) for each in folder.rglob("*") if each.name.endswith(ENDINGS))
+    if not found:
+        endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
+        raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
+    return found
 
 
 class Origin(TypedDict):
@@ -73,6 +103,19 @@ AS_IT_IS: Origin = {
 """A document by itself."""
 
 
+def _folder(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not os.path.isdir(name):
+        raise click.BadParameter(f"{name!r} is no folder", param_hint="--root")
+    return name
+
+
+ROOT = click.option(
+    "--root",
+    metavar="FOLDER",
+    callback=_folder,
+    help="Where files lie that may be imported or named.",
+)
+
 _ORIGIN = (
     click.option(
         "--dialect", metavar="NAME", help="Language of the document, if not by its shape."
@@ -91,7 +134,7 @@ _ORIGIN = (
     click.option(
         "--vars", "files", metavar="FILE", multiple=True, help="Values from a JSON or YAML file."
     ),
-    click.option("--root", metavar="FOLDER", help="Where files lie that may be imported or named."),
+    ROOT,
     click.option(
         "--param",
         "values",
@@ -239,4 +282,6 @@ def faults_are_usage() -> Iterator[None]:
         from asl.core.render.text import render_text
 
         text = render_text(refusal.report, color=colour(sys.stderr))
-        raise AslError(f"this cannot be used\n{text}") from None
+        document = refusal.report.document
+        name = "this" if document is None else document.source.name
+        raise AslError(f"{name} cannot be used\n{text}") from None

@@ -3,12 +3,19 @@
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import TypedDict
 
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, Origin, origin_options, read_documents
+from asl.cli.arguments import (
+    DOCUMENTS,
+    PROFILE,
+    Origin,
+    files_of,
+    origin_options,
+    read_documents,
+)
 from asl.cli.exits import Exit
 from asl.cli.given import named, workflows
 from asl.core.diagnostics import Report, Severity
@@ -19,12 +26,6 @@ from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
 
 __all__ = ["command"]
-
-
-ENDINGS: Final = tuple(
-    f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
-)
-"""What the names of documents and agents files end in, in a folder."""
 
 
 class Names(TypedDict):
@@ -43,7 +44,7 @@ class Settings(TypedDict):
 
 
 @click.command("check")
-@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
+@DOCUMENTS
 @PROFILE
 @origin_options
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
@@ -95,7 +96,7 @@ def command(
     startable = workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
         origin["parameters"] = None  # a template is right whatever an Include will give it
-    documents = tuple(file for name in documents for file in _files(name))
+    documents = tuple(file for name in documents for file in files_of(name))
     if len(documents) > 1:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}
@@ -117,18 +118,6 @@ def command(
     if missing:
         return Exit.USAGE
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
-
-
-def _files(name: str) -> list[str]:
-    """List the documents and agents files of a folder, in alphabetical order; else the name."""
-    folder = Path(name)
-    if name == "-" or not folder.is_dir():
-        return [name]
-    found = sorted(str(each) for each in folder.rglob("*") if each.name.endswith(ENDINGS))
-    if not found:
-        endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
-        raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
-    return found
 
 
 def _reports(

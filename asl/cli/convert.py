@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import Origin, origin_options, pair, read_document, read_table
+from asl.cli.arguments import DOCUMENTS, Origin, origin_options, pair, read_document, read_table
 from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
@@ -29,7 +29,7 @@ WRITTEN: Final[Mapping[str, str]] = {
 
 
 @click.command("convert")
-@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
+@DOCUMENTS
 @click.option("--to", "to", metavar="DIALECT", required=True, help="The language to write.")
 @click.option(
     "-o", "--output", metavar="FILE|FOLDER/", help="Write to this file, or into this folder."

@@ -26,6 +26,8 @@ def command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
     """
     import asl
 
+    if before == after == "-":
+        raise click.UsageError("standard input can be read only once: name - once")
     found = asl.diff(read_document(before, origin), read_document(after, origin))
     coloured = streams.colour(sys.stdout)
     for change in found:

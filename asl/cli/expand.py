@@ -1,7 +1,5 @@
 """`asl expand`: a document with all that it imports put in its place."""
 
-import json
-
 import click
 
 from asl.cli import streams
@@ -21,11 +19,13 @@ def command(document: str, origin: Origin) -> Exit:
     Every Include holds its machine, with the parameters filled in that are known before a run. What
     is printed runs like DOC and needs no other file. Exits with 3 if something cannot be included.
     """
+    from asl.dialects.layout import laid_out
+
     read = read_document(document, origin)
     composing = () if read.composition is None else read.composition.findings
     report = place(read, [*read.findings, *composing])
     if not report.ok:
         streams.report(report)
         return Exit.INVALID
-    streams.result(json.dumps(read.whole, ensure_ascii=False, indent=2))
+    streams.result(laid_out(read.whole))
     return Exit.OK

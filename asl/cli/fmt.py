@@ -6,27 +6,29 @@ from pathlib import Path
 import click
 
 from asl.cli import streams
+from asl.cli.arguments import DOCUMENTS, files_of
 from asl.cli.exits import Exit
 
 __all__ = ["command"]
 
 
 @click.command("fmt")
-@click.argument("documents", metavar="DOC...", nargs=-1, required=True)
+@DOCUMENTS
 @click.option(
     "--check", is_flag=True, help="Change nothing; exit with 1 if something would change."
 )
 def command(documents: tuple[str, ...], check: bool) -> Exit:
     """Write documents in their usual layout; what they say stays the same.
 
-    DOC is a file in JSON or YAML, which is changed in its place, or - for standard input, which is
-    written to standard output. JSON is indented by two; YAML keeps its comments, quotes and styles.
+    DOC is a file in JSON or YAML, which is changed in its place, or a folder: then what is named
+    *.asl.json or *.agents.yaml (or the other way) below it. - is standard input, which is written
+    to standard output. JSON is indented by two; YAML keeps its comments, quotes and styles.
     """
     from asl.core.document import opened
     from asl.dialects.layout import formatted
 
     changed = []
-    for name in documents:
+    for name in [file for each in documents for file in files_of(each)]:
         if name == "-":
             source = opened(sys.stdin.buffer.read(), name="<stdin>")
         else:

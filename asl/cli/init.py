@@ -25,18 +25,10 @@ DOCUMENT = """\
       "ResultPath": "$.judgement",
       "TimeoutSeconds": 60,
       "Retry": [
-        {
-          "ErrorEquals": ["States.RateLimitExceeded"],
-          "IntervalSeconds": 5,
-          "MaxAttempts": 3
-        }
+        { "ErrorEquals": ["States.RateLimitExceeded"], "IntervalSeconds": 5, "MaxAttempts": 3 }
       ],
       "Catch": [
-        {
-          "ErrorEquals": ["States.ALL"],
-          "ResultPath": "$.problem",
-          "Next": "ByHand"
-        }
+        { "ErrorEquals": ["States.ALL"], "ResultPath": "$.problem", "Next": "ByHand" }
       ],
       "Next": "Sort"
     },

@@ -5,6 +5,7 @@ import json
 import click
 
 from asl.cli import streams
+from asl.cli.arguments import ROOT
 from asl.cli.exits import Exit
 from asl.core.diagnostics import place
 from asl.core.document import Document
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @click.command("lock")
 @click.argument("document", metavar="DOC")
 @click.option("--check", is_flag=True, help="Only say whether the lock is current.")
-@click.option("--root", metavar="FOLDER", help="Where files lie that may be imported.")
+@ROOT
 def command(document: str, check: bool, root: str | None) -> Exit:
     """Pin what a document imports: write the digest of every file into its _lock.
 

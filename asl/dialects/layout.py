@@ -18,8 +18,9 @@ WIDTH: Final = 100
 def formatted(source: Source, limits: Limits = DEFAULT_LIMITS) -> str:
     """Return the text of a document in its usual layout; the value is the same.
 
-    JSON is indented by two, and what fits on a line stands on one. YAML keeps its comments, quotes
-    and styles, and is indented by two. Raises InvalidDocument for what cannot be read.
+    JSON is indented by two; plain values stand on the line of their object or array where they fit,
+    and so do arrays of them in an object. YAML keeps its comments, quotes and styles, and is
+    indented by two. Raises InvalidDocument for what cannot be read.
     """
     value = _value(source, limits)
     text = _in_yaml(source.text or "") if source.format == "yaml" else laid_out(value)
@@ -30,7 +31,7 @@ def formatted(source: Source, limits: Limits = DEFAULT_LIMITS) -> str:
 
 def laid_out(value: Json) -> str:
     """Return a value as JSON in the usual layout."""
-    return "\n".join(_lines(value, 0, "")) + "\n"
+    return "\n".join(_lines(value, 0, 0, "")) + "\n"
 
 
 def _value(source: Source, limits: Limits) -> Json:
@@ -45,18 +46,19 @@ def _strictly(value: Json) -> str:
     return json.dumps(value)
 
 
-def _lines(value: Json, indent: int, comma: str) -> Iterator[str]:
-    """Yield the lines of a value; the first one follows what stands before it."""
+def _lines(value: Json, indent: int, column: int, comma: str) -> Iterator[str]:
+    """Yield the lines of a value; the first one begins at this column."""
     inline = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value:
         yield inline + comma
         return
-    if not _nested(value) and indent + len(inline) <= WIDTH:
-        opening, closing = inline[0], inline[-1]
+    opening, closing = inline[0], inline[-1]
+    if _simple(value):
         blank = " " if opening == "{" else ""
-        yield f"{opening}{blank}{inline[1:-1]}{blank}{closing}{comma}"
-        return
-    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+        line = f"{opening}{blank}{inline[1:-1]}{blank}{closing}{comma}"
+        if column + len(line) <= WIDTH:
+            yield line
+            return
     yield opening
     margin = " " * (indent + 2)
     members: list[tuple[str, Any]] = (
@@ -65,15 +67,24 @@ def _lines(value: Json, indent: int, comma: str) -> Iterator[str]:
         else [("", each) for each in value]
     )
     for index, (head, each) in enumerate(members):
-        first, *rest = _lines(each, indent + 2, "," if index + 1 < len(members) else "")
+        behind = "," if index + 1 < len(members) else ""
+        first, *rest = _lines(each, indent + 2, indent + 2 + len(head), behind)
         yield f"{margin}{head}{first}"
         yield from rest
     yield " " * indent + closing + comma
 
 
-def _nested(value: Json) -> bool:
-    parts = value.values() if isinstance(value, dict) else value
-    return any(isinstance(each, dict | list) and each for each in parts)
+def _simple(value: Json) -> bool:
+    """Whether a value may stand on a line: its parts have none, or are lists in an object."""
+    if isinstance(value, list):
+        return not any(map(_has_parts, value))
+    return all(
+        _simple(each) if isinstance(each, list) else not _has_parts(each) for each in value.values()
+    )
+
+
+def _has_parts(value: Json) -> bool:
+    return isinstance(value, dict | list) and bool(value)
 
 
 def _in_yaml(text: str) -> str:

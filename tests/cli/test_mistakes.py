@@ -54,6 +54,10 @@ FILES = {
         ("test-state judge.asl.json -s Other --profile default", 2, "(there are Judge)"),
         ("convert judge.asl.json --to codemie -o mine.py/out/", 2, "make the folder 'mine.py/out'"),
         ("init mine.py/out", 2, "cannot make the folder 'mine.py/out': not a directory"),
+        ("check - -", 2, "standard input can be read only once"),
+        ("diff - -", 2, "standard input can be read only once"),
+        ("check judge.asl.json --root mine.py", 2, "'mine.py' is no folder"),
+        ("lock judge.asl.json --root nowhere", 2, "'nowhere' is no folder"),
         ("help", 2, "'asl --help' lists all"),
     ],
 )

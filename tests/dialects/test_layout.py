@@ -46,6 +46,37 @@ def test_what_fits_stands_on_a_line() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        ('{"ErrorEquals":["States.ALL","Busy"],"Next":"A"}', 1),
+        ('{"a":{"b":1}}', 3),
+        ('[["a"],["b"]]', 4),
+        ('{"a":[["b"]]}', 5),
+        ('[{"a":["b"]}]', 3),
+        (f'{{"a":"{"x" * 89}"}}', 1),  # 100 columns
+        (f'{{"a":"{"x" * 90}"}}', 3),
+    ],
+)
+def test_lists_of_plain_values_stay_with_their_object(value: str, lines: int) -> None:
+    """A line holds no object in another one, no list in another one, and 100 columns."""
+    text = formatted(Source("a.json", value, "json"))
+    assert len(text.splitlines()) == lines
+
+
+def test_a_folder_is_laid_out(tmp_path: Path, monkeypatch: Any) -> None:
+    """Documents and agents files below it, and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    Path("flows").mkdir()
+    for name in ("flows/a.asl.json", "b.agents.json", "package.json"):
+        Path(name).write_text('{"a":1}', encoding="utf-8")
+    done = CliRunner().invoke(cli, ["fmt", "."])
+    assert done.stderr == "asl: b.agents.json was laid out\nasl: flows/a.asl.json was laid out\n"
+    assert Path("package.json").read_text(encoding="utf-8") == '{"a":1}'
+    none = CliRunner().invoke(cli, ["fmt", "--check", "flows", "."])
+    assert none.exit_code == 0
+
+
 def test_yaml_keeps_comments_and_styles() -> None:
     """Only the indentation changes."""
     text = (
@@ -83,4 +114,4 @@ def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: A
     assert Path("a.json").read_text(encoding="utf-8") == '{ "a": 1 }\n'
     assert CliRunner().invoke(cli, ["fmt", "--check", "a.json"]).exit_code == 0
     piped = CliRunner().invoke(cli, ["fmt", "-"], input='{"a":[1,2]}')
-    assert piped.stdout == '{\n  "a": [1, 2]\n}\n'
+    assert piped.stdout == '{ "a": [1, 2] }\n'
