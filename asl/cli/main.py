@@ -16,39 +16,49 @@ from asl.core.errors import AslError, InvalidDocument
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["COMMANDS", "cli", "main"]
+__all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
 
-COMMANDS = {
-    "init": "Write a first document, its agents file and its cases.",
-    "run": "Run a document and print its output.",
-    "check": "Say what is wrong with documents, and where.",
-    "convert": "Write a document in another language, and tell what is lost.",
-    "fmt": "Write documents in their usual layout.",
-    "expand": "Print a document with all that it imports put in its place.",
-    "lock": "Pin what a document imports, or see whether it has changed.",
-    "test-state": "Run one state alone, as AWS's TestState does.",
-    "test": "Run conformance cases, or cases of your own.",
-    "test init": "Write a case for each way through a document.",
-    "graph": "Draw a document as Mermaid, DOT or SVG.",
-    "diff": "Say what two documents differ in.",
-    "plan": "Say what a document may do, and what it may cost at most.",
-    "ls": "List the executions of a store.",
-    "show": "Show an execution of a store and its history.",
-    "costs": "Say what an execution of a store has spent, and on what.",
-    "logs": "Print what happens in an execution of a store.",
-    "inbox": "List what waits for people, or for a task token.",
-    "approve": "Decide on what an execution of a store asks.",
-    "answer": "Answer a task token of an execution of a store.",
-    "activity": "Take the next task of an activity, as a worker does.",
-    "feedback": "List what people are asked about results, or answer it.",
-    "resume": "Go on with an execution of a store.",
-    "redrive": "Go on with an execution from where it failed.",
-    "checkpoints": "List what executions of a store have saved.",
-    "stop": "End an execution of a store that waits.",
-    "doctor": "Say whether a store is whole.",
-    "explain": "Explain a rule, or the error of a workflow, by its name.",
-    "schema": "Print the JSON Schema of documents.",
+SECTIONS = {
+    "Writing documents": {
+        "init": "Write a first document, its agents file and its cases.",
+        "check": "Say what is wrong with documents, and where.",
+        "fmt": "Write documents in their usual layout.",
+        "plan": "Say what a document may do, and what it may cost at most.",
+        "graph": "Draw a document as Mermaid, DOT or SVG.",
+        "diff": "Say what two documents differ in.",
+        "convert": "Write a document in another language, and tell what is lost.",
+        "expand": "Print a document with all that it imports put in its place.",
+        "lock": "Pin what a document imports, or see whether it has changed.",
+    },
+    "Running and testing": {
+        "run": "Run a document and print its output.",
+        "test": "Run conformance cases, or cases of your own.",
+        "test init": "Write a case for each way through a document.",
+        "test-state": "Run one state alone, as AWS's TestState does.",
+    },
+    "Executions in a store": {
+        "ls": "List the executions.",
+        "show": "Show an execution and its history.",
+        "costs": "Say what an execution has spent, and on what.",
+        "logs": "Print what happens in an execution.",
+        "inbox": "List what waits for people, or for a task token.",
+        "approve": "Decide on what an execution asks.",
+        "answer": "Answer a task token of an execution.",
+        "activity": "Take the next task of an activity, as a worker does.",
+        "feedback": "List what people are asked about results, or answer it.",
+        "resume": "Go on with an execution.",
+        "redrive": "Go on with an execution from where it failed.",
+        "checkpoints": "List what executions have saved.",
+        "stop": "End an execution that waits.",
+        "doctor": "Say whether a store is whole.",
+    },
+    "Reference": {
+        "explain": "Explain a rule, or the error of a workflow, by its name.",
+        "schema": "Print the JSON Schema of documents.",
+    },
 }
+"""The commands with what they do, as help lists them."""
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 """Every command is a module of this package, loaded when it is asked for."""
 
 
@@ -79,8 +89,10 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them, and the exit codes."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, text in commands.items()])
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
 

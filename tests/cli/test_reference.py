@@ -8,7 +8,7 @@ from referencing import Registry
 
 import asl as front_door
 from asl.cli.exits import MEANINGS, Exit, of_status
-from asl.cli.main import COMMANDS
+from asl.cli.main import COMMANDS, SECTIONS
 from asl.core.codes import all_codes
 from asl.core.failures import all_failures
 
@@ -121,6 +121,9 @@ def test_help_lists_commands_and_exit_codes(asl: Asl) -> None:
     """The table of commands and that of exit codes are what is printed."""
     text = asl("--help").stdout
     assert all(f"  {name} " in text for name in COMMANDS)
+    assert [text.index(f"\n{title}:\n") for title in SECTIONS] == sorted(
+        text.index(f"\n{title}:\n") for title in SECTIONS
+    )
     assert all(meaning in text for meaning in MEANINGS.values())
 
 
