@@ -126,12 +126,12 @@ class Asking:
         await host.event_loop()
         from asyncio import timeout
 
-        host.clock.real_work += 1
+        host.clock.real_begins()
         try:
             async with timeout(PATIENCE):
                 await sending
         finally:
-            host.clock.real_work -= 1
+            host.clock.real_ends()
 
     async def ended(self, notice: Notice) -> Json:
         """Let the notice that ends the waiting decide; raises StateError where it fails."""

@@ -158,13 +158,15 @@ class Broker:
         clock = self.host.clock
         if self.real and self.host.in_event_loop:  # meanwhile the agent waits
             self.under_way += 1
-            clock.real_work -= self.under_way == 1
+            if self.under_way == 1:
+                clock.real_ends()
         try:
             return await self._used(offer, self.outer.hide(arguments))
         finally:
             if self.real:
                 self.under_way -= 1
-                clock.real_work += self.under_way == 0
+                if not self.under_way:
+                    clock.real_begins()
 
     async def _used(self, offer: Offer, arguments: Json) -> Json:
         tool, rates = offer.names[0], self.room.rates

@@ -228,11 +228,11 @@ class CallingHost(LivingHost):
             await self.event_loop()
         if not agent.real:
             return await agent.answer(payload, call)
-        self.clock.real_work += 1
+        self.clock.real_begins()
         try:
             return await agent.answer(payload, call)
         finally:
-            self.clock.real_work -= 1
+            self.clock.real_ends()
 
     async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
         loop = self.loop = await self.event_loop()
@@ -244,11 +244,11 @@ class CallingHost(LivingHost):
         if first._threads is None:
             first._threads = Semaphore(MAX_THREADS)
         async with first._threads:
-            self.clock.real_work += 1
+            self.clock.real_begins()
             try:
                 return await run_in_thread(loop, agent.answer, payload, call)
             finally:
-                self.clock.real_work -= 1
+                self.clock.real_ends()
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; they count from the agent's start."""

@@ -2,8 +2,9 @@
 
 The virtual clock is an event loop of its own. When nothing is ready and nothing real (a thread, a
 process) is under way, its selector advances the time instead of waiting, so a year of Waits takes
-milliseconds. While something real is under way, virtual time runs as fast as real time. Where
-something is awaited from others, time stands still for as long as there is patience with them.
+milliseconds. What is real takes no virtual time, so that a workflow takes as long in every run;
+but a timer that has really been waited for comes, and ends what hangs. Where something is awaited
+from others, time stands still for as long as there is patience with them.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ EARLIEST, LATEST = -62_135_596_800.0, 253_370_764_800.0
 class Clock(Protocol):
     """The time of an execution, in epoch seconds, and the event loop that keeps it."""
 
-    real_work: int
-    """How many calls are under way outside the event loop."""
     outside: dict[object, float]
     """What is awaited from others than this run: the real seconds that they still have for it."""
 
     def now(self) -> float:
         """Return the present."""
+        ...
+
+    def real_begins(self) -> None:
+        """Take note of a call that is under way outside the event loop."""
+        ...
+
+    def real_ends(self) -> None:
+        """Take note that such a call has ended."""
         ...
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -48,9 +55,13 @@ class WallClock:
     """Real time."""
 
     def __init__(self) -> None:
-        self.real_work = 0
         self.outside: dict[object, float] = {}
         self.now = time.time
+
+    def real_begins(self) -> None:
+        """Time goes on as ever."""
+
+    real_ends = real_begins
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an ordinary event loop."""
@@ -67,12 +78,24 @@ class VirtualClock:
             raise AslError(f"a clock begins between the years 1 and 9998, not at {start!r}")
         self.start = start
         self.elapsed = 0.0
+        self.waited = 0.0
+        """Real seconds of waiting for what is under way, as long as no timer has come meanwhile."""
         self.real_work = 0
         self.outside: dict[object, float] = {}
 
     def now(self) -> float:
         """Return the virtual present in epoch seconds."""
         return self.start + self.elapsed
+
+    def real_begins(self) -> None:
+        """Let timers wait in real time."""
+        self.real_work += 1
+
+    def real_ends(self) -> None:
+        """Forget the waiting, once there is nothing real any more."""
+        self.real_work -= 1
+        if not self.real_work:
+            self.waited = 0.0
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an event loop that lives in this clock's time."""
@@ -89,8 +112,11 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
                 return super().select(timeout)
             if clock.real_work:
                 begun = time.monotonic()
-                ready: list[Any] = super().select(timeout)
-                clock.elapsed += time.monotonic() - begun
+                ready = super().select(timeout)
+                clock.waited += max(time.monotonic() - begun, 0.0 if ready else timeout or 0.0)
+                if not ready:
+                    clock.elapsed += clock.waited
+                    clock.waited = 0.0
                 return ready
             patience = max(clock.outside.values(), default=0.0)
             ready = super().select(patience)
@@ -121,14 +147,14 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
             """Take no other one: the base class sets that of the wall clock."""
 
         def time(self) -> float:
-            return clock.elapsed
+            return clock.elapsed + clock.waited
 
         async def shutdown_default_executor(self, timeout: float | None = None) -> None:
             """Wait for the threads of libraries, which no timer ends."""
-            clock.real_work += 1
+            clock.real_begins()
             try:
                 await super().shutdown_default_executor()
             finally:
-                clock.real_work -= 1
+                clock.real_ends()
 
     return VirtualLoop()

@@ -73,12 +73,12 @@ class LivingHost:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
-        self.clock.real_work += 1
+        self.clock.real_begins()
         try:
             for agent in self._closing:
                 await agent.close()
         finally:
-            self.clock.real_work -= 1
+            self.clock.real_ends()
 
     async def _sleep(self, seconds: float) -> None:
         await self.event_loop()

@@ -287,11 +287,11 @@ async def _delivered(delivery: Delivery, host: LocalHost, clock: Clock) -> None:
         return
     from asl.hosts.threads import run_in_thread
 
-    clock.real_work += 1
+    clock.real_begins()
     try:
         await run_in_thread(await host.event_loop(), delivery.close)
     finally:
-        clock.real_work -= 1
+        clock.real_ends()
 
 
 def drawn_name() -> str:
