@@ -105,7 +105,8 @@ class Commands(click.Group):
             streams.report(refusal.report)
             code = Exit.INVALID
         except AslError as error:
-            streams.say(f"asl: {error}", style="red")
+            hints = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+            streams.say(f"asl: {error}{hints}", style="red")
             code = Exit.USAGE
         except KeyboardInterrupt:
             streams.say("asl: aborted", style="yellow")

@@ -45,21 +45,18 @@ class DocumentNotFound(AslError):
 
 
 class InvalidTest(AslError):
-    """A state cannot be tested as asked.
+    """A state cannot be tested as asked; text and `code` (`ValidationException`, ...) are AWS's.
 
-    `message` and `code` (`ValidationException`, ...) are AWS's; `hint` is ours.
+    A hint of ours is a note of the exception, so the text stays theirs.
     """
 
     def __init__(
         self, message: str, code: str = "ValidationException", hint: str | None = None
     ) -> None:
-        super().__init__(message, code, hint)
-        self.message = message
+        super().__init__(message)
         self.code = code
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        if hint is not None:
+            self.add_note(hint)
 
 
 class NotJson(AslError):
