@@ -8,8 +8,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
@@ -271,66 +270,93 @@ def written_whole(time: float, event: str, details: dict[str, Json]) -> Json:
     return [WHOLE, time, 0, None, event, {"json": details}]
 
 
-_NOTHING: Mapping[int, int] = MappingProxyType({})
 _NOBODY: Any = None
 """The host of a frame that only stands for a machine of the past."""
 
 
 def written_record(
-    record: Record, last: Mapping[int, int] = _NOTHING, given: Json = None, reference: Json = None
-) -> tuple[Json, dict[int, int]]:
-    """Return `[kind, time, visit, state or null, ...]`, and the places of the containers in it.
+    record: Record, last: Sequence[int] = (), given: Json = None, reference: Json = None
+) -> tuple[Json, Sequence[int]]:
+    """Return `[kind, time, visit, state or null, ...]`, and the identities of the containers in it.
 
-    A container that stood in this record already, or at a place of the *last* one of its machine,
-    is written as a reference to there: a state's input is the output of the state before. Of an
-    output that is the input with the answer as a member only that member is written. The value
-    *given*, a container or a text, is written as the *reference* to where it stands. What stood
-    where is known by identity, so the last record must be alive. A stretch of no states ends as it
-    begins, and its end is left out.
+    A container that stood in this record already, or in the *last* one of its machine, is written
+    as a reference to there: a state's input is the output of the state before. Of an output that
+    is the input with the answer as a member only that member is written. The value *given*, a
+    container or a text, is written as the *reference* to where it stands. What stood where is
+    known by identity, so the last record must be alive. A stretch of no states ends as it begins,
+    and its end is left out.
     """
+    seen: list[int] = []
+    write = _WRITERS.get(record[0], _written_other)
+    return write(record, (seen, last, given, reference)), seen
+
+
+_Known: TypeAlias = tuple[list[int], Sequence[int], Json, Json]
+"""What `written_record` has seen and was given."""
+
+
+def _written_stretch(record: Record, known: _Known) -> Json:
+    _, time, _, visit, step, first, data, variables, usage, count, output, after = record
+    pointer = None if step is None else step.pointer
+    given, own = _written(data, known), _written(variables, known)
+    if count == 0:
+        return [STRETCH, time, visit, pointer, given, own, _spent(usage)]
+    return [
+        STRETCH, time, visit, pointer, {"step": first.pointer}, given, own, _spent(usage), count,
+        _written(output, known), _written(after, known),
+    ]  # fmt: skip
+
+
+def _written_exit(record: Record, known: _Known) -> Json:
+    _, time, frame, visit, step, answer, output, variables, after, goto = record
+    seen, last, _, _ = known
+    result = _written(answer, known)
+    member, data = None if answer is ABSENT else member_of(step.finish), id(frame.data)
+    if member is not None and data in last:
+        left = {"+": [last.index(data), member]}
+        seen.append(id(output))
+    else:
+        left = _written(output, known)
+    return [
+        EXITED, time, visit, step.pointer, result, left, _written(variables, known),
+        _written(after, known), _step(goto),
+    ]  # fmt: skip
+
+
+def _written_other(record: Record, known: _Known) -> Json:
     kind, time, _, visit, step, *rest = record
-    written = [kind, time, visit, None if step is None else step.pointer]
-    if kind is STRETCH and rest[4] == 0:
-        del rest[4:], rest[0]
-    places: dict[int, int] = {}
-    index = 0
-    for value in rest:
-        of = type(value)
-        if of in _CONTAINERS:
-            place = id(value)
-            if place in places:
-                written.append(_HERE[places[place]])
-            elif value is given:
-                written.append(reference)
-            elif place in last:
-                written.append(_BEFORE[last[place]])
-            elif of is Variables:
-                written.append({"variables": [value, value.assigned]})
-            else:
-                written.append(_new(value, record, last))
-            places[place] = index
-            index += 1
-        elif of is Step:
-            written.append({"step": value.pointer})
-        elif of in _SIMPLE:
-            written.append(value if value is not given or of is not str else reference)
-        else:
-            written.append(_NOTHING_SPENT if value is NO_USAGE else _marked(value))
-    return written, places
+    slots = [_written(value, known) for value in rest]
+    return [kind, time, visit, None if step is None else step.pointer, *slots]
 
 
-def _new(value: Json, record: Record, last: Mapping[int, int]) -> Json:
-    """Return what is written of a value that stands nowhere yet."""
-    if record[0] is EXITED and value is record[6] and record[5] is not ABSENT:
-        member, index = member_of(record[4].finish), last.get(id(record[2].data))
-        if member is not None and index is not None:
-            return {"+": [index, member]}
-    return {"json": value}
+_WRITERS = {STRETCH: _written_stretch, EXITED: _written_exit}
 
 
-_NOTHING_SPENT = {"usage": written_usage(NO_USAGE)}
+def _written(value: Any, known: _Known) -> Json:
+    """Return what is written of a value; a container is seen from here on."""
+    of = type(value)
+    if of in _SIMPLE:
+        return value if of is not str or value is not known[2] else known[3]
+    seen, last, given, reference = known
+    identity = id(value)
+    written: Json
+    if identity in seen:
+        written = _HERE[seen.index(identity)]
+    elif value is given:
+        written = reference
+    elif identity in last:
+        written = _BEFORE[last.index(identity)]
+    elif of is dict or of is list:
+        written = {"json": value}
+    elif of is Variables:
+        written = {"variables": [value, value.assigned]}
+    else:
+        return _marked(value)
+    seen.append(identity)
+    return written
+
+
 _SIMPLE = frozenset({type(None), bool, int, float, str})
-_CONTAINERS = frozenset({dict, list, Variables})
 _SHORT = 7
 """The length of a stretch of no states."""
 _HERE: Sequence[Json] = [{"=": index} for index in range(8)]
@@ -341,13 +367,26 @@ def _marked(value: Any) -> Json:
     """Return what is no JSON under the name of its kind."""
     if value is ABSENT:
         return {"absent": True}
+    if isinstance(value, Step):
+        return _step(value)
     if isinstance(value, Usage):
-        return {"usage": written_usage(value)}
+        return _spent(value)
     if isinstance(value, StateError):
         return {"error": written_error(value)}
     if isinstance(value, Options):
         return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
     raise TypeError(f"no record holds {type(value).__name__}")
+
+
+def _step(step: Step | None) -> Json:
+    return None if step is None else {"step": step.pointer}
+
+
+def _spent(usage: Usage) -> Json:
+    return _NOTHING_SPENT if usage is NO_USAGE else {"usage": written_usage(usage)}
+
+
+_NOTHING_SPENT = {"usage": written_usage(NO_USAGE)}
 
 
 def read_beginning(first: Json) -> Json:

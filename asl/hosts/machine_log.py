@@ -5,7 +5,7 @@ Here it shows, too, how little of a record has to be written: the rest stands th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from asl.core.values import Json
@@ -45,8 +45,8 @@ class MachineLog:
         """How much they must weigh before it is worth to see whether a position is smaller."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
-        self.last: tuple[Record | None, Mapping[int, int]] = None, {}
-        """The last record that was written, and the places of the containers in it."""
+        self.last: tuple[Record | None, Sequence[int]] = None, ()
+        """The last record that was written, and the identities of the containers in it."""
         self.latest: tuple[int, int] | None = None
         """Stands for the last answer, which the outcome of the machine may make superfluous."""
         self.given: Json = None
@@ -77,8 +77,8 @@ class MachineLog:
         if self.given is not None and self.latest is not None:
             reference = journal.reference(self.latest)
         given = None if reference is None else self.given
-        written, places = written_record(record, self.last[1], given, reference)
-        self.last = record, places
+        written, seen = written_record(record, self.last[1], given, reference)
+        self.last = record, seen
         journal.put_record(self.path, written)
 
     def write_notes(self, journal: Journal) -> None:

@@ -182,9 +182,9 @@ class Log:
 
     # Writing
 
-    def put(self, what: str, where: str, *content: Json) -> int:
-        """Add an entry to the next step; returns its size in bytes."""
-        text = self._text([what, where, *content])
+    def put(self, *entry: Json) -> int:
+        """Add an entry to the next step: what, where and its content; returns its size in bytes."""
+        text = self._text(entry)
         if not self._is_due:
             self._is_due = True
             self.store.write_at_last(self._last_step)
@@ -195,7 +195,7 @@ class Log:
             self.store.write(statement, *values)
         return len(text)
 
-    def _text(self, entry: list[Json]) -> bytes:
+    def _text(self, entry: tuple[Json, ...]) -> bytes:
         text = encoded(entry)
         if len(text) < LARGE:
             return text
@@ -232,9 +232,9 @@ class Log:
         """Stands for what was put last: its step, and which entry of that it is."""
         return self.steps, len(self._entries) - 1
 
-    def put_instead(self, entry: int, what: str, where: str, *content: Json) -> int:
+    def put_instead(self, index: int, *entry: Json) -> int:
         """Replace an entry of the next step; returns the size of the new one in bytes."""
-        self._entries[entry] = text = self._text([what, where, *content])
+        self._entries[index] = text = self._text(entry)
         return len(text)
 
     def reference(self, answer: tuple[int, int]) -> Json:
