@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asl.program import Step
     from asl.states.blocks.budget import Amounts
 
-__all__ = ["CallingHost"]
+__all__ = ["Account", "CallingHost"]
 
 REPORTED = frozenset({"progress", "stream"})
 """What a host is told of a call on which the agent may report."""

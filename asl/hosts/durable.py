@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from asl.core.errors import StateError
@@ -13,6 +13,7 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Spent
 from asl.engine.journal import STARTED, read_spent, written_spent
 from asl.hosts.callbacks import Polled
+from asl.hosts.calling import Account
 from asl.hosts.children import Begun
 from asl.hosts.kept import KeptHost
 from asl.hosts.kept_tasks import kept_agent
@@ -38,8 +39,50 @@ def _counted(child: Child) -> str:
 class DurableHost(KeptHost):
     """Performs the effects of one execution that is kept in a journal."""
 
-    def begin(self, at: Frame, step: Step, data: Json) -> None:
-        """Leave it to the work: a call that is kept needs more."""
+    def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Begin a call before which nothing has to be durable; all others are left to the work."""
+        log, journal = self._log(at), self.journal
+        if not (self.fresh and self._is_free(log)):
+            return None
+        try:
+            asked = super().begin(at, step, data)
+        except StateError:  # which the work keeps, where it is one of the call
+            return None
+        if asked is not None:
+            log.calling = at.next_effect(log.path)
+            self._prepare(at, log)
+            journal.commit_soon()
+            journal.reached("effect.ready")
+            log.aside = {}
+        return asked
+
+    def answered(
+        self, at: Any, target: Target, answer: Json, account: Account | None = None
+    ) -> Json:
+        """Return a copy of an answer, which is kept here if the call was begun here."""
+        log = self._log(at)
+        key, log.calling = log.calling, None
+        if key is None:
+            return super().answered(at, target, answer, account)
+        self.journal.reached("effect.done")
+        try:
+            result = super().answered(at, target, answer, account)
+        except StateError as error:
+            self._put(at, log, key, "call", None, error)
+            raise
+        self._put(at, log, key, "call", result, None)
+        return result
+
+    def blamed(
+        self, at: Any, target: Target, error: BaseException, account: Account | None = None
+    ) -> StateError:
+        """Return the error that an exception is, which is kept here if the call was begun here."""
+        log = self._log(at)
+        key, log.calling = log.calling, None
+        blamed = super().blamed(at, target, error, account)
+        if key is not None:
+            self._put(at, log, key, "call", None, blamed)
+        return blamed
 
     def invoke(
         self,
@@ -48,7 +91,7 @@ class DurableHost(KeptHost):
         payload: Json,
         options: Options | None = None,
         agent: Agent | None = None,
-        account: Callable[[str, Json], object] | None = None,
+        account: Account | None = None,
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent, once and for all."""
         given = (target, payload, options, agent, account)
@@ -129,17 +172,18 @@ class DurableHost(KeptHost):
         if fan.together:
             await self.event_loop()
         log, run, before = self._log(at), super().fork, self.kept
-        log.bounded = fan.limit > 0
         joined: Joined | None = None
 
         async def join(at: Frame) -> None:
             nonlocal joined
             log.aside = None  # what the fork has to tell, it tells again
+            log.forks = f"{at.key}[", fan.limit > 0
             joined = await run(at, fan)
 
         await self._once(at, "fork", join)
         if joined is None:  # it was over before: all children have what they need to end again
             now = at.now
+            log.forks = f"{at.key}[", True
             joined = await run(at, fan)
             at.now = now
         log.weight += self.kept - before

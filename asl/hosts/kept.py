@@ -154,7 +154,8 @@ class KeptHost(LocalHost):
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""
         assert frame.parent is not None
-        log = frame.log = MachineLog(frame.path, frame.parent.log.bounded)
+        within, owes = frame.parent.log.forks
+        log = frame.log = MachineLog(f"{within}{frame.index}]", owes)
         if not self.fresh:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
@@ -177,6 +178,7 @@ class KeptHost(LocalHost):
         if log.began:
             self._put(frame, log, log.path, "child", value, None)
             self.journal.reached("child.done")
+        frame.log = None
         return value
 
     def _cut(self, frame: EngineFrame, log: MachineLog, *, failed: bool) -> bool:
@@ -213,30 +215,33 @@ class KeptHost(LocalHost):
             self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
             return
         log = self._log(record[2])
-        if record[0] is ADVANCED and log.aside is not None:
-            log.aside["advanced"] = log.aside.get("advanced", 0) + 1
         self._remember(log, record)
         self._write(log, record)
 
     def _emit_of_child(self, record: Record) -> None:
         """Take a record of a child execution: it is not written, but what it tells is."""
         log = self._log(record[2])
-        self._remember(log, record)
+        if record[0] is not ADVANCED:
+            self._remember(log, record)
         for told in record[2].execution.run.tells(record):
             self._write(log, told)
 
     @staticmethod
     def _remember(log: MachineLog, record: Record) -> None:
         """Know from a record where its machine stands, and what an effect has noted."""
-        if record[0] is STRETCH:
+        kind, aside = record[0], log.aside
+        if kind is STRETCH:
             log.stretch = log.records
-        elif record[0] is NOTED and log.aside is not None:
-            log.aside.setdefault("notes", []).append([record[1], *record[5:]])
+        elif aside is not None:
+            if kind is NOTED:
+                aside.setdefault("notes", []).append([record[1], *record[5:]])
+            elif kind is ADVANCED:
+                aside["advanced"] = aside.get("advanced", 0) + 1
 
     def _write(self, log: MachineLog, record: Record) -> None:
         """Write a record unless it is there, and hand it on to the history."""
         number, log.records = log.records, log.records + 1
-        if number >= self.journal.recorded.get(log.path, 0):
+        if self.fresh or number >= self.journal.recorded.get(log.path, 0):
             if self.paused:
                 self.paused = False
                 self.tell(self.top, RESUMED)
@@ -275,13 +280,13 @@ class KeptHost(LocalHost):
                 return self._given(kind, key, answer, at)
         self._prepare(at, log)
         if not metered:
-            if log.owes or not self.in_event_loop:
+            if self._is_free(log):
+                journal.commit_soon()
+            elif log.owes or not self.in_event_loop:
                 await journal.commit(self.in_event_loop)
-            elif journal.gathered > MUCH:
+            else:
                 journal.flush()
                 await self._sleep(0)
-            else:
-                journal.commit_soon()
             journal.reached("effect.ready")
         log.aside = {}
         try:
@@ -292,6 +297,10 @@ class KeptHost(LocalHost):
         journal.reached("effect.done")
         self._put(at, log, key, kind, value, None)
         return value
+
+    def _is_free(self, log: MachineLog) -> bool:
+        """Whether a machine may act at once, without having anything made durable."""
+        return not log.owes and self.in_event_loop and self.journal.gathered <= MUCH
 
     def _prepare(self, at: Any, log: MachineLog) -> None:
         """Put what led to an effect."""

@@ -24,8 +24,8 @@ class MachineLog:
     """One machine, as far as it is kept."""
 
     __slots__ = (
-        "aside", "attempt", "began", "bounded", "given", "last", "latest", "least", "noted", "owes",
-        "path", "records", "stretch", "weight",
+        "aside", "attempt", "began", "calling", "forks", "given", "last", "latest", "least",
+        "noted", "owes", "path", "records", "stretch", "weight",
     )  # fmt: skip
 
     def __init__(self, path: str, owes: bool = True) -> None:
@@ -33,8 +33,9 @@ class MachineLog:
         self.owes = owes
         """Whether anything must be durable before the machine acts again: an answer of its own, or
         that it began."""
-        self.bounded = False
-        """Whether only so many of the machines that it forks now may be in flight at once."""
+        self.forks = "", True
+        """What the paths of the machines begin with that it forks now, and whether these owe
+        anything from the start: where only so many may be in flight at once."""
         self.records = 0
         """How many records the machine has emitted."""
         self.stretch = 0
@@ -51,6 +52,8 @@ class MachineLog:
         """Stands for the last answer, which the outcome of the machine may make superfluous."""
         self.given: Json = None
         """The value of that answer, if it is worth to refer to it."""
+        self.calling: str | None = None
+        """The key of a call that was begun and that nobody else keeps."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
         and `progress`, how many records say that it was `advanced`, and when it `began`."""
