@@ -316,6 +316,22 @@ def test_the_number_of_ways_is_bounded() -> None:
     assert (len(cases) + len(missed), complete) == (30, False)
 
 
+def test_queries_of_long_texts_are_read_in_bearable_time() -> None:
+    """It would take minutes, were the rest looked through at each blank or brace."""
+    spaced = f"{{% $length({' ' * 60_000}'x' & $states.input.a) %}}"
+    braces = f"{{% '{'{%' * 30_000}' & $states.input.a %}}"
+    states = {f"P{index}": {"Type": "Pass", "Output": spaced} for index in range(10)}
+    last = {"Type": "Pass", "Output": braces, "End": True}
+    document = machine(
+        **{
+            name: {**state, "Next": f"P{index + 1}"}
+            for index, (name, state) in enumerate(states.items())
+        },
+        P10=last,
+    )
+    assert taken({"QueryLanguage": "JSONata", **document}) == ([[*states, "P10"]], 0)
+
+
 @pytest.mark.skipif(not CORPUS.exists(), reason="collected documents are not here")
 def test_cases_for_collected_documents_pass(tmp_path: Path) -> None:
     """What is written for documents of others holds when it is run as a suite."""

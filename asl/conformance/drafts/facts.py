@@ -75,7 +75,6 @@ _READ = re.compile(r"(?<![\w$])\$(states\.(?:input|result)|\w*)((?:\.[A-Za-z_]\w
 _INPUT, _RESULT = "states.input", "states.result"
 _COUNTED = re.compile(r"(?:[-+*/%]|[<>]=?\s*-?\d)")
 """What stands behind a path that leads to a number."""
-_GIVEN_TO = re.compile(r"\$(\w+)\(\s*([^()]*,\s*)?$")
 _ASKED: Mapping[str, Json] = {
     **{key: [1] for key in ("sum", "average", "max", "min")},
     **dict.fromkeys(("abs", "ceil", "floor", "power", "range", "round", "sqrt"), 1),
@@ -170,10 +169,13 @@ def _sample(before: str, behind: str) -> Json:
     """Return a value of the kind that a query asks for, by what stands around a path in it."""
     if _COUNTED.match(behind.lstrip()) or before.rstrip().endswith(("-", "+", "*", "/")):
         return 1
-    call = _GIVEN_TO.search(before)
-    if call is None or call[2]:
-        return 1 if call and call[1] in _THEN_COUNTED else TEXT
-    return _ASKED.get(call[1], TEXT)
+    called, _, given = before.rpartition("(")
+    _, dollar, name = called.rpartition("$")
+    if not dollar or ")" in given:
+        return TEXT
+    if given.rstrip().endswith(","):
+        return 1 if name in _THEN_COUNTED else TEXT
+    return TEXT if given.strip() else _ASKED.get(name, TEXT)
 
 
 def _below(facts: Facts, place: Place | None) -> Facts:

@@ -166,7 +166,6 @@ _STEPS: Final = r"((?:(?:\[[0-9]+\])?\.[A-Za-z_]\w*)+)"
 _INPUT: Final = re.compile(rf"(?<!\$)\$(?:states\.input|\w+)?{_STEPS}")
 _RESULT: Final = re.compile(rf"(?:\$states\.result|(?<!\$)\$){_STEPS}")
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
-_QUERY: Final = re.compile(r"\{%(.*?)%\}", re.DOTALL)
 _NAME: Final = re.compile(r"(?<![\w$.])(?!(?:and|or|in|true|false|null)\b)[A-Za-z_]\w*\b(?!\()")
 
 
@@ -179,8 +178,10 @@ def _paths(state: Json, pattern: re.Pattern[str]) -> list[Place]:
     written = compact(state)
     paths = (_INDEX.sub("", path) for path in pattern.findall(written))
     found = [tuple(path.split(".")[1:]) for path in paths]
-    for query in _QUERY.findall(written):
-        found += ((name,) for name in _NAME.findall(_LITERAL.sub("", query)))
+    for begun in written.split("{%")[1:]:
+        query, ended, _ = begun.partition("%}")
+        if ended:
+            found += ((name,) for name in _NAME.findall(_LITERAL.sub("", query)))
     return list(dict.fromkeys([(), *found]))
 
 
