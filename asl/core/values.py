@@ -78,6 +78,11 @@ def encoded(value: Json) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def whole_text(text: str) -> str:
+    """The text with a question mark for each lone surrogate, which is half of a character."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def index_of(step: str, items: Sized) -> int | None:
     """Return the position that a step of digits names in a list, None where it has none."""
     # No list is longer, and Python refuses to read very long numbers.
@@ -372,10 +377,17 @@ def _container(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Js
             else:
                 copy.append(_copied(item, depth + 1, seen))
     except _Foreign as foreign:
-        foreign.steps.append(f"[{step!r}]")
+        foreign.steps.append(_step(step))
         raise
     seen[id(value)] = depth, copy
     return copy
+
+
+def _step(key: object) -> str:
+    try:
+        return f"[{key!r}]"
+    except Exception:  # foreign code again: even the text of its key may fail
+        return f"[{type(key).__name__}]"
 
 
 def _check_key(key: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from asl.core.values import Json, detached
+from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Raised
@@ -207,8 +207,11 @@ class Call:
         """Report how far the work is, 0 to 100.
 
         It counts as a sign of life, unless the state has a Progress block that does not say so.
+        Raises TypeError for a message that is no text.
         """
-        percent, message = self.hide(percent), self.hide(message)
+        if not isinstance(message, str):
+            raise TypeError(f"a message is text, not {type(message).__name__}")
+        percent, message = self.hide(percent), self.hide(whole_text(message))
         self.progress = (percent, message)
         if self.watcher is None or self.watcher(percent, message):
             self.heartbeat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asl.core.errors import NotJson, StateError
+from asl.core.values import whole_text
 from asl.states.calls import Target
 from asl.states.errors import HeartbeatMissed, Raised, Reported
 
@@ -39,7 +40,7 @@ def _text(value: object) -> str | None:
 
 def bounded_text(text: str) -> str:
     """Return a text as a cause may be."""
-    return text[:MAX_CAUSE].encode("utf-8", "replace").decode()
+    return whole_text(text[:MAX_CAUSE])
 
 
 def described(error: BaseException) -> str:

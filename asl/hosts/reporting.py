@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
-from asl.core.values import Json, excerpt
+from asl.core.errors import NotJson
+from asl.core.values import Json, detached, excerpt
 from asl.engine.agent import Call
 from asl.states.blocks.progress import Plan, clamped, update
 
@@ -86,8 +87,16 @@ class Reports:
             at.now = now = self.host.now()
             share = clamped(percentage)
             if share is None:
-                reason = f"a percentage is a number, not {excerpt(percentage, 100)}"
+                reason = f"a percentage is a number, not {_shown(percentage)}"
                 at.note("ProgressWarning", {"reason": reason})
             else:
                 update(at, self.plan, share, message, now)
         self.host.progressed(at)
+
+
+def _shown(percentage: Any) -> str:
+    """Return a report as a warning shows it: an agent may give anything."""
+    try:
+        return excerpt(detached(percentage), 100)
+    except NotJson as error:
+        return f"{error.found} ({error.reason})"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, whole_text
 from asl.engine.agent import Call
 from asl.hosts.reporting import Inbox
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
@@ -85,7 +86,8 @@ class Stream:
             self.host.unshown(self.call.at, "".join(self.everything))
             return
         if not self.length:
-            self._tell(self.shown.feed(text_of(result)))
+            with suppress(StateError):  # an answer that is too large is refused as such
+                self.take(text_of(result))
         self._tell(self.shown.end())
         await self._delivered()
         await self._callback("OnComplete", {"result": result, "chunks": self.shown.count})
@@ -109,7 +111,7 @@ class Stream:
                 f"{self.call.target.name} says more than {self.host.limit} characters",
             )
             raise self.excess
-        self.inbox.put(text.encode("utf-8", "replace").decode())
+        self.inbox.put(whole_text(text))
 
     def _deal(self, said: list[str]) -> None:
         """Deal with what has been said since the last time."""

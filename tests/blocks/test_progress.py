@@ -40,7 +40,9 @@ def test_an_agent_may_report_from_any_thread() -> None:
     assert updates(result, "A") == [*range(0, 100, 10), 100]
 
 
-@pytest.mark.parametrize("percent", ["half", None, float("nan"), float("inf"), True])
+@pytest.mark.parametrize(
+    "percent", ["half", None, float("nan"), float("inf"), True, "\ud800", object()]
+)
 def test_what_is_no_percentage_is_a_warning(percent: Json) -> None:
     """It changes nothing."""
     agents = {"A": lambda parameters, call: call.report_progress(percent)}
@@ -48,6 +50,32 @@ def test_what_is_no_percentage_is_a_warning(percent: Json) -> None:
     assert result.ok
     assert updates(result, "A") == []
     assert [event.type for event in result.events].count("ProgressWarning") == 1
+    assert [event.to_json() for event in result.events]
+
+
+def test_a_percentage_beyond_all_measure_is_all_of_it() -> None:
+    """No double holds it."""
+    agents = {"A": lambda parameters, call: call.report_progress(10**400)}
+    assert updates(asl.run(task(), agents=agents), "A") == [100, 100]  # and at the end
+
+
+@pytest.mark.parametrize("message", [None, 1, b"x"])
+def test_a_message_is_text(message: Json) -> None:
+    """Anything else is the agent's fault."""
+    agents = {"A": lambda parameters, call: call.report_progress(1, message)}
+    result = asl.run(task(), agents=agents)
+    assert (result.error, result.cause) == (
+        "States.TaskFailed",
+        f"TypeError: a message is text, not {type(message).__name__}",
+    )
+
+
+def test_half_a_character_in_a_message_is_replaced() -> None:
+    """A lone surrogate could not be kept."""
+    agents = {"A": lambda parameters, call: call.report_progress(1, "a\ud800b")}
+    result = asl.run(task(), agents=agents)
+    told = next(each.details for each in result.events if each.type == "ProgressUpdated")
+    assert told["message"] == "a?b"
 
 
 def test_reports_are_bounded() -> None:

@@ -104,6 +104,14 @@ def test_half_a_character_does_no_harm(tmp_path: Path) -> None:
         assert chunks(store.start(task(), name="x")) == ["a?b"]
 
 
+def test_an_answer_with_half_a_character_is_shown_and_refused() -> None:
+    """What has been shown of it can be told all the same."""
+    result = asl.run(task(), agents={"A": lambda parameters: "a\ud800b"})
+    assert result.error == "States.TaskFailed"
+    assert [event.to_json() for event in result.events]
+    assert chunks(result) == ["a?b"]
+
+
 def test_an_agent_cannot_say_more_than_an_answer_may_have() -> None:
     """It fails, even if it does not care."""
     said = 0

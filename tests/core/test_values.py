@@ -214,6 +214,7 @@ def containers(value: Any) -> set[int]:
         ([MAX_INTEGER + 1], "$[0]", "int"),
         ({"a": ()}, "$['a']", "tuple"),
         ({Colour.RED: 1}, "$[<Colour.RED: 'red'>]", "Colour"),
+        ({10**5000: 1}, "$[int]", "int"),  # which Python does not write
         (object(), "$", "object"),
     ],
 )

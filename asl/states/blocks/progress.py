@@ -153,7 +153,7 @@ def _reach(frame: Frame, milestones: Iterable[Milestone]) -> None:
 def clamped(percentage: Json) -> float | None:
     """Return a reported percentage from 0 to 100, None for what is no number."""
     share: float | None = None
-    if is_number(percentage) and isfinite(percentage):
+    if is_number(percentage) and (type(percentage) is int or isfinite(percentage)):
         share = max(0, min(100, percentage))
     return share
 
