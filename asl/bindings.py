@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from asl.agents.registry import Registry
 from asl.core.document import Document, What
@@ -88,6 +88,20 @@ class Bindings(TypedDict, total=False):
     checkpoints: Mapping[str, Any] | None
 
 
+_NAMED: Final[Mapping[str, str]] = {
+    "agents": "agents",
+    "resources": "agents",
+    "mocks": "agents",
+    "tools": "tools",
+    "workflows": "documents",
+    "buckets": "folders",
+    "pools": "amounts of money",
+    "sinks": "functions",
+    "checkpoints": "folders",
+}
+"""What the bindings lead to that are mappings from names."""
+
+
 class Bound(NamedTuple):
     """The bindings of one run, ready for its hosts."""
 
@@ -107,6 +121,7 @@ def bind(
 
         hint = did_you_mean(unknown, Bindings.__annotations__)
         raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
+    _check_forms(bindings)
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
     services.pools = _pools(bindings.get("pools"))
@@ -129,6 +144,19 @@ def bind(
     )
 
 
+def _check_forms(bindings: Bindings) -> None:
+    """Raise AslError for a binding that is no mapping, or a listener that cannot listen."""
+    for name, what in _NAMED.items():
+        given = bindings.get(name)
+        if given is not None and not isinstance(given, Mapping):
+            found = type(given).__name__
+            raise AslError(f"{name} are a mapping from names to {what}, not {found}")
+    listener = bindings.get("listener")
+    if not (listener is None or callable(listener) or hasattr(listener, "of")):
+        found = type(listener).__name__
+        raise AslError(f"a listener is a function that takes an event, not {found}")
+
+
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
     """Gather what a run offers to its states; what they may start is compiled as the run's own."""
     tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
@@ -139,8 +167,6 @@ def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) 
             raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
     if workflows is None or program is None:
         return Services(program, tokens)
-    if not isinstance(workflows, Mapping):
-        raise AslError(f"workflows are a mapping from names to documents, not {workflows!r}")
     return Services(
         program,
         tokens,

@@ -70,6 +70,11 @@ def load(
     """
     from asl.dialects import load as load_document
 
+    for named, given in (("variables", variables), ("parameters", parameters)):
+        if not (given is None or isinstance(given, Mapping)):
+            found = type(given).__name__
+            raise AslError(f"{named} are a mapping from names to values, not {found}")
+        _check_names(**{named: given})
     return load_document(
         what,
         name=name,
@@ -104,6 +109,7 @@ def check(
     from asl.checks.aws import unreadable
 
     chosen = profile_of(profile)
+    _check_names(agents=agents, resources=resources, workflows=workflows)
     try:
         loaded = document_of(document)
     except InvalidDocument as refusal:
@@ -119,6 +125,18 @@ def check(
         workflows=workflows,
         express=express,
     )
+
+
+def _check_names(**given: Collection[str] | None) -> None:
+    """Raise AslError for what is no collection of names: a text would be one of its letters."""
+    for what, names in given.items():
+        if names is None:
+            continue
+        if isinstance(names, str) or not isinstance(names, Collection):
+            raise AslError(f"{what} are a list of names, not {type(names).__name__}")
+        for name in names:
+            if not isinstance(name, str):
+                raise AslError(f"{what} are names, not {type(name).__name__}")
 
 
 def variable_references(document: Document | What) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import NO_INPUT, Bindings, bind, check_name, clock_of, refuse_running_loop
 from asl.core.document import Document, What
+from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents import document_of, profile_of, program_of
@@ -184,6 +185,8 @@ def _resumption(
 
     from asl.engine.past import past_of
 
+    if not isinstance(result, Result):
+        raise AslError(f"what goes on is a Result, not {type(result).__name__}")
     execution, now = result.execution, clock.now()
     program = execution.program
     if document is not None:

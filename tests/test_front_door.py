@@ -176,6 +176,39 @@ def test_an_unknown_clock_is_misuse() -> None:
         asl.run(PASS, clock="sun")
 
 
+MISUSES: list[tuple[Any, dict[str, Any], str]] = [
+    (asl.load, {"what": "\ud800"}, "cannot read"),
+    (asl.load, {"what": PASS, "dialect": 1}, "a dialect is called by its name, not by int"),
+    (asl.load, {"what": PASS, "variables": 1}, "variables are a mapping from names to values"),
+    (asl.load, {"what": PASS, "variables": {1: 2}}, "variables are names, not int"),
+    (asl.convert, {"document": PASS, "to": []}, "a dialect is called by its name, not by list"),
+    (asl.check, {"document": PASS, "agents": "Ada"}, "agents are a list of names, not str"),
+    (asl.check, {"document": PASS, "resources": [1]}, "resources are names, not int"),
+    (asl.check, {"document": PASS, "workflows": 1}, "workflows are a list of names, not int"),
+    (asl.plan, {"document": PASS, "prices": 1}, "prices are a mapping from models to prices"),
+    (asl.resume, {"result": None, "checkpoint": "c"}, "what goes on is a Result, not NoneType"),
+    (asl.run, {"workflow": PASS, "listener": 1}, "a listener is a function that takes an event"),
+    (asl.test_state, {"definition": PASS, "configuration": {1: 2}}, "a mapping from names"),
+    *(
+        (asl.run, {"workflow": PASS, name: ["x"]}, f"{name} are a mapping from .*, not list")
+        for name in ("agents", "tools", "workflows", "buckets", "pools", "sinks", "checkpoints")
+    ),
+    (asl.open_store, {"path": ""}, "a store is a file"),
+    *((asl.open_store, {"path": each}, "no store can be") for each in ("\0", "\ud800", "x" * 999)),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"), MISUSES, ids=[str(number) for number in range(len(MISUSES))]
+)
+def test_misuse_is_told_by_what_was_given(
+    call: Any, arguments: dict[str, Any], message: str
+) -> None:
+    """Never by an exception out of our depths."""
+    with pytest.raises(asl.AslError, match=message):
+        call(**arguments)
+
+
 # Running
 
 

@@ -136,10 +136,6 @@ def _advice(target: Target) -> str | None:
 def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
     if not bindings:
         return {}
-    if not isinstance(bindings, Mapping):
-        raise AslError(
-            f"bindings are a mapping from names to agents, not {type(bindings).__name__}"
-        )
     return {name: opened(as_agent(value, name), held) for name, value in bindings.items()}
 
 
@@ -148,8 +144,6 @@ def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:
         return {}
     from asl.agents.tool import as_toolbox
 
-    if not isinstance(bindings, Mapping):
-        raise AslError(f"tools are a mapping from names to tools, not {type(bindings).__name__}")
     return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}
 
 

@@ -17,8 +17,6 @@ __all__ = ["as_bucket", "bound"]
 
 def bound(buckets: Mapping[str, Any] | None) -> dict[str, Bucket]:
     """Return the buckets by their names; raises AslError for what cannot be one."""
-    if not isinstance(buckets or {}, Mapping):
-        raise AslError(f"buckets are a mapping from names to folders, not {buckets!r}")
     return {name: as_bucket(name, where) for name, where in (buckets or {}).items()}
 
 

@@ -263,8 +263,7 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
         return bytes(what), name
     path = path_of(what)
     if path is not None:
-        shown = path.encode(errors="surrogateescape").decode(errors="replace")
-        return contents(path, limits), name or shown
+        return contents(path, limits), name or SURROGATE.sub("\ufffd", path)
     if isinstance(what, str):
         return what, name
     if not hasattr(what, "read"):

@@ -55,6 +55,8 @@ GROUP: Final = "asl.dialects"
 
 def dialect(name: str) -> Dialect:
     """Return the dialect of this name; raises AslError if there is none."""
+    if not isinstance(name, str):
+        raise AslError(f"a dialect is called by its name, not by {type(name).__name__}")
     if name in BUILT_IN:
         return _built_in(name)
     others = {each.name: each for each in _outside()}

@@ -17,6 +17,9 @@ class Prices(Mapping[str, Price]):
     """The price of one token by model; what is not in the own table is looked up once."""
 
     def __init__(self, own: Mapping[str, Any] | None = None) -> None:
+        if not (own is None or isinstance(own, Mapping)):
+            found = type(own).__name__
+            raise AslError(f"prices are a mapping from models to prices, not {found}")
         self.known: dict[str, Price | None] = {
             model: _price(model, written) for model, written in (own or {}).items()
         }

@@ -105,6 +105,8 @@ def tested(
     ):
         if given is not None and not isinstance(given, Mapping):
             raise AslError(f"{what} is a mapping, not {given!r}")
+        if given is not None and not all(isinstance(name, str) for name in given):
+            raise AslError(f"{what} is a mapping from names")
     _check_configuration(configuration)
     if reveal_secrets and mock is not None:
         raise InvalidTest("TestState does not support RevealSecrets when a mock is specified.")

@@ -510,9 +510,10 @@ def _reading(path: Path) -> str | None:
 
     What was written last stands in a file beside it, unless its last writer has put that away.
     """
+    exists = _exists(path)
     last, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     may_make = os.access(path.parent, os.W_OK)
-    if not path.exists() or (os.access(path, os.W_OK) and (may_make or last.exists())):
+    if not exists or (os.access(path, os.W_OK) and (may_make or last.exists())):
         return None
     if may_make or shared.exists():
         return "mode=ro"
@@ -522,6 +523,19 @@ def _reading(path: Path) -> str | None:
             "both to where they can be written"
         )
     return "immutable=1"
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file; raises StoreError for a path that none can have."""
+    if not path.name:
+        raise StoreError(f"a store is a file, and '{path}' is a folder")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise StoreError(f"no store can be at {str(path)!r}: {error}") from None
+    return True
 
 
 def guard(*columns: Any) -> int:
