@@ -151,7 +151,7 @@ def _check_forms(bindings: Bindings) -> None:
         if given is not None and not isinstance(given, Mapping):
             found = type(given).__name__
             raise AslError(f"{name} are a mapping from names to {what}, not {found}")
-    listener = bindings.get("listener")
+    listener: Any = bindings.get("listener")
     if not (listener is None or callable(listener) or hasattr(listener, "of")):
         found = type(listener).__name__
         raise AslError(f"a listener is a function that takes an event, not {found}")

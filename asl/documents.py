@@ -70,7 +70,8 @@ def load(
     """
     from asl.dialects import load as load_document
 
-    for named, given in (("variables", variables), ("parameters", parameters)):
+    values: dict[str, Any] = {"variables": variables, "parameters": parameters}
+    for named, given in values.items():
         if not (given is None or isinstance(given, Mapping)):
             found = type(given).__name__
             raise AslError(f"{named} are a mapping from names to values, not {found}")

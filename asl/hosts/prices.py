@@ -17,7 +17,8 @@ class Prices(Mapping[str, Price]):
     """The price of one token by model; what is not in the own table is looked up once."""
 
     def __init__(self, own: Mapping[str, Any] | None = None) -> None:
-        if not (own is None or isinstance(own, Mapping)):
+        given: Any = own
+        if not (given is None or isinstance(given, Mapping)):
             found = type(own).__name__
             raise AslError(f"prices are a mapping from models to prices, not {found}")
         self.known: dict[str, Price | None] = {
