@@ -19,7 +19,7 @@ from asl.dialects.codemie.reading import read
 from asl.dialects.codemie.restoring import restored
 from asl.dialects.yaml_writer import written
 from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import coerced, parsed
+from asl.expr.codemie.outputs import NOTHING, coerced, parsed
 from asl.expr.codemie.placeholders import filled
 from tests.dialects.codemie_reference import Failed, Reference
 from tests.reality.codemie import plain, visited
@@ -102,6 +102,20 @@ def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
 def test_a_text_full_of_braces_is_filled_in_bearable_time(start: str, becomes: str) -> None:
     """It would take hours, were the rest looked through for an end at each of them."""
     assert filled(start + "{{" * 300_000, {"a": "x"}) == becomes + "{{" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[" + " " * 500_000 + "x", NOTHING),
+        ("```json" + " " * 500_000, NOTHING),
+        ('{"' + '\\"' * 200_000, NOTHING),
+        ("so: {'say': 'a \" b'} " + '\\"' * 200_000, {"say": 'a " b'}),
+    ],
+)
+def test_a_long_output_is_parsed_in_bearable_time(text: str, found: Any) -> None:
+    """It would take hours, were the rest looked through at each blank or quote."""
+    assert parsed(text) == found
 
 
 JSON = st.recursive(

@@ -19,8 +19,8 @@ MAX_LITERAL: Final = 1_000_000
 """Characters of a text that is tried as a literal."""
 
 _FENCES = (
-    re.compile(r"```json[ \t]*\n?(.*?)```", re.DOTALL),
-    re.compile(r"~~~json[ \t]*\n?(.*?)~~~", re.DOTALL),
+    re.compile(r"```json(.*?)```", re.DOTALL),
+    re.compile(r"~~~json(.*?)~~~", re.DOTALL),
 )
 
 
@@ -128,12 +128,22 @@ def _braced(text: str) -> Iterator[str]:
         start, tries = text.find("{", start + 1), tries + 1
 
 
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL)
+_BRACE = re.compile("[{}]")
+
+
+def _marks(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Yield braces, and the texts in quotes around others; where one does not end, none does."""
+    for match in _MARK.finditer(text, start):
+        if match[0] == '"':
+            yield from _BRACE.finditer(text, match.end())
+            return
+        yield match
 
 
 def _closing(text: str, start: int) -> int | None:
     depth = 0
-    for match in _MARK.finditer(text, start):
+    for match in _marks(text, start):
         if match[0] == "{":
             depth += 1
         elif match[0] == "}":
@@ -148,7 +158,7 @@ class _NoLiteral(Exception):
 
 
 _TOKEN = re.compile(
-    r"""\s*(?:
+    r"""\s*+(?:
     (?P<mark>[][(){},:])
   | (?P<name>True|False|None)(?![A-Za-z0-9_])
   | (?P<float>-?\s*(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+))

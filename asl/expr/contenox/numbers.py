@@ -8,7 +8,7 @@ from asl.core.values import Json
 __all__ = ["between", "greater", "less", "number_in"]
 
 _FIRST: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
-_WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+_WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _LONGEST: Final = 10_000
 """Characters of a text in which a number is looked for."""
 
