@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from asl.core.values import Json, compact
 
-__all__ = ["in_hash_order", "json_text", "printed"]
+__all__ = ["decimal", "in_hash_order", "json_text", "printed"]
 
 _Value = TypeVar("_Value", bound=Json)
 _WORD = 0xFFFFFFFF
@@ -36,11 +36,21 @@ def json_text(value: Json) -> str:
     return _double(value) if type(value) is float else compact(value)
 
 
+def decimal(value: float) -> Decimal:
+    """Return the number that `Double.toString` writes for a double.
+
+    It has the fewest digits that tell the double from others, but two at least: the least double is
+    4.9E-324.
+    """
+    shortest = Decimal(repr(value))
+    return Decimal(f"{value:.1e}") if len(shortest.as_tuple().digits) == 1 else shortest
+
+
 def _double(value: float) -> str:
     """Write `100.0`, `0.001`, but `1.0E7`, `1.5E-4`."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    sign, digits, power = decimal(value).normalize().as_tuple()
     assert isinstance(power, int)  # JSON has no other doubles
     first, *rest = map(str, digits)
     return f"{'-' * sign}{first}.{''.join(rest) or 0}E{power + len(rest)}"

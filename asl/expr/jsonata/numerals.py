@@ -8,6 +8,7 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
+from asl.core.java import decimal
 from asl.core.values import SURROGATE
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.values import INFINITY, UNDEFINED, Function, Value, is_number
@@ -73,7 +74,7 @@ def precise_in_java(value: int | float) -> str:
         return _text(exact)
     if exact.is_integer():
         return str(int(exact))
-    return str(_FIFTEEN.create_decimal(repr(exact)).normalize(_FIFTEEN)).replace("E", "e")
+    return str(_FIFTEEN.create_decimal(decimal(exact)).normalize(_FIFTEEN)).replace("E", "e")
 
 
 _FIFTEEN = Context(prec=15, rounding=ROUND_FLOOR)

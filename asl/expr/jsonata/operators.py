@@ -114,7 +114,7 @@ _ORDER: dict[str, Callable[[Value, Value], bool]] = {
 def comparison(operator: str, java: bool) -> Callable[[Value, Value], Value]:
     """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order.
 
-    For AWS (*java*) NaN is greater than all numbers (measured).
+    AWS (*java*) compares numbers as doubles, and NaN is greater than all others (measured).
     """
     holds = _ORDER[operator]
 
@@ -130,7 +130,7 @@ def comparison(operator: str, java: bool) -> Callable[[Value, Value], Value]:
             return holds(*in_units(one, other))
         if java and (one != one or other != other):
             return holds(one != one, other != other)
-        return holds(one, other)
+        return holds(double(one), double(other)) if java else holds(one, other)
 
     return apply
 
@@ -144,9 +144,11 @@ def _kind(value: Value) -> object:
 
 
 def equality(one: Value, other: Value, run: Run) -> bool:
-    """Deep equality; nothing is equal to undefined."""
+    """Deep equality; nothing is equal to undefined. AWS compares two numbers as doubles."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
+    if run.limits.java and (type(one), type(other)) in _NUMBERS:
+        return double(one) == double(other)
     return equal(one, other, run.spend)
 
 
@@ -154,7 +156,7 @@ def inequality(one: Value, other: Value, run: Run) -> bool:
     """The opposite of equality, except that nothing differs from undefined."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
-    return not equal(one, other, run.spend)
+    return not equality(one, other, run)
 
 
 def inclusion(one: Value, other: Value, run: Run) -> bool:
