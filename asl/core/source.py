@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from functools import lru_cache
 from typing import NamedTuple
 
 from asl.core.pointers import tokens
@@ -31,13 +33,20 @@ class Source(NamedTuple):
         """The place of the character at an offset."""
         if self.text is None:
             return Place()
+        lines = bisect_left(_ends_of_lines(self.text), offset)
         start = self.text.rfind("\n", 0, offset) + 1
-        return Place(self.text.count("\n", 0, offset) + 1, offset - start + 1)
+        return Place(lines + 1, offset - start + 1)
 
     def offset(self, place: Place) -> int:
         """The offset of the character at a place; the inverse of `place`."""
         lines = (self.text or "").split("\n")[: (place.line or 1) - 1]
         return sum(len(line) + 1 for line in lines) + (place.column or 1) - 1
+
+
+@lru_cache(maxsize=1)
+def _ends_of_lines(text: str) -> list[int]:
+    """Where the lines of a text end: they are not counted anew for each of many places."""
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 class Limits(NamedTuple):

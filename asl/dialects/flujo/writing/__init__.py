@@ -49,7 +49,7 @@ def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> 
     for key in value:
         if key not in _OF_MACHINE:
             losses.add("FL-META", f"a blueprint has no {key!r}", f"/{key}", at_key=True)
-    losses.found += missing(value)
+    losses.found |= dict.fromkeys(missing(value))
     body = written_line(value, losses) if is_line(value) else written_machine(value, losses)
     agents = losses.agents
     if agents:

@@ -11,7 +11,7 @@ class Losses:
     """Findings in the document that is written; each is told once."""
 
     def __init__(self) -> None:
-        self.found: list[Finding] = []
+        self.found: dict[Finding, None] = {}
         self.agents: dict[str, str] = {}
         """The agents that are to be declared, by the names that the document has for them."""
 
@@ -24,9 +24,7 @@ class Losses:
         *,
         at_key: bool = False,
     ) -> None:
-        finding = Finding(code, message, pointer, hint, at_key=at_key)
-        if finding not in self.found:
-            self.found.append(finding)
+        self.found[Finding(code, message, pointer, hint, at_key=at_key)] = None
 
     def agent(self, name: str, pointer: str) -> str:
         """Return how a blueprint refers to an agent: an import path is one, a name is declared."""

@@ -34,6 +34,8 @@ class _Machine:
         self.losses = losses
         self.language: str = value.get("QueryLanguage", "JSONPath")
         self.taken = set(value["States"])
+        self.fields = {field_of(state.get("ResultPath")) for state in value["States"].values()}
+        """The fields of the context that states write."""
         self.states: dict[str, Json] = {}
         self.rules: list[Json] = []
         self.ends: dict[str, None] = {}
@@ -104,8 +106,7 @@ class _Machine:
 
     def step_name(self, name: str) -> str:
         """Return the name of a state's step: one that no field of the context has."""
-        fields = {field_of(state.get("ResultPath")) for state in self.value["States"].values()}
-        return name if name not in fields else f"{name}_step"
+        return name if name not in self.fields else f"{name}_step"
 
     # States
 
