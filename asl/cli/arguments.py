@@ -65,10 +65,9 @@ DOCUMENTS = click.argument("documents", metavar="DOC...", nargs=-1, required=Tru
 
 def files_of(name: str) -> list[str]:
     """List the documents and agents files of a folder, in alphabetical order; else the name."""
-    folder = Path(name)
-    if name == "-" or not folder.is_dir():
+    if name == "-" or not os.path.isdir(name):
         return [name]
-    found = sorted(str(each) for each in folder.rglob("*") if each.name.endswith(ENDINGS))
+    found = sorted(str(each) for each in Path(name).rglob("*") if each.name.endswith(ENDINGS))
     if not found:
         endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
         raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
@@ -266,7 +265,7 @@ def read_input(text: str, option: str = "--input") -> Json:
         if text.startswith("@"):
             return read_value(Path(text[1:])).value
         try:
-            return read_value(text.encode(), name=option, format="json").value
+            return read_value(os.fsencode(text), name=option, format="json").value
         except InvalidDocument:
             if not os.path.isfile(text):
                 raise

@@ -1,5 +1,6 @@
 """`asl init`: a first document with its agents and cases, which run as they are."""
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -115,7 +116,7 @@ def command(folder: str, example: str | None, name: str | None) -> Exit:
         raise click.BadParameter("letters and digits, then '-' and '_' too", param_hint="--name")
     texts, commands = _first(name) if example is None else _example(example, name)
     place = Path(folder)
-    there = [file for file in texts if (place / file).exists()]
+    there = [file for file in texts if os.path.lexists(place / file)]
     if there:
         raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
     streams.make_folder(folder)

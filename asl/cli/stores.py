@@ -55,9 +55,9 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
     from asl.executions import Store
 
     path = Path(file) if file else default_store()
-    if path.is_dir():
+    if os.path.isdir(path):
         raise AslError(f"{path} is a folder: a store is a file")
-    if not path.exists():
+    if not os.path.exists(path):
         if not make:
             other = "" if file else f", and --store FILE or ${VARIABLE} names another"
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")

@@ -189,6 +189,8 @@ class SqliteStore:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreDamaged(self.path, str(error)) from error
+        except (UnicodeEncodeError, OverflowError) as error:  # what was asked for, not what is kept
+            raise StoreError(f"{self.path}: {error}") from error
 
     def close(self) -> None:
         """Write what is gathered and close the file, if it is open.

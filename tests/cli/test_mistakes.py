@@ -59,6 +59,11 @@ FILES = {
         ("check judge.asl.json --root mine.py", 2, "'mine.py' is no folder"),
         ("lock judge.asl.json --root nowhere", 2, "'nowhere' is no folder"),
         ("help", 2, "'asl --help' lists all"),
+        (f"check {'x' * 300}", 2, "cannot read 'xxx"),
+        (f"ls --store {'x' * 300}", 2, "there is no store xxx"),
+        (f"init --name {'x' * 300}", 2, "cannot write"),
+        ("run judge.asl.json --input \udce9", 2, "is not UTF-8"),
+        ("run judge.asl.json --store s.db --name \udce9", 2, "is a printable text"),
     ],
 )
 def test_a_mistake_is_told_with_what_to_do(

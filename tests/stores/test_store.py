@@ -314,6 +314,15 @@ def test_an_input_of_null_is_none_that_is_absent(path: Path) -> None:
         assert store.start(document).output == {}
 
 
+def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
+    """A name that is no text of whole characters, a number that SQLite does not have."""
+    with asl.open_store(tmp_path / "runs.db") as store:
+        with pytest.raises(asl.StoreError, match="surrogates"):
+            store.get("\ud800")
+        with pytest.raises(asl.StoreError, match="too large"):
+            store.executions(limit=10**30)
+
+
 # Files that are no store, or no whole one
 
 
