@@ -148,14 +148,17 @@ class _Machine(NamedTuple):
 
     def reach(self) -> Iterator[Finding]:
         roots = self.roots()
-        if not roots or any("{{" in root for root in roots):
+        if roots is None or any("{{" in root for root in roots):
             return
         reached = self.reached(roots)
-        # AWS refuses a state that none leads to, not one that only such states do (measured).
+        # AWS refuses a state that none leads to, not one that only such states do (measured); and
+        # the former also beside a StartAt that names no state (aws-cloudformation/cfn-lint#4074).
         led = {*chain.from_iterable(self.after.values())} if self.workflow.profile.aws else set()
         for node in self.scope.nodes:
             if node.name not in reached:
                 passes = node.name in led
+                if passes and not roots:
+                    continue
                 yield Finding(
                     "V-TOP-11",
                     f"no transition leads to {node.name!r}",
@@ -172,8 +175,10 @@ class _Machine(NamedTuple):
         if whole and not any(map(ends, self.workflow.nodes())):
             wording = Wording("Workflow has no terminal state")
             yield self.endless("no state ends this workflow", Severity.ERROR, wording)
-        elif reached.issubset(node.name for node in self.scope.nodes) and not any(
-            self.may_end(node) for node in self.scope.nodes if node.name in reached
+        elif (
+            roots
+            and reached.issubset(node.name for node in self.scope.nodes)
+            and not any(self.may_end(node) for node in self.scope.nodes if node.name in reached)
         ):
             message = "no state that can be reached ends this machine"
             yield self.endless(message, None, Wording(code=""))
@@ -189,14 +194,16 @@ class _Machine(NamedTuple):
             aws=wording,
         )
 
-    def roots(self) -> list[str]:
-        """Return where the machine can be entered, empty where that is not known."""
+    def roots(self) -> list[str] | None:
+        """Return where the machine can be entered, None where that is not known."""
         names = self.scope.names
         if self.module:
             exports = [name for name in entries(self.workflow.value, "Exports") if name in names]
-            return exports or [node.name for node in self.scope.nodes]
+            return exports or [node.name for node in self.scope.nodes] or None
         start = text(self.scope.value, "StartAt")
-        return [start] if start in names or (start and "{{" in start) else []
+        if start in names or (start and "{{" in start):
+            return [start]
+        return [] if start and names and self.workflow.profile.aws else None
 
     def reached(self, roots: list[str]) -> set[str]:
         nodes = {node.name: node for node in self.scope.nodes}
