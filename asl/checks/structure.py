@@ -435,6 +435,8 @@ def _worded(error: Any, pointer: str) -> Wording | None:
     if written is not None:
         text = type(error.instance) is str
         return Wording(written if text else str(aws.expected("string")))
+    if error.validator == "type":  # whatever the rule: AWS holds types against its schema alone
+        return Wording(_expected(error), code=aws.SCHEMA)
     describe = _AWS.get(error.validator)
     message = describe(error) if describe else None
     if error.validator == "not":  # a field that is not allowed: AWS names its holder
@@ -471,7 +473,6 @@ def _bound(error: Any) -> float:
 
 
 _AWS: Mapping[str, Callable[[Any], str | None]] = {
-    "type": _expected,
     "pattern": _pattern,
     "enum": _allowed,
     "minimum": lambda e: aws.minimum(_bound(e)),

@@ -137,7 +137,7 @@ def taken_apart(
     """Return a document as its machines and states."""
     machines: tuple[Scope, ...] = ()
     if type(value) is dict:
-        machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath")))
+        machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath", profile)))
     names = frozenset[str]().union(*(scope.names for scope in machines))
     return Workflow(
         value,
@@ -176,7 +176,7 @@ def _scopes(
             name,
             names,
             profile,
-            _language(state, language),
+            _language(state, language, profile),
             template,
             unfilled,
         )
@@ -193,7 +193,7 @@ def _scopes(
                 machine,
                 node.at(*steps),
                 profile,
-                _language(machine, "JSONPath" if included else language),
+                _language(machine, "JSONPath" if included else language, profile),
                 scope,
                 node,
                 _distributed(node, machine),
@@ -205,9 +205,15 @@ def _unfilled(document: Mapping[str, Json]) -> bool:
     return type(document) is dict and bool(document.get("Parameters", {}) != {})
 
 
-def _language(holder: Mapping[str, Json], otherwise: str) -> str:
-    chosen = holder.get("QueryLanguage")
-    return chosen if type(chosen) is str and chosen in LANGUAGES else otherwise
+def _language(holder: Mapping[str, Json], otherwise: str, profile: Profile) -> str:
+    """Return the language that a machine or state is judged by.
+
+    AWS takes one that it does not know as JSONata (measured); elsewhere it changes nothing.
+    """
+    chosen = holder.get("QueryLanguage", otherwise)
+    if type(chosen) is str and chosen in LANGUAGES:
+        return chosen
+    return "JSONata" if profile.aws else otherwise
 
 
 def _distributed(node: Node, machine: Mapping[str, Json]) -> bool:
