@@ -236,6 +236,17 @@ class _Bench(LocalHost):
 # The trial
 
 
+class _Tried(Execution):
+    """The execution of one state alone: it has no history in which the state could be found.
+
+    So a cause that the interpreter finds does not name the event of its entry, as in the answers of
+    TestState (floci-io/floci pull requests 2684 and 2689).
+    """
+
+    __slots__ = ()
+    recorded = False
+
+
 class _Trial:
     """One state, ready to be tested."""
 
@@ -275,7 +286,7 @@ class _Trial:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
         started = bench.now()
-        execution = Execution().init(self.program, data, started, flat, _EXPRESS, drawn_name)
+        execution = _Tried().init(self.program, data, started, flat, _EXPRESS, drawn_name)
         execution.context = context
         frame = Frame().init(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:
@@ -293,7 +304,8 @@ class _Trial:
         inspection = self._inspected(frame, data, variables) | handled if inspect else {}
         names = result.visited
         following = self.stands_for[names[1]] if len(names) > 1 else None
-        return StateResult(status, output, following, result.error, result.cause, inspection)
+        cause = None if failure is None else failure.cause
+        return StateResult(status, output, following, result.error, cause, inspection)
 
     def _handled(
         self, flat: list[Any], status: str, failure: StateError | None

@@ -147,6 +147,20 @@ def test_a_caught_error_goes_where_the_catcher_leads() -> None:
     }
 
 
+@pytest.mark.parametrize("caught", [False, True])
+def test_a_cause_names_no_event_where_there_is_no_history(caught: bool) -> None:
+    """The answers of TestState begin with the fault (floci-io/floci pull requests 2684, 2689)."""
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "End"}] if caught else []
+    state = task(QueryLanguage="JSONata", Arguments="{% $states.input.absent %}", Catch=catch)
+    result = asl.test_state(state, {}, mock={"result": {}})
+    cause = (
+        "The JSONata expression '$states.input.absent' specified for the field 'Arguments' "
+        "returned nothing (undefined)."
+    )
+    assert (result.error, result.cause) == ("States.QueryEvaluationError", cause)
+    assert result.output == ({"Error": result.error, "Cause": cause} if caught else None)
+
+
 def test_a_fault_before_the_work_comes_before_its_mock() -> None:
     """What cannot be handed over is not answered."""
     result = asl.test_state(task(Parameters={"x.$": "$.no"}), mock={"result": 1}, level="DEBUG")
