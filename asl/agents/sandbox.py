@@ -22,7 +22,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration
-from asl.states.blocks.policy import Mount, mounts_of, parse_size, processors
+from asl.states.blocks.policy import Mount, image_of, mounts_of, parse_size, processors
 from asl.states.errors import Raised
 
 __all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
@@ -147,7 +147,7 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
             raise ValueError(f"{name} is true or false")
     return _Settings(
         environment,
-        settings.get("Image"),
+        image_of(settings["Image"]) if "Image" in settings else None,
         parse_size(settings["Memory"]) if "Memory" in settings else None,
         processors(settings["CPU"]) if "CPU" in settings else None,
         settings.get("Network", False),

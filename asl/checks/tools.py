@@ -12,7 +12,7 @@ from asl.core.pointers import escape
 from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
-from asl.states.blocks.policy import categories_of, mounts_of, overlaid, processors
+from asl.states.blocks.policy import categories_of, image_of, mounts_of, overlaid, processors
 
 __all__ = ["check", "unexecuted"]
 
@@ -92,7 +92,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     if sandbox.get("Environment") == "docker" and not {"Image", "Image.$"} & sandbox.keys():
         yield Finding("V-TOOLS-01", "nothing says which image to run", pointer, 'add "Image"')
-    for field, read in (("Mounts", mounts_of), ("CPU", processors)):
+    for field, read in (("Image", image_of), ("Mounts", mounts_of), ("CPU", processors)):
         value = sandbox.get(field)
         if value is None or (type(value) is str and is_jsonata(value)):
             continue

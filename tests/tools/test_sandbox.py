@@ -348,6 +348,19 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "docker" in (refused.cause or "")
 
 
+@pytest.mark.parametrize("image", ["--privileged", "-v/:/host", "", "two words", 5, "a\nb", "a\n"])
+def test_an_image_is_a_name(image: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docker would take for an option of its own starts nothing, wherever it comes from."""
+    log = tmp_path / "log"
+    runtime(tmp_path, "docker", '[ "$1" = version ] && exit 0\n' + ECHO.format(log=log))
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    policy = {"Sandbox": {"Environment": "docker", "Image.$": "$.image"}}
+    refused = use(ProcessAgent(["python", "run.py"]), policy=policy, input={"image": image})
+    assert refused.error == "States.Permissions"
+    assert "Image is the name of an image" in (refused.cause or "")
+    assert not log.exists()
+
+
 MODULE = """
 (module
   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))

@@ -24,6 +24,7 @@ __all__ = [
     "Reach",
     "Rules",
     "categories_of",
+    "image_of",
     "mounts_of",
     "overlaid",
     "parse_size",
@@ -56,6 +57,7 @@ ON_EXCEED: Final = ("fail", "wait", "queue")
 LEVELS: Final = ("minimal", "standard", "detailed", "full", "debug")
 """How much an event tells of a call."""
 _SIZE: Final = r"([0-9]+)([KMG]?)B?"
+_IMAGE: Final = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3}
 
 Matcher: TypeAlias = Callable[[Iterable[str]], bool]
@@ -340,6 +342,16 @@ def processors(value: Json) -> float:
     if not is_number(found) or found <= 0:
         raise ValueError(f"CPU is a number of processors, not {value!r}")
     return float(found)
+
+
+def image_of(value: Json) -> str:
+    """Return the `Image` of a sandbox, a name such as `python:3.12`; raises ValueError.
+
+    What began with `-` docker would take for one of its options.
+    """
+    if type(value) is not str or re.fullmatch(_IMAGE, value) is None:
+        raise ValueError(f"Image is the name of an image, not {value!r}")
+    return value
 
 
 def mounts_of(value: Json) -> list[Mount]:
