@@ -286,6 +286,7 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
     name = f"asl-{os.urandom(8).hex()}"
     words = [docker, "run", "--rm", "-i", "--init", "--name", name, "--cap-drop", "ALL"]
     words += ["--security-opt", "no-new-privileges", "--pids-limit", str(PROCESSES)]
+    words += ["--pull", "never"]  # a document that names an image fetches nothing
     words += ["--network", "bridge" if settings.network else "none"]
     if settings.memory is not None:
         words += ["--memory", str(settings.memory), "--memory-swap", str(settings.memory)]

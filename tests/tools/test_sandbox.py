@@ -325,6 +325,7 @@ def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "A=b" not in words
     said = " ".join(words)
     for part in (
+        "--pull never",
         "--network none",
         f"--memory {256 * 1024 * 1024} --memory-swap {256 * 1024 * 1024}",
         "--cpus 0.5",
