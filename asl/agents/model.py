@@ -188,13 +188,12 @@ class _Model(Outsider):
         if not isinstance(model, str) and name == self._name(None):
             return model
         if name not in self.models:
+            from pydantic_ai import UserError
             from pydantic_ai.models import infer_model
 
             try:
                 self.models[name] = infer_model(name, self._provider)
-            except StateError:
-                raise
-            except Exception as error:  # of the libraries of providers: no key, no such provider
+            except (UserError, ImportError) as error:  # no such model, or its library is not there
                 raise Raised("Agent.InvalidInput", str(error)) from error
         return self.models[name]
 
@@ -204,6 +203,9 @@ class _Model(Outsider):
         import httpx2
         from pydantic_ai.providers import infer_provider_class
 
+        if name not in PROVIDERS:  # the library would take a gateway for what is behind it
+            message, hint = _stranger(name)
+            raise Raised("Agent.InvalidInput", f"{message}: {hint}")
         kind = infer_provider_class(name)
         if self.client is None:
             self.client = httpx2.AsyncClient(
@@ -218,7 +220,11 @@ class _Model(Outsider):
         for option, field in (("api_key", "key"), ("base_url", "url")):
             if given.get(option) is not None and option not in takes:
                 raise Raised("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
-        return kind(**{each: value for each, value in given.items() if each in takes and value})
+        options = {each: value for each, value in given.items() if each in takes and value}
+        try:
+            return kind(**options)
+        except Exception as error:  # of the library of a provider: no key, no region
+            raise Raised("Agent.InvalidInput", str(error)) from error
 
     def _settings(self, call: Call) -> Any:
         # Retry says what is tried again, not the library of a provider.
@@ -533,14 +539,19 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
             )
 
 
+def _stranger(provider: str) -> tuple[str, str]:
+    """Return what is said of a provider that is not known, and what to do."""
+    message = f"pydantic-ai knows no provider {provider!r}"
+    return message, did_you_mean(provider, PROVIDERS) or OTHERWISE
+
+
 def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     for finding in _output_faults(spec.get("output")):
         yield finding._replace(pointer=f"/output{finding.pointer}")
     provider = spec["model"].partition(":")[0]
     if provider not in PROVIDERS:
-        message = f"pydantic-ai knows no provider {provider!r}"
-        meant = did_you_mean(provider, PROVIDERS)
-        yield Finding("AGENTS-09", message, "/model", meant or OTHERWISE)
+        message, hint = _stranger(provider)
+        yield Finding("AGENTS-09", message, "/model", hint)
     for index, name in enumerate(spec.get("tools", ())):
         yield from home.tool_faults(name, f"/tools/{index}")
 

@@ -779,7 +779,8 @@ def test_a_fault_in_the_file_has_its_place(text: str, found: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("model", "cause"),
     [
-        ("nobody:x", "Unknown provider: nobody"),
+        ("opnai:x", "did you mean 'openai'?"),
+        ("nobody:x", "pydantic-ai knows no provider 'nobody'"),
         ("anthropic:x", 'pip install "pydantic-ai-slim[anthropic]"'),
         ("openai:x", "OPENAI_API_KEY"),
     ],
@@ -793,6 +794,26 @@ def test_a_provider_that_is_not_there_is_named(
     result = asl.run(task(), agents={"A": ModelAgent(model)})
     assert result.error == "Agent.InvalidInput"
     assert cause in (result.cause or "")
+
+
+def test_a_gateway_is_not_taken_for_the_provider_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who names it wants its way and has its key; the provider itself is asked nothing."""
+    with serving(lambda exchange: said(exchange, 200, completion())) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        model = ModelAgent("gateway/openai-chat:tiny", key="sk-of-the-gateway-itself")
+        result = asl.run(task(), agents={"A": model})
+    assert (result.error, server.requests) == ("Agent.InvalidInput", [])
+    assert "knows no provider 'gateway/openai-chat'" in (result.cause or "")
+
+
+def test_a_fault_of_ours_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong while a provider is chosen keeps its kind: no setting would mend it."""
+    monkeypatch.setattr("asl.agents.model.watching", None)
+    result = asl.run(task(), agents={"A": ModelAgent("openai-chat:tiny", key="k", url="http://x")})
+    assert result.error != "Agent.InvalidInput"
+    assert "TypeError" in (result.cause or "")
 
 
 def test_the_providers_that_are_known_are_those_of_the_library() -> None:
