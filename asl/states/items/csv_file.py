@@ -1,10 +1,12 @@
 """CSV: one item a row, an object of texts by the names of the columns.
 
 As with AWS a missing field is an empty text and a surplus one is left out, a backslash takes the
-special meaning from the next character, and all values are texts.
+special meaning from the next character, a doubled quotation mark is one of the text in any field,
+and all values are texts.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
@@ -22,7 +24,7 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
     import csv
 
-    lines = _lines(file, form.longest)
+    lines = _escaped(_lines(file, form.longest), form.delimiter)
     rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
     done = 0
     """The lines of the rows that have been read."""
@@ -46,6 +48,39 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
     except csv.Error as error:
         message = _PLAIN.get(str(error), str(error))
         raise Fault(message, f"the row that begins in line {done + 1}") from None
+
+
+_QUOTED = re.compile(r'(?:[^"\\]|""|\\.)*("?)', re.DOTALL)
+"""The rest of a field in quotation marks, as far as the line has it, with the mark that ends it."""
+_DOUBLED = re.compile(r'\\.|""', re.DOTALL)
+
+
+def _escaped(lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    """Escape doubled quotation marks in fields that have none around, where `csv` keeps both."""
+    rest = re.compile(rf"(?:[^\\{delimiter}]|\\.)*{re.escape(delimiter)}?", re.DOTALL)
+    quoted = False
+    for line in lines:
+        if '"' not in line:
+            yield line
+            continue
+        parts, place = [], 0
+        while place < len(line):
+            start = place
+            if quoted or line[place] == '"':
+                within = _QUOTED.match(line, place if quoted else place + 1)
+                assert within is not None  # both patterns match anything
+                place, quoted = within.end(), not within[1]
+                parts.append(line[start:place])
+            if not quoted:
+                after = rest.match(line, place)
+                assert after is not None
+                parts.append(_DOUBLED.sub(_one, after[0]))
+                place = after.end()
+        yield "".join(parts)
+
+
+def _one(found: re.Match[str]) -> str:
+    return '\\"' if found[0] == '""' else found[0]
 
 
 def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
