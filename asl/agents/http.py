@@ -9,7 +9,7 @@ they stay within the origin, since headers may hold secrets.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HTTP",
+    "MAX_BYTES",
     "UNCOMPRESSED",
     "HttpAgent",
     "Refused",
+    "bounded",
     "causes",
     "pinning",
     "reason",
-    "watching",
+    "unmoved",
 ]
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -286,13 +288,35 @@ class Refused(Raised):
     """An answer that was not read, whatever it says."""
 
 
-def watching(name: str, most: int) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Return a hook for the answers to the client of a library, which would read anything.
+Hook: TypeAlias = "Callable[[httpx2.Response], Awaitable[None]]"
+"""What the client of a library does with an answer before the library reads it."""
 
-    It raises Refused: *name* for one that redirects or is compressed, which could be larger than
-    it looks, and `States.DataLimitExceeded` as soon as there are more than *most* bytes.
+
+def unmoved(name: str) -> Hook:
+    """Return a hook that raises Refused, *name*, for an answer that redirects."""
+
+    async def watch(response: httpx2.Response) -> None:
+        if response.has_redirect_location:
+            where = f"{response.request.url} redirects to {response.headers['location']}"
+            raise Refused(name, f"{where}: give that address as the url, if it can be trusted")
+
+    return watch
+
+
+def bounded(name: str, most: int, tell: Callable[[Refused], None] | None = None) -> Hook:
+    """Return a hook that lets a library, which would read anything, read no more than *most* bytes.
+
+    It raises Refused: *name* for an answer that is compressed, which could be larger than it looks,
+    and `States.DataLimitExceeded` as soon as there are more bytes. What it raises it tells, too,
+    since there are libraries that drop it.
     """
     import httpx2
+
+    def refused(name: str, text: str) -> Refused:
+        refusal = lost(Refused(name, text))
+        if tell is not None:
+            tell(refusal)
+        return refusal
 
     class Bounded(httpx2.AsyncByteStream):
         def __init__(self, stream: httpx2.AsyncByteStream) -> None:
@@ -304,18 +328,15 @@ def watching(name: str, most: int) -> Callable[[httpx2.Response], Awaitable[None
                 size += len(part)
                 if size > most:
                     text = f"an answer of more than {most} bytes"
-                    raise lost(Refused("States.DataLimitExceeded", text))
+                    raise refused("States.DataLimitExceeded", text)
                 yield part
 
         async def aclose(self) -> None:
             await self.stream.aclose()
 
     async def watch(response: httpx2.Response) -> None:
-        if response.has_redirect_location:
-            where = f"{response.request.url} redirects to {response.headers['location']}"
-            raise Refused(name, f"{where}: give that address as the url, if it can be trusted")
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise lost(Refused(name, "the answer is compressed, and none was asked for"))
+            raise refused(name, "the answer is compressed, and none was asked for")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = Bounded(response.stream)
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import NAMES, pinning
+from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.process import Program, check_folder
 from asl.agents.secrets import Discreet, hiding, secrets_of
@@ -37,7 +37,9 @@ MAX_TOOLS = 1000
 """How many tools of one server are listed."""
 GRACE = 2.0
 """Seconds that a program may take to end after its standard input has."""
-UNTOLD = ("Agent.NetworkError", "Agent.ParseError", "States.Timeout")
+BROKEN = ("Agent.NetworkError", "Agent.ParseError", "States.DataLimitExceeded")
+"""The errors after which the connection is made anew."""
+UNTOLD = (*BROKEN, "States.Timeout")
 """The errors of calls of which nobody knows what they have used."""
 SHOWN = 2000
 """Characters of what a server says that the cause of an error shows."""
@@ -162,6 +164,8 @@ class _Session(Outsider):
         """What the connection is held to: the bounds of all calls that limit the network."""
         self.status: int | None = None
         """With what a request over HTTP was refused, until that is told: the library drops it."""
+        self.refused: Refused | None = None
+        """Why an answer over HTTP was not read, until that is told: the library drops it, too."""
         self.sandbox: Confined | None = None
         """How the program is started where it has to be confined."""
         self.sandboxed: dict[str, _Session] = {}
@@ -213,12 +217,17 @@ class _Session(Outsider):
             self.ready.add_done_callback(_seen)
             self.stop, self.scope = anyio.Event(), anyio.CancelScope()
             self.living = create_task(self._live())
+        ready = self.ready
         try:
             async with timeout(self.server.timeout):
-                return await shield(self.ready)
+                return await shield(ready)
         except TimeoutError as late:
             await self.close()
             raise self._failed(late) from None
+        except StateError:  # the next call may find it better
+            if self.ready is ready:
+                await self.close()
+            raise
 
     async def _live(self) -> None:
         """Keep the connection from the first call to the end of the run."""
@@ -256,7 +265,7 @@ class _Session(Outsider):
 
             assert server.url is not None
             client = httpx2.AsyncClient(
-                headers=server.headers,
+                headers={**UNCOMPRESSED, **server.headers},
                 timeout=server.timeout,
                 event_hooks={"response": [self._note]},
                 transport=pinning(lambda request: self.bounds.values()) if self.bounds else None,
@@ -266,8 +275,14 @@ class _Session(Outsider):
         return mcp.Client(transport, read_timeout_seconds=server.timeout)
 
     async def _note(self, response: httpx2.Response) -> None:
-        if response.is_error and response.request.method == "POST":
+        if response.request.method != "POST":  # nobody waits for what else a server has to say
+            return await bounded("Agent.ParseError", MAX_BYTES)(response)
+        if response.is_error:
             self.status = response.status_code
+        return await bounded("Agent.ParseError", MAX_BYTES, self._refuse)(response)
+
+    def _refuse(self, refused: Refused) -> None:
+        self.refused = refused
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
@@ -309,7 +324,7 @@ class _Session(Outsider):
             return await asked
         except Exception as error:  # of a library that raises what its transports raise
             failure = self._failed(error)
-            if failure.name == "Agent.NetworkError":
+            if failure.name in BROKEN:
                 await self.close()
             raise failure from error
 
@@ -321,6 +336,10 @@ class _Session(Outsider):
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         label = self.server.label
+        refused, self.refused = self.refused, None
+        status, self.status = self.status, None
+        if refused is not None:
+            return Raised(refused.name, f"{label}: {refused.cause}")
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
@@ -333,7 +352,6 @@ class _Session(Outsider):
         said = str(self.hide(said))[:SHOWN]
         if isinstance(error, ValueError):
             return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
-        status, self.status = self.status, None
         if status is not None:
             text = f"{label}: {status}: {said}"
             return Raised(NAMES.get(status, "Agent.NetworkError"), text)

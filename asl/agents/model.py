@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import UNCOMPRESSED, Refused, causes, reason, watching
+from asl.agents.http import UNCOMPRESSED, Refused, bounded, causes, reason, unmoved
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
@@ -65,6 +65,8 @@ PROVIDERS = frozenset(
 OTHERWISE = "a server that speaks OpenAI's protocol is openai-chat, with its url"
 ROUNDS = 20
 TIMEOUT = 600.0
+REFUSED = "Agent.ModelError"
+"""What an answer is that is not read."""
 MAX_BYTES = 64 * 1024 * 1024
 """What one answer of a provider may be, with all that it is wrapped in."""
 SHOWN = 2000
@@ -211,7 +213,7 @@ class _Model(Outsider):
             self.client = httpx2.AsyncClient(
                 timeout=self.agent.timeout,
                 headers=UNCOMPRESSED,
-                event_hooks={"response": [watching("Agent.ModelError", MAX_BYTES)]},
+                event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, MAX_BYTES)]},
             )
         given: dict[str, Any] = {"http_client": self.client}
         if self._name(None).startswith(f"{name}:"):  # no other provider may see the key

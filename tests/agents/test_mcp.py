@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,11 @@ def calls(*states: tuple[str, Any]) -> dict[str, Any]:
             "ResultPath": f"$.r{index}",
             "Catch": [
                 {
-                    "ErrorEquals": ["States.ALL"],
+                    "ErrorEquals": [name],
                     "ResultPath": f"$.r{index}",
                     "Next": str(index + 1),
                 }
+                for name in ("States.DataLimitExceeded", "States.ALL")  # which is not all
             ],
             "Next": str(index + 1),
         }
@@ -362,6 +363,57 @@ def test_a_status_is_an_error(method: str, status: int, name: str) -> None:
         result = asl.run(task(), {}, agents=agents)
     assert result.error == name
     assert (result.cause or "").startswith(f"{server.url}: {status}: ")
+
+
+def endless(exchange: Exchange) -> None:
+    """Answer with a text that goes on for as long as somebody reads it."""
+    exchange.begin(200, Content_Type="application/json", Connection="close")
+    with suppress(ConnectionError):
+        while True:
+            exchange.write(b" " * 10_000)
+
+
+def compressed(exchange: Exchange) -> None:
+    """Answer with what may be larger than it looks."""
+    exchange.answer(200, b"x", Content_Type="application/json", Content_Encoding="gzip")
+
+
+@pytest.mark.parametrize(
+    ("bad", "name", "cause"),
+    [
+        (endless, "States.DataLimitExceeded", "an answer of more than 100000 bytes"),
+        (compressed, "Agent.ParseError", "the answer is compressed, and none was asked for"),
+    ],
+)
+@pytest.mark.parametrize("method", ["initialize", "tools/list", "tools/call"])
+def test_an_answer_is_bounded(
+    method: str,
+    bad: Callable[[Exchange], None],
+    name: str,
+    cause: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reading stops there, and the next call finds the server again."""
+    monkeypatch.setattr("asl.agents.mcp.MAX_BYTES", 100_000)
+    done: list[str] = []
+
+    def answer(exchange: Exchange) -> None:
+        message = exchange.json if exchange.body else {}
+        reply = lean_mcp.reply(message) if "method" in message else None
+        if message.get("method") == method and not done:
+            done.append(method)
+            bad(exchange)
+        elif reply is None:
+            exchange.answer(202 if exchange.method == "POST" else 405)
+        else:
+            exchange.answer(200, reply, Content_Type="application/json")
+
+    with serving(answer) as server:
+        tools = McpServer(url=server.url, timeout=60)
+        first, second = outcomes(tools, ("two", {}), ("two", {}))
+        assert server.requests[0].headers["accept-encoding"] == "identity"
+    assert first == {"Error": name, "Cause": f"{server.url}: {cause}"}
+    assert second == "one\ntwo"
 
 
 def test_a_url_that_nobody_serves_is_an_error() -> None:
