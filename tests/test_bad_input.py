@@ -588,3 +588,39 @@ def test_arguments_of_the_wrong_kind_are_misuse(arguments: Any) -> None:
     document = one(**computed("States.UUID()"))
     with in_time(), pytest.raises(asl.AslError):
         asl.run(document, **arguments)
+
+
+# Texts that would be looked through again and again
+
+QUOTES = "\\'" * 100_000
+"""Quotes that are escaped: none of them closes the one before them."""
+UNCLOSED: Mapping[str, dict[str, Any]] = {
+    "query": {
+        **one(Type="Pass", Output="{% '" + QUOTES[:60_000] + " %}"),
+        "QueryLanguage": "JSONata",
+    },
+    "path of an intrinsic": one(Type="Pass", Parameters={"a.$": f"States.Array($['{QUOTES})"}),
+    "insertion": one(Type="Approval", Prompt="{{ '" + QUOTES, Options=["a"]),
+}
+
+
+@pytest.mark.parametrize("name", UNCLOSED)
+def test_a_quote_that_is_never_closed_is_found_in_time(name: str) -> None:
+    """The end is looked for once, not at each quote behind it."""
+    with in_time():
+        assert not asl.check(UNCLOSED[name]).ok
+
+
+def test_a_text_that_is_no_json_is_found_in_time() -> None:
+    """AWS reads single quotes as double ones; they are looked for once."""
+    asked = one(Type="Pass", Output="{% $parse($states.input) %}")
+    result = end_of({**asked, "QueryLanguage": "JSONata"}, "'" + QUOTES[:160_000], profile="aws")
+    assert result.error == "States.QueryEvaluationError"
+
+
+def test_a_word_without_a_colon_is_no_url_and_found_so_in_time() -> None:
+    """What an agent gives a tool is looked through for hosts."""
+    from asl.hosts.bounds import URL
+
+    with in_time():
+        assert URL.findall("a" * 500_000 + " 1http://x/y") == ["http://x/y"]

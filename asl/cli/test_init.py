@@ -35,8 +35,8 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
     from asl.conformance.drafts import cases_of
 
     stem = Path(document).stem.removesuffix(".asl")
-    file = Path(output or Path(document).with_name(f"{stem}.asl-test.yaml"))
-    if file.exists():
+    file = Path(output or Path(document).parent / f"{stem}.asl-test.yaml")
+    if os.path.lexists(file):
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = read_document(document, origin)
     cases, missed, complete = cases_of(read, limit)

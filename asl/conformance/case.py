@@ -153,7 +153,7 @@ def find_suites(path: Path) -> list[Path]:
     In a folder these are the `*.asl-test.yaml|yml|json` files below it. Where there are none,
     every YAML and JSON file is a suite, except documents (`*.asl.*`) and schemas.
     """
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [path]
     files = sorted(each for each in path.rglob("*") if each.suffix in (".yaml", ".yml", ".json"))
     found = [each for each in files if each.name.endswith(USER_SUITES)]

@@ -28,7 +28,7 @@ FIELDS: Mapping[str, tuple[Steps, ...]] = {
 
 RULE = "V-TXT-01"
 _MARK = re.compile(r"\\\{\{|\{\{|\}\}")
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|.""", re.DOTALL)
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|(?P<open>['"])|.""", re.DOTALL)
 
 
 class Insertion(NamedTuple):
@@ -71,6 +71,8 @@ def _insertion(text: str, start: int) -> tuple[Insertion, int]:
             if not stripped:
                 raise ExpressionFault("there is nothing between the braces", start - 2, RULE)
             return Insertion(stripped, offset), token.end()
+        if token["open"]:
+            raise ExpressionFault("this quote is never closed", token.start(), RULE)
     raise ExpressionFault("'{{' is never closed", start - 2, RULE, r"write \{{ for braces in text")
 
 

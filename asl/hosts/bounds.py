@@ -26,7 +26,11 @@ from asl.states.errors import Raised
 
 __all__ = ["CallBounds", "watching"]
 
-URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s\"'<>]*")
+URL: Final = re.compile(
+    r"(?<![A-Za-z0-9+.-])[0-9+.-]*+([A-Za-z][A-Za-z0-9+.-]*+:[/\\]{2}[^\s\"'<>]*)"
+)
+"""A URL anywhere in a text, its scheme looked for once in each word."""
+SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:[/\\]{2}")
 HOSTS: Final = frozenset({"host", "hostname", "domain", "server", "ip"})
 """The arguments that name a host."""
 URLS: Final = frozenset({"url", "uri", "urls", "uris", "link", "href", "endpoint", "website"})
@@ -288,7 +292,7 @@ def _is_path(key: str, text: str, folder: str) -> bool:
     last = key.lower().replace("-", "_").rpartition("_")[2]
     if last in FILE or (key.lower() in PATHS and "://" not in text):
         return bool(text)
-    if URL.match(text) and not text.lower().startswith("file:"):
+    if SCHEME.match(text) and not text.lower().startswith("file:"):
         return False
     if PATH.match(text) or "../" in text or "..\\" in text:
         return True

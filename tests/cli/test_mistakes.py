@@ -60,6 +60,8 @@ FILES = {
         ("lock judge.asl.json --root nowhere", 2, "'nowhere' is no folder"),
         ("help", 2, "'asl --help' lists all"),
         (f"check {'x' * 300}", 2, "cannot read 'xxx"),
+        (f"test {'x' * 300}", 2, "cannot read 'xxx"),
+        (f"test init {'x' * 300}", 2, "cannot read 'xxx"),
         (f"ls --store {'x' * 300}", 2, "there is no store xxx"),
         (f"init --name {'x' * 300}", 2, "cannot write"),
         ("run judge.asl.json --input \udce9", 2, "is not UTF-8"),

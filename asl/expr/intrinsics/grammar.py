@@ -67,7 +67,8 @@ _STRING = re.compile(r"'((?:[^'\\]|\\['\\{}])*+)")
 _ESCAPE = re.compile(r"\\(.)")
 # A path ends at a comma or parenthesis that is neither quoted, in a regular expression nor nested.
 _PATH_TOKEN = re.compile(
-    r"""'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | =~\s*+/(?:\\/|[^/])*+/ | .""",
+    r"""'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | =~\s*+/(?:\\/|[^/])*+/
+    | (?P<open>['"]) | .""",
     re.VERBOSE | re.DOTALL,
 )
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
@@ -220,6 +221,9 @@ class _Parser:
                 closers.pop()
             elif not closers and token in (",", ")"):
                 break
+            elif found["open"]:
+                self.at = found.start()
+                self.fail("a quote of the path is never closed")
             self.at = found.end()
         if closers:
             self.at = start

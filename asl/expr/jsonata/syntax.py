@@ -1,6 +1,7 @@
 """Parsing: a reader of the usual sources, and the library's parser behind limits for all others."""
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,10 @@ LONGEST = 65_536
 DEEPEST = 100
 """How many brackets may be open at a place."""
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|/\*.*?\*/|[][(){}]', re.DOTALL)
+_TOKEN = re.compile(
+    r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|["']|`[^`]*`|/\*.*?\*/|[][(){}]""", re.DOTALL
+)
+_BRACKET = re.compile(r"[][(){}]")
 
 
 def parse(source: str, java: bool = False) -> Parsed:
@@ -121,9 +125,18 @@ def _reached(parser: Any) -> int:
     return min(position, end)
 
 
+def _tokens(source: str) -> Iterator[re.Match[str]]:
+    """Yield texts, comments and brackets; behind a quote that is not closed, brackets alone."""
+    for match in _TOKEN.finditer(source):
+        if match[0] in ("'", '"'):  # the next one would be looked for up to the end again
+            yield from _BRACKET.finditer(source, match.end())
+            return
+        yield match
+
+
 def _check_depth(source: str) -> None:
     depth = 0
-    for match in _TOKEN.finditer(source):
+    for match in _tokens(source):
         token = match[0]
         depth += (token in "([{") - (token in ")]}")
         if depth > DEEPEST:

@@ -107,7 +107,7 @@ def parse(scope: Scope, text: str) -> Value:
     """
     scope.run.spend(len(text))
     if scope.run.limits.java:
-        text = _TEXT.sub(lambda found: found[0] if found[1] is None else _quoted(found[1]), text)
+        text = _TEXT.sub(lambda found: _quoted(found[1]) if found[2] else found[0], text)
     try:
         return detached(
             json.loads(text, parse_constant=_refuse, parse_int=_integer, object_pairs_hook=_members)
@@ -116,7 +116,8 @@ def parse(scope: Scope, text: str) -> Value:
         raise fault("D3137", message="Invalid JSON") from None
 
 
-_TEXT = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
+_TEXT = re.compile(r"""\"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:(')|\\?\Z)""", re.DOTALL)
+"""A text in quotes, or all behind a quote that is not closed."""
 
 
 def _quoted(inner: str) -> str:
