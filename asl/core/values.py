@@ -24,6 +24,8 @@ MODERATE = 64 * 1024
 steps for one that shares its parts without end."""
 EXTENSIVE = 1024 * 1024
 """The same where the text is made to measure it: to walk through all of the value takes longer."""
+MANY = 1000
+"""How many parts on a level are looked at for whether some are the same."""
 FEW = 64
 """How often a part may stand in a container whose text is made to count it."""
 FOREIGN = 16 * 1024
@@ -181,8 +183,8 @@ def fits(value: Json, limit: int) -> bool:
 def _is_moderate(value: Json, most: int = MODERATE) -> bool:
     """Whether a text of the value is safe to make: nested sharing can make one of any size.
 
-    Counts, level by level, what the text has at least, and goes no further once that is too much. A
-    value that nests too deep is not moderate.
+    Counts, level by level, what the text has at least, and goes no further once that is too much,
+    or where many parts on a level are shared. A value that nests too deep is not moderate.
     """
     kind = type(value)
     if kind is not dict and kind is not list:
@@ -210,6 +212,8 @@ def _is_moderate(value: Json, most: int = MODERATE) -> bool:
                 return False
         if not inner:
             return True
+        if len(inner) > MANY and len(set(map(id, inner))) < len(inner):
+            return False
         level = inner
     return False
 
