@@ -244,13 +244,16 @@ class _Session(Outsider):
             self.ready.cancel()
 
     async def _transport(self, stack: AsyncExitStack) -> mcp.Client:
-        from logging import CRITICAL, getLogger
+        from logging import CRITICAL, NullHandler, getLogger
 
         import mcp
 
         server = self.server
+        logger = getLogger("mcp")
+        if not logger.handlers:  # what it logs the error tells: Python need not print it
+            logger.addHandler(NullHandler())
         if server.secrets:  # what it cannot read the library logs, with all that a server has said
-            getLogger("mcp").setLevel(CRITICAL)
+            logger.setLevel(CRITICAL)
         if server.command is not None:
             if self.sandbox is None:
                 environment = {**_inherited(), **server.environment}
@@ -333,7 +336,7 @@ class _Session(Outsider):
         while isinstance(error, BaseExceptionGroup):  # its task groups wrap what happens in them
             error = error.exceptions[0]
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 
         label = self.server.label
         refused, self.refused = self.refused, None
@@ -350,7 +353,7 @@ class _Session(Outsider):
             return Raised("Agent.NetworkError", str(error.cause))
         said = str(error) or type(error).__name__
         said = str(self.hide(said))[:SHOWN]
-        if isinstance(error, ValueError):
+        if isinstance(error, ValueError) or code == PARSE_ERROR:
             return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
         if status is not None:
             text = f"{label}: {status}: {said}"

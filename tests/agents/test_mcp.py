@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import logging
 import os
 import signal
 import socket
@@ -414,6 +415,33 @@ def test_an_answer_is_bounded(
         assert server.requests[0].headers["accept-encoding"] == "identity"
     assert first == {"Error": name, "Cause": f"{server.url}: {cause}"}
     assert second == "one\ntwo"
+
+
+def test_what_is_no_message_is_told_by_the_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """Over HTTP it is an answer that makes no sense; the library's own report is not printed."""
+
+    def answer(exchange: Exchange) -> None:
+        message = exchange.json if exchange.body else {}
+        reply = lean_mcp.reply(message) if "method" in message else None
+        if message.get("method") == "tools/call":
+            exchange.answer(200, b'{"a": 1}', Content_Type="application/json")
+        elif reply is None:
+            exchange.answer(202 if exchange.method == "POST" else 405)
+        else:
+            exchange.answer(200, reply, Content_Type="application/json")
+
+    logger, before = logging.getLogger("mcp"), logging.getLogger("mcp").handlers[:]
+    logger.handlers, root = [], logging.getLogger()
+    others, root.handlers = root.handlers, []
+    try:
+        with serving(answer) as server:
+            agents = {"A": McpServer(url=server.url, timeout=60).tool("two")}
+            result = asl.run(task(), {}, agents=agents)
+    finally:
+        logger.handlers, root.handlers = before, others
+    assert result.error == "Agent.ParseError"
+    assert (result.cause or "").startswith(f"{server.url}: the answer makes no sense: ")
+    assert capfd.readouterr().err == ""
 
 
 def test_a_url_that_nobody_serves_is_an_error() -> None:
