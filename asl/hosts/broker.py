@@ -84,7 +84,11 @@ class Broker:
         call = self._bare("", Options(None, None))
         call.bounds = CallBounds("", hosts, (), None) if hosts else None
         call.sandbox = self._sandbox
-        offers = await box(call)
+        self.host.clock.real_begins()
+        try:
+            offers = await box(call)
+        finally:
+            self.host.clock.real_ends()
         for offer in offers:
             if offer.agent.holds:
                 self.host._keep(offer.agent)
@@ -247,7 +251,11 @@ class Broker:
         settings = self._sandbox(tool)
         if settings is not None:
             await self.host.event_loop()
-            agent = await agent.confined(settings, tool)
+            self.host.clock.real_begins()  # it asks whether what it needs is there
+            try:
+                agent = await agent.confined(settings, tool)
+            finally:
+                self.host.clock.real_ends()
         if hosts and not agent.keeps_hosts:
             text = (
                 f"tool {tool!r}: nobody could see which hosts it connects to: run it in a sandbox "

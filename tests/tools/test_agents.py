@@ -132,6 +132,15 @@ def test_a_hung_function_is_given_up() -> None:
     assert "no answer within 0.05 s" in (result.cause or "")
 
 
+def test_a_server_starts_while_virtual_time_stands_still() -> None:
+    """Who waits for its list of tools waits for something real."""
+    uses = {"use": [{"tool": "s/add", "arguments": {"a": 1, "b": 2}}]}
+    for agent, output in ((uses, [3]), ({"offered": True}, ["s/add", "s/broken", "s/steps"])):
+        tools = {"s": McpServer(MCP)}
+        result = asl.run(task(), agents={"A": agent}, tools=tools, clock="virtual")
+        assert (sorted(result.output or []), result.elapsed) == (output, 0.0), result.cause
+
+
 def test_a_server_that_hangs_at_its_start_is_given_up() -> None:
     """The time of a tool call is that of its server's start, too."""
     server = McpServer([sys.executable, "-c", "import time; time.sleep(60)"], timeout=30)
