@@ -559,11 +559,14 @@ def _each(statements: str) -> Iterator[str]:
 
 def _advice(error: sqlite3.OperationalError) -> str:
     text = str(error)
+    # Even to look at a store takes room: for the index of what was written last, beside it. An
+    # error that Python raises by itself has no code.
+    no_index = getattr(error, "sqlite_errorname", None) == "SQLITE_IOERR_SHMSIZE"
     if "locked" in text:
         return f"another program has been writing to it for {BUSY:g} seconds"
     if "readonly" in text:
         return READ_ONLY
-    if "full" in text:
+    if "full" in text or no_index:
         return "the disk is full: nothing more is recorded until there is room"
     if "disk I/O" in text:
         return f"{text}: nothing more is recorded until the disk takes what is written"
