@@ -110,7 +110,7 @@ def _read(definition: str) -> Document:
     """Read a text; it is never the path of a file."""
     if type(definition) is not str:
         raise AslError(f"definition is a text of JSON, not {definition!r:.100}")
-    return load(definition.encode(), format="json")
+    return load(definition.encode(errors="surrogatepass"), format="json")
 
 
 def _is_task(document: Document, name: str | None) -> bool:
@@ -124,10 +124,10 @@ def _is_task(document: Document, name: str | None) -> bool:
     return "Task" in kinds
 
 
-def _mock(mock: Mapping[str, Any]) -> dict[str, Json]:
-    """Return a mock with the value of its result."""
-    if "result" not in mock:
-        return dict(mock)
+def _mock(mock: Any) -> Mapping[str, Json]:
+    """Return a mock with the value of its result, any other as it is."""
+    if not isinstance(mock, Mapping) or "result" not in mock:
+        return mock
     return {**mock, "result": _parsed(mock["result"], "Mocked result")}
 
 

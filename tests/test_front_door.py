@@ -193,6 +193,10 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         (asl.run, {"workflow": PASS, name: ["x"]}, f"{name} are a mapping from .*, not list")
         for name in ("agents", "tools", "workflows", "buckets", "pools", "sinks", "checkpoints")
     ),
+    (asl.test_state, {"definition": PASS, "state": ["x"]}, "a state has a name"),
+    (asl.StepFunctions().test_state, {"definition": "\ud800"}, "not UTF-8"),
+    (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock is a mapping"),
+    (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "no JSON"),
     (asl.open_store, {"path": ""}, "a store is a file"),
     *((asl.open_store, {"path": each}, "no store can be") for each in ("\0", "\ud800", "x" * 999)),
 ]

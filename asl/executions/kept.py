@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from asl.core.errors import StateError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
 from asl.executions.errors import ExecutionNotFound
 from asl.stores.sqlite import BELOW, SqliteStore, Stored
@@ -56,6 +56,8 @@ class Kept:
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
+        if not isinstance(name, str):
+            raise AslError(f"an execution has a name, it is not {type(name).__name__}")
         found = self.file.execution(name) or self.file.execution(name.rpartition(":")[2])
         if found is None:
             raise ExecutionNotFound(f"there is no execution {name!r} in {self.file.path}")

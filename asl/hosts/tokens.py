@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import AslError, NotJson
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, detached, whole_text
 from asl.states.errors import Reported
 
 if TYPE_CHECKING:
@@ -399,5 +399,5 @@ def read_output(output: Json) -> Json:
     except ValueError as fault:
         raise InvalidOutput(
             f"the output is no JSON text ({fault}); a text itself is written with quotes: "
-            f"{compact(output)!r:.100}"
+            f"{compact(whole_text(output))!r:.100}"
         ) from None

@@ -151,6 +151,8 @@ def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
     subjects = {each.name: each for each in states_of(definition)}
     if name is None:
         raise AslError(f"name the state to test; {_listed(subjects)}")
+    if not isinstance(name, str):
+        raise AslError(f"a state has a name, it is not {type(name).__name__}")
     if name not in subjects:
         raise InvalidTest(NOT_FOUND, hint=did_you_mean(name, subjects) or _listed(subjects))
     return subjects[name]

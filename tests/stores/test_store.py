@@ -275,9 +275,9 @@ def test_a_store_that_is_closed_says_so(path: Path) -> None:
     with path.open("rb") as other:
         store.close()
         assert other.read(6) == b"SQLite"
-    for use in (store.start, store.resume, store.get):
+    for use, given in ((store.start, DOCUMENT), (store.resume, "one"), (store.get, "one")):
         with pytest.raises(asl.StoreError, match="closed"):
-            use(DOCUMENT)
+            use(given)
     assert not store.file.locks.is_held(1)
 
 
@@ -319,6 +319,8 @@ def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
     with asl.open_store(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreError, match="surrogates"):
             store.get("\ud800")
+        with pytest.raises(asl.AslError, match="it is not NoneType"):
+            store.get(None)  # type: ignore[arg-type]
         with pytest.raises(asl.StoreError, match="too large"):
             store.executions(limit=10**30)
 
