@@ -110,6 +110,15 @@ class Kept:
         """Nothing is open."""
 
 
+class Placed(Kept):
+    """The same with failures in their places, as users measured AWS to do."""
+
+    def failed(self, child: Frame, error: StateError) -> None:
+        record = _unsuccessful(child, error)
+        told = {key: record[key] for key in ("Status", "Error", "Cause") if key in record}
+        self.values[child.index] = told
+
+
 class Shaped(Kept):
     """Results in the form that a `WriterConfig` asks for; failed children are there as records."""
 
@@ -248,7 +257,8 @@ def _writing() -> Iterator[None]:
 def compile_results(compiler: Compiler) -> Callable[[Json, Frame], Opened]:
     """Compile where the results of a run go: effective input to what opens them."""
     if "ResultWriter" not in compiler.state:
-        return lambda effective, frame: lambda run: Kept()
+        kept = Placed if compiler.profile.aws else Kept
+        return lambda effective, frame: lambda run: kept()
     writer = compiler.state["ResultWriter"]
     config = writer.get("WriterConfig", {})
     if "Resource" not in writer:
