@@ -31,6 +31,13 @@ URL: Final = re.compile(
 )
 """A URL anywhere in a text, its scheme looked for once in each word."""
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:[/\\]{2}")
+WHOLE: Final = re.compile(
+    r"(?:(?:https?|wss?|ftp):[/\\]*+|[a-z][a-z0-9+.-]*+:[/\\]{2})(?:[^/\\?#]*@)?([^/\\?#\s]+)",
+    re.IGNORECASE,
+)
+"""How a text begins that is a URL to its end, in which a user's name may have blanks."""
+DROPPED: Final = re.compile(r"[\t\r\n]|\A[\0- ]+")
+"""What readers of URLs take out of them before anything else."""
 HOSTS: Final = frozenset({"host", "hostname", "domain", "server", "ip"})
 """The arguments that name a host."""
 URLS: Final = frozenset({"url", "uri", "urls", "uris", "link", "href", "endpoint", "website"})
@@ -273,6 +280,9 @@ def _hosts(key: str, text: str) -> Iterator[str]:
     """Yield the hosts that a text names."""
     for found in URL.findall(text):
         yield _host_of(found)
+        yield _host_of(found.replace("\\", "%5C"))  # to some it is a character of a name
+    if whole := WHOLE.match(DROPPED.sub("", text.rstrip())):
+        yield _host_of(f"//{whole[1]}")
     last = key.lower().replace("-", "_").rpartition("_")[2]
     if "://" not in text and text and (last in URLS or last in HOSTS):
         yield _host_of(f"//{text.removeprefix('//')}")
