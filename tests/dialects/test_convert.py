@@ -977,6 +977,8 @@ def on_default(condition: str) -> dict[str, Any]:
         (picked("$.u[?(@ > 1)]"), "contenox", {"input": {"u": [1, 2]}}, None, [2]),
         (templated("tier={{.tier}}"), "contenox", {"input": "x"}, {"tier": "gold"}, "tier=gold"),
         (templated("{{.tier}}"), "contenox", {"input": "x"}, {"tier": "gold"}, "gold"),
+        (templated("{{toJson .tier}}"), "contenox", {"input": "x"}, {"tier": "é"}, '"é"'),
+        (templated("<{{.tier | toJson}}>"), "contenox", {"input": "x"}, {"tier": [1]}, "<[1]>"),
         (on_default("context.o.get('k', 'd') == 'd'"), "flujo", {"o": {}}, None, "true"),
         (on_default("context.o.get('k', 'd') == 'd'"), "flujo", {"o": {"k": "e"}}, None, "false"),
         (on_default("context.o.get('k', 'd') == 'e'"), "flujo", {"o": {}}, None, "false"),

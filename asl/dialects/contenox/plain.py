@@ -20,7 +20,7 @@ from asl.dialects.formats import Path, said
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, path_to, reached
 from asl.expr.contenox.composing import JSON_PATH
-from asl.expr.contenox.templates import Constant, Field, Macro, Show, macros_in, parse
+from asl.expr.contenox.templates import Call, Constant, Field, Macro, Show, macros_in, parse
 from asl.expr.contenox.texts import shown
 
 __all__ = ["plain"]
@@ -317,6 +317,10 @@ class _Writer:
                     message = "what is no text is shown in another way"
                     self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
                     yield part
+                case Show(Call("toJson", (Field(names),))) if isinstance(part := find(names), Path):
+                    message = "JSON is written with its keys in the order that they have"
+                    self.made.lost("CX-GOFMT", message, name, hint="let them be in order")
+                    yield Path(f"States.JsonToString({part})")
                 case Macro():
                     yield self.macro(name, node)
                 case _:
