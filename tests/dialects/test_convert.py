@@ -1100,3 +1100,12 @@ def test_arguments_in_jsonata_have_no_paths(to: str, said: str) -> None:
     state = {"Type": "Task", "Agent": "t", "Arguments": {"a.$": "$.x", "b": True}, "End": True}
     flow = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
     assert said in asl.convert(flow, to).text
+
+
+def test_the_text_of_a_task_is_no_longer_after_a_trip() -> None:
+    """What an agent of a blueprint is given as its input is its task, not a line with a name."""
+    task = {"id": "a", "assistant_id": "w", "task": "Help.", "next": {"state_id": "end"}}
+    workflow = {"assistants": [{"id": "w", "system_prompt": "You help."}], "states": [task]}
+    there = asl.convert(load(workflow, dialect="codemie"), "flujo")
+    back = asl.convert(load(there.text, dialect="flujo", files=there.files), "codemie")
+    assert [each["task"] for each in back.document["states"] if "task" in each] == ["Help."]

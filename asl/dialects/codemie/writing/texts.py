@@ -13,7 +13,7 @@ from asl.expr.templates import SUFFIX
 __all__ = ["arguments", "filled", "instruction"]
 
 _ITEM: Final = "$$.Map.Item.Value"
-_TASKS: Final = ("task", "prompt", "instruction")
+_TASKS: Final = ("task", "prompt", "instruction", "input")
 """Parameters that are the text of an assistant's task, rather than a part of it."""
 
 
