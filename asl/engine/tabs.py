@@ -214,6 +214,7 @@ class Taken(Account):
         self.label = "MaxFromPool"
         self.base = base
         """What the execution had spent before."""
+        self.doubtful = amount < most and not amount  # else all that come to an empty pool spend
         self.spent, self.untouched = {**NOTHING, "MaxCost": spent - base}, False
         self.watch()
 
