@@ -319,6 +319,8 @@ def _sorted(written: list[Json]) -> tuple[Fallback, ...]:
 
 _USES: Final = {"UseModel", "Agent", "Action"}
 _WHEN: Final = "(Budget|Tokens)At([1-9][0-9]?|100)Percent"
+_SHARED: Final = {"Budget": "MaxCost", "Tokens": "MaxTokens"}
+"""By the beginning of a threshold: the limit that it is a share of."""
 
 
 def _fallback(written: Mapping[str, Json]) -> Fallback:
@@ -333,7 +335,7 @@ def _fallback(written: Mapping[str, Json]) -> Fallback:
     action = written.get("Action")
     return Fallback(
         when,
-        "" if form is None else {"Budget": "MaxCost", "Tokens": "MaxTokens"}[form[1]],
+        "" if form is None else _SHARED[form[1]],
         0 if form is None else int(form[2]),
         written.get("UseModel"),
         written.get("Agent"),
@@ -382,13 +384,24 @@ def _alert(written: Json, message: Evaluate | None) -> Alert:
 # Checking
 
 
+NEEDED: Final[Mapping[str, tuple[tuple[str, ...], str, str]]] = {
+    "OnExceed": (OWN, "a limit", "add MaxCost or MaxTokens"),
+    "Alerts": (("MaxCost", "MaxTokens"), "a limit to have shares of", "add MaxCost or MaxTokens"),
+    "MaxFromPool": (("Pool",), "a pool to take from", "add Pool, or write MaxCost"),
+    "ReleaseOnComplete": (("MaxFromPool",), "something taken of a pool", "add MaxFromPool"),
+}
+"""By field of a workflow's budget: of which others it needs one, in words, and what to do."""
+
+
 def _check_workflow(budget: Mapping[str, Json]) -> Iterator[Finding]:
     """Yield what is wrong with the `Budget` of a workflow and no schema can say."""
     names = {field.removesuffix(".$") for field in budget}
     at = "/Budget"
-    if "OnExceed" in names and names.isdisjoint(OWN):
-        message = "'OnExceed' has no effect without a limit"
-        yield Finding("V-BUD-06", message, f"{at}/OnExceed", "add MaxCost or MaxTokens")
+    for field, (needs, what, hint) in NEEDED.items():
+        if field in names and names.isdisjoint(needs):
+            place = field if field in budget else f"{field}.$"
+            message = f"{field!r} has no effect without {what}"
+            yield Finding("V-BUD-06", message, f"{at}/{place}", hint)
     fallback = budget.get("Fallback")
     usable = type(fallback) is dict and not {"UseModel", "Agent", "Cascade"}.isdisjoint(fallback)
     if budget.get("OnExceed") == "UseFallback" and not usable:
@@ -400,6 +413,23 @@ def _check_workflow(budget: Mapping[str, Json]) -> Iterator[Finding]:
             "V-BUD-07", message, f"{at}/OnExceed", "add a Fallback", severity=Severity.INFO
         )
     yield from _signs(budget, at)
+    if type(fallback) is dict:
+        yield from _idle(fallback, names, f"{at}/Fallback")
+
+
+def _idle(fallback: Mapping[str, Json], names: set[str], at: str) -> Iterator[Finding]:
+    """Find fallbacks from a share of a limit on that is not there."""
+    cascade = fallback.get("Cascade")
+    entries = [(fallback, at)]
+    if type(cascade) is list:
+        entries = [(each, f"{at}/Cascade/{index}") for index, each in enumerate(cascade)]
+    for entry, place in entries:
+        when = entry.get("When") if type(entry) is dict else None
+        form = re.fullmatch(_WHEN, when) if type(when) is str else None
+        limit = form and _SHARED[form[1]]
+        if limit and limit not in names:
+            message = f"{when!r} is never reached, as there is no {limit}"
+            yield Finding("V-BUD-06", message, f"{place}/When", f"add {limit}")
 
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
