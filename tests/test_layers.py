@@ -14,6 +14,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "asl"
+TOP = {
+    *(".ci", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "LICENSE", "README.md"),
+    *("asl", "benchmarks", "conformance", "docs", "pyproject.toml", "schemas", "tests"),
+}
 LAYERS = {
     "asl.core": 0,
     "asl.expr": 1,
@@ -167,6 +171,14 @@ def test_heavy_libraries_are_imported_where_they_are_used(module: str) -> None:
         for name in imports(statement, module)
     }
     assert loaded & HEAVY <= allowed
+
+
+def test_nothing_strays_into_the_project() -> None:
+    """The top of the project has the folders and files of its layout, and no trace of a trial."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("no checkout")
+    assert {name.split("/")[0] for name in listed.stdout.splitlines()} <= TOP
 
 
 def test_the_table_is_the_documented_one() -> None:
