@@ -4,7 +4,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Final
 
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING, kept, read_back, summed
+from asl.engine.amounts import NOTHING, kept, read_back, summed, told
 from asl.engine.execution import ZERO
 from asl.states.blocks.budget import Amounts, Limits
 
@@ -123,7 +123,7 @@ class Account:
     def left(self) -> dict[str, Json]:
         """What is left of each limit."""
         return {
-            self.label or name: float(max(ZERO, most - self.used(name)))
+            self.label or name: told(name, max(ZERO, most - self.used(name)))
             for name, most in self.most.items()
         }
 

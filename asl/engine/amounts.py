@@ -8,7 +8,17 @@ from typing import Final
 from asl.engine.execution import ZERO, Used
 from asl.states.blocks.budget import Amounts
 
-__all__ = ["NOTHING", "amounts", "beyond", "kept", "larger", "read_back", "spending", "summed"]
+__all__ = [
+    "NOTHING",
+    "amounts",
+    "beyond",
+    "kept",
+    "larger",
+    "read_back",
+    "spending",
+    "summed",
+    "told",
+]
 
 
 def amounts(used: Used) -> dict[str, Decimal | int]:
@@ -42,6 +52,11 @@ NOTHING: Final = amounts(Used(ZERO, 0, 0, 0, None))
 def kept(amounts: Amounts) -> dict[str, str]:
     """Return amounts as JSON keeps them."""
     return {name: str(each) for name, each in amounts.items()}
+
+
+def told(name: str, amount: Decimal | int) -> float | int:
+    """Return an amount as it is reported: of money any number, of tokens a whole one."""
+    return float(amount) if name == "MaxCost" else ceil(amount)
 
 
 def read_back(written: Mapping[str, str]) -> dict[str, Decimal | int]:

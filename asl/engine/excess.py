@@ -6,6 +6,7 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.accounts import Account
+from asl.engine.amounts import told
 from asl.engine.execution import Used
 from asl.engine.frame import Frame
 from asl.states.errors import Exhausted
@@ -68,8 +69,8 @@ def tell_excess(at: Frame, account: Account, name: str) -> None:
     details: dict[str, Json] = {
         "level": account.limits.state or "workflow",
         "limit": account.label or name,
-        "max": float(account.most[name]),
-        "spent": float(account.used(name)),
+        "max": told(name, account.most[name]),
+        "spent": told(name, account.used(name)),
         "action": account.action,
     }
     at.note("BudgetExceeded", details)
@@ -87,8 +88,8 @@ def alert(at: Frame, account: Account) -> None:
         details = {
             "at": float(found.percent),
             "limit": name,
-            "max": float(account.most[name]),
-            "spent": float(account.spent[name]),
+            "max": told(name, account.most[name]),
+            "spent": told(name, account.spent[name]),
             **found.details,
         }
         if found.message is not None:

@@ -11,6 +11,7 @@ Nothing here waits: the host does (`asl.hosts.meter`).
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import zip_longest
+from math import ceil
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,7 +21,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.engine.accounts import HARD, Account, Lent
 from asl.engine.admission import BROKEN, LOST, UNKNOWN, UNUSED, Admission, Later, Pause, Terms
-from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed
+from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed, told
 from asl.engine.attribution import Attribution
 from asl.engine.excess import alert, doubt, failure, tell_excess
 from asl.engine.execution import ZERO, Execution, Usage, Used
@@ -344,7 +345,7 @@ class Ledger:
         self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
         self.show_limit()
         if used.fault in UNSAID:
-            details = {name: float(each) for name, each in assumed.items()}
+            details = {name: told(name, each) for name, each in assumed.items()}
             at.note("UsageWarning", {"reason": UNSAID[used.fault], "assumed": details})
 
     def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
@@ -427,7 +428,7 @@ class Ledger:
         assumed, peak = self.assumed, self.workflow.peak
         return {
             "currency": self.workflow.limits.currency,
-            "reserved": {"cost": float(peak["MaxCost"]), "tokens": float(peak["MaxTokens"])},
+            "reserved": {"cost": float(peak["MaxCost"]), "tokens": ceil(peak["MaxTokens"])},
             "assumed": {"cost": float(assumed["MaxCost"]), "tokens": int(assumed["MaxTokens"])},
             **self.attribution.report(),
         }
@@ -436,7 +437,7 @@ class Ledger:
 
     def question(self, at: Frame, pause: Pause) -> dict[str, Json]:
         """Return what people are asked about a limit."""
-        limits = pause.account.limits
+        limits, most = pause.account.limits, pause.account.most
         prompt = f"{pause.reason}: may the execution spend more?"
         body: dict[str, Json] = {
             "state": at.step.name,
@@ -447,8 +448,8 @@ class Ledger:
             "budget": {
                 "level": limits.state or "workflow",
                 "currency": self.workflow.limits.currency,
-                "most": {name: float(each) for name, each in pause.account.most.items()},
-                "spent": {name: float(pause.account.used(name)) for name in pause.account.most},
+                "most": {name: told(name, each) for name, each in most.items()},
+                "spent": {name: told(name, pause.account.used(name)) for name in most},
                 "at": format_timestamp(at.now),
             },
         }
