@@ -352,3 +352,36 @@ def test_cases_for_collected_documents_pass(tmp_path: Path) -> None:
             report = run_suite(load_suite(target))
             assert report.ok, (file.name, [each.differences for each in report.verdicts])
     assert made > 10
+
+
+ITEMS: list[tuple[dict[str, Any], dict[str, Any], Any, Any]] = [
+    ({"ItemsPath": "$.l"}, {"InputPath": "$.a.b"}, [{"a": {"b": {}}}], [{}]),
+    (
+        {"ItemsPath": "$.l", "ItemSelector": {"x.$": "$$.Map.Item.Value.y"}},
+        {"Parameters": {"z.$": "$.x"}},
+        [{"y": "text"}],
+        [{}],
+    ),
+    (
+        {
+            "QueryLanguage": "JSONata",
+            "Items": "{% $states.input.l %}",
+            "ItemSelector": {"x": "{% $states.context.Map.Item.Value.y %}"},
+            "Output": "{% $sum($states.result.price) %}",
+        },
+        {"QueryLanguage": "JSONata", "Arguments": {"n": "{% $states.input.x + 1 %}"}},
+        [{"y": 1}],
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "task", "items", "output"), ITEMS)
+def test_a_map_gets_an_item_that_its_machine_can_read(
+    given: dict[str, Any], task: dict[str, Any], items: Any, output: Any
+) -> None:
+    """The item goes through the selector, and each answer has what is read of the results."""
+    inner = machine(T={"Type": "Task", "Agent": "A", **task, "End": True})
+    document = machine(M={"Type": "Map", **given, "ItemProcessor": inner, "End": True})
+    [case], missed, _ = cases_of(asl.load(document), 100)
+    assert (missed, case["input"], case["expect"]["output"]) == ([], {"l": items}, output)

@@ -6,7 +6,7 @@ the same (its data comes out of a template that cannot be followed) is left to a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.conformance.drafts.facts import TEXT
@@ -59,7 +59,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     for way in found:
         if any(way[: len(each)] == each for each in dead):
             continue
-        begins = (needs(machine, way, *each) for each in unsaid)
+        begins = _begins(machine, way, unsaid)
         given, result, reached, taken = search(machine, way, begins, usual, attempt)
         if not taken:
             dead.append(way[:reached])
@@ -79,6 +79,19 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             "expect": _expected(result),
         }
     return list(cases.values()), missed, complete
+
+
+def _begins(
+    machine: Mapping[str, Json], way: Way, unsaid: Sequence[tuple[Json, Json]]
+) -> Iterator[Given]:
+    """Yield what is tried first for a way, with an item for each Map, then with none."""
+    seen: list[Given] = []
+    for items in (True, False):
+        for data, answer in unsaid:
+            given = needs(machine, way, data, answer, items=items)
+            if given not in seen:
+                seen.append(given)
+                yield given
 
 
 def _lean(given: Given, result: Result, attempt: Callable[[Given], Result]) -> tuple[Given, Result]:

@@ -18,6 +18,7 @@ __all__ = [
     "assigned",
     "beside",
     "firmest",
+    "of_item",
     "outside",
     "passed",
     "place_of",
@@ -90,8 +91,6 @@ _ASKED: Mapping[str, Json] = {
 _THEN_COUNTED = ("formatBase", "pad", "partition", "power", "range", "round", "substring")
 """Those that take a number behind it."""
 _EXPECTED: Mapping[str, Json] = {
-    "ItemsPath": [],
-    "Items": [],
     "SecondsPath": 1,
     "Seconds": 1,
     "TimestampPath": "2024-01-01T00:00:00Z",
@@ -101,6 +100,7 @@ _EXPECTED: Mapping[str, Json] = {
     "MaxConcurrencyPath": 1,
     "InputPath": {},
 }
+_ITEM = "$$.Map.Item.Value"
 _MACHINES = ("Branches", "ItemProcessor", "Iterator", "Template")
 _NOT_READ = (
     *(*_MACHINES, "Choices", "Retry", "Catch"),
@@ -109,8 +109,11 @@ _NOT_READ = (
 """The fields that speak of other data than a state's input, or of other states."""
 
 
-def read(state: Mapping[str, Json]) -> Facts:
-    """Return facts about what a state reads of its input, so that it is there."""
+def read(state: Mapping[str, Json], items: Json = None) -> Facts:
+    """Return facts about what a state reads of its input, so that it is there.
+
+    *items* are those of a Map.
+    """
     read = {field: value for field, value in state.items() if field not in _NOT_READ}
     found = {place: sample for root, place, sample in _reads(read) if root in ("", _INPUT)}
     for name, arguments in _CALL.findall(compact(read)):
@@ -118,7 +121,7 @@ def read(state: Mapping[str, Json]) -> Facts:
         for root, place in taken if name in _TAKEN else ():
             if not root:
                 found[tuple(place.split(".")[1:])] = _TAKEN[name]
-    for field, value in _EXPECTED.items():
+    for field, value in (*_EXPECTED.items(), ("ItemsPath", items), ("Items", items)):
         for root, place, _ in _reads({f"{field}.$": state.get(field)}):
             if root in ("", _INPUT):
                 found[place] = value
@@ -258,6 +261,20 @@ def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
     if "Parameters" in state:
         return outside(facts, place) | _selected(state["Parameters"], _below(facts, place))
     return facts
+
+
+def of_item(state: Mapping[str, Json], facts: Facts) -> Facts:
+    """Return what an item of a Map must be, of which its machine is to get what the facts say."""
+    selector = state.get("ItemSelector", state.get("Parameters"))
+    if type(selector) is not dict:
+        return facts
+    whole = {
+        key: "$" + each.removeprefix(_ITEM)
+        for key, each in selector.items()
+        if type(each) is str and each.startswith(_ITEM)
+    }
+    query = r"\{%\s*\$states\.context\.Map\.Item\.Value((?:\.\w+)*)\s*%\}"
+    return _selected(whole, facts) | _source(selector, facts, query)
 
 
 def _selected(template: Json, facts: Facts) -> Facts:

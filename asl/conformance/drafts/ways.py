@@ -19,6 +19,7 @@ from asl.conformance.drafts.facts import (
     assigned,
     beside,
     firmest,
+    of_item,
     outside,
     passed,
     place_of,
@@ -47,6 +48,8 @@ class Step:
 
 
 Way: TypeAlias = tuple[Step, ...]
+Scripts: TypeAlias = dict[str, list[Mapping[str, Json]]]
+"""By Task: what it answers, one after the other."""
 
 
 def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
@@ -104,18 +107,35 @@ def _put(holder: Json, place: Place, value: Json) -> Json:
     return {**inside, place[0]: _put(inside.get(place[0]), place[1:], value)}
 
 
-def needs(machine: Mapping[str, Json], way: Way, data: Json, answer: Json) -> Given:
+def needs(
+    machine: Mapping[str, Json], way: Way, data: Json, answer: Json, *, items: bool = True
+) -> Given:
     """Return the input and the answers with which an execution should go a way.
 
-    They are *data* and *answer* where nothing is asked of them.
+    They are *data* and *answer* where nothing is asked of them. Maps get one item each, and none
+    without *items*.
     """
-    facts: Facts = {}
+    scripts: Scripts = {}
+    facts = _asked(machine, way, {}, answer, items, scripts)
+    return Given(value_of(facts) if facts else data, scripts)
+
+
+def _asked(
+    machine: Mapping[str, Json], way: Way, facts: Facts, answer: Json, items: bool, scripts: Scripts
+) -> Facts:
+    """Return what a machine must be given to go a way to where the facts hold; add the answers."""
     variables: Facts = {}
-    scripts: dict[str, list[Mapping[str, Json]]] = {}
     for step in reversed(way):
         state = machine["States"][step.name]
         asked, remain = queried(state)
         given, made, variables = assigned(state, _handler(state, step).get("Assign"), variables)
+        inner: Facts = {}
+        item: Facts = {}
+        answers = {} if step.by == "catch" else scripts
+        if state["Type"] == "Map":
+            item = of_item(state, _inside(state, _singly(asked), answer, items, answers))
+        elif state["Type"] == "Parallel":
+            inner = _inside(state, {}, answer, items, answers)
         if step.by == "catch":
             catcher = state["Catch"][step.index]
             facts = outside(facts, place_of(catcher.get("ResultPath", "$")))
@@ -138,9 +158,28 @@ def needs(machine: Mapping[str, Json], way: Way, data: Json, answer: Json) -> Gi
             facts = beside(remembered(state), passed(state, facts))
         for task in tasks_of(step.name, state):
             scripts.setdefault(task, [{"return": answer}])
-        facts = firmest(firmest(read(state), given), facts)
+        given = firmest(read(state, [value_of(item)] if items else []), given)
+        facts = firmest(beside(inner, given), facts)
         variables = firmest(variables, remain)
-    return Given(value_of(facts) if facts else data, scripts)
+    return facts
+
+
+def _inside(
+    state: Mapping[str, Json], facts: Facts, answer: Json, items: bool, scripts: Scripts
+) -> Facts:
+    """Return what the machines in a state must be given to go their first ways."""
+    found: Facts = {}
+    for _, machine in machines_of(state):
+        for way in ways(machine, 1)[0]:
+            found = firmest(found, _asked(machine, way, facts, answer, items, scripts))
+    return found
+
+
+def _singly(facts: Facts) -> Facts:
+    """Return what each of many must be that together are what the facts say."""
+    return {
+        at: each[0] if type(each) is list and each else each for at, each in facts.items() if at
+    }
 
 
 def _handler(state: Mapping[str, Json], step: Step) -> Mapping[str, Json]:
