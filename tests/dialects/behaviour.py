@@ -197,12 +197,12 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
 class Part(NamedTuple):
     """A part of what was seen that has changed.
 
-    `kind` is `asked`, `given`, `status`, `error`, `time` or, of the output, `output`; `text` where
-    a value has become its text, or has been one, `none` where nothing comes out, `kept` where
-    something is there that was not, `own` where that has the name of a state, `named` where it is
-    the input, `within` where one of both is a part of the other, `keys` where a key has another
-    value, or none, that an object has had which was answered or made. `at` is the number of the
-    question, or the key of the output.
+    `kind` is `asked`, `order` where the same agents are asked in another order, `given`, `status`,
+    `error`, `time` or, of the output, `output`; `text` where a value has become its text, or has
+    been one, `none` where nothing comes out, `kept` where something is there that was not, `own`
+    where that has the name of a state, `named` where it is the input, `within` where one of both is
+    a part of the other, `keys` where a key has another value, or none, that an object has had which
+    was answered or made. `at` is the number of the question, or the key of the output.
     """
 
     kind: str
@@ -216,7 +216,8 @@ def differences(before: Seen, after: Seen, source: str, target: str) -> set[Part
     shorter = min(len(before.asked), len(after.asked))
     first = next((index for index, (one, other) in pairs if one != other), shorter)
     if before.asked != after.asked:
-        found.add(Part("asked", first))
+        same = sorted(before.asked) == sorted(after.asked)
+        found.add(Part("order" if same else "asked", first))
     for index in range(first):  # the same ones are asked so far
         if not same_payload(before.given[index], after.given[index], target):
             found.add(Part("given", index))
@@ -393,7 +394,7 @@ class Excuse(NamedTuple):
     """Whether that is, of an output, about nothing but the keys that the state may have written."""
 
 
-RUN = frozenset(("asked", "given", "status", "error", "time"))
+RUN = frozenset(("asked", "order", "given", "status", "error", "time"))
 OUTPUTS = frozenset(("output", "text", "none", "kept", "own", "named", "within", "keys"))
 EVERYTHING = RUN | OUTPUTS
 NOTHING = Excuse()
@@ -415,7 +416,8 @@ TEXT = Excuse(frozenset(("text", "own")))
 KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), when="answered")
 """The keys of an answer that is an object stand elsewhere; it may be a text, too."""
 KEPT = Excuse(frozenset(("given", "kept", "keys", "output")))
-TIME = Excuse(frozenset(("time",)))
+TIME = Excuse(frozenset(("time", "order")))
+"""What waits longer is asked behind what runs beside it."""
 WAITING = Excuse(frozenset(("time",)))
 """What does not wait does not fail for a time that it cannot wait for either."""
 ERROR = Excuse(frozenset(("error",)))
@@ -514,7 +516,8 @@ def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") 
         if agents and before.asked[int(part.at)] not in agents:
             return False
     return at is not None and any(
-        part.kind in changes and (part.kind not in ("asked", "given") or int(part.at) >= asks)
+        part.kind in changes
+        and (part.kind not in ("asked", "order", "given") or int(part.at) >= asks)
         for changes, asks in _excuses(loss, part, places, before, after, *at)
     )
 
