@@ -91,6 +91,8 @@ def secrets_in(value: Json, folder: Path) -> frozenset[str]:
 
 
 def _secret(match: re.Match[str], folder: Path) -> str:
+    if not match[2]:
+        raise AslError(f"{match[0]} names no {'variable' if match[1] == 'env' else 'file'}")
     return _variable(match[2]) if match[1] == "env" else _file(folder / match[2])
 
 

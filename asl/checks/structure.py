@@ -254,8 +254,10 @@ def _findings(
                 message, hint = f"{field!r} is missing", _start(field, error.instance)
                 yield Finding(code, message, pointer, hint, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
-        message = f"the name {_shown(error.instance)} {_complaint(error)}"
-        yield Finding(rule, message, f"{pointer}/{escape(error.instance)}", at_key=True)
+        complaint, shown = _complaint(error), _shown(error.instance)
+        message = f"the name {'' if complaint.endswith(shown) else f'{shown} '}{complaint}"
+        place, hint = f"{pointer}/{escape(error.instance)}", _meant(error, suggestions)
+        yield Finding(rule, message, place, hint, at_key=True)
     else:
         subject, complaint = _subject(steps, _whole(name, base)), _complaint(error)
         separator = ": " if complaint.startswith("a ") else " "

@@ -192,15 +192,16 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
 def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
     """Return the memories that agents files, `WHERE` and `BACKEND=WHERE` name; the last one wins.
 
-    What `custom=module:name` names is a memory, or a function without parameters that makes one.
+    A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What
+    `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
     from asl.agents.function import imported
-    from asl.memories import BACKENDS, bound
+    from asl.memories import bound
 
     found: dict[str, Memory] = bound(files.memory)
     for place in places:
         backend, equals, where = place.partition("=")
-        if not equals or backend not in BACKENDS:
+        if not equals or not backend.isidentifier():
             found |= bound(place)
         elif backend == "custom":
             _importable(".")

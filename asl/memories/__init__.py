@@ -22,10 +22,17 @@ def bound(memory: Any) -> dict[str, Memory]:
     Raises AslError for what is no memory.
     """
     if isinstance(memory, Mapping):
-        return {str(backend): _memory(each) for backend, each in memory.items()}
+        return {_backend(name): _memory(each) for name, each in memory.items()}
     made, scheme = _memory(memory), _scheme(memory)
     kind = "custom" if scheme is None else _URLS[scheme][0] if scheme else "file"
     return dict.fromkeys(("memory", kind), made)
+
+
+def _backend(name: Any) -> str:
+    if name not in BACKENDS:
+        hint = did_you_mean(str(name), BACKENDS) or f"there are {', '.join(BACKENDS)}"
+        raise AslError(f"no memory backend is called {name!r} ({hint})")
+    return str(name)
 
 
 def _scheme(memory: Any) -> str | None:
@@ -45,7 +52,7 @@ def _memory(memory: Any) -> Memory:
             hint = did_you_mean(scheme, _URLS) or f"there are {', '.join(_URLS)}, and paths"
             raise AslError(f"no memory has URLs of {scheme}:// ({hint})")
         return _URLS[scheme][1](memory)
-    if scheme is not None:
+    if scheme is not None and memory != "":
         from asl.memories.sqlite import SqliteMemory
 
         return SqliteMemory(memory)

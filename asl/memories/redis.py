@@ -6,6 +6,7 @@ it expires; `asl:keys:NAMESPACE` is the set of the keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -30,6 +31,7 @@ SHAPE = (
     "this is no URL of a Redis server: redis://:PASSWORD@HOST:PORT/DATABASE, "
     "with the special characters of a password quoted"
 )
+DATABASE = re.compile(r"(?:/[0-9]*)?")
 FORGET = """
 for at = 2, #KEYS do
   if redis.call('EXISTS', KEYS[at]) == 0 then redis.call('SREM', KEYS[1], ARGV[at - 1]) end
@@ -49,15 +51,19 @@ class RedisMemory:
 
     def __init__(self, url: str) -> None:
         needed("redis", "redis", "a memory in Redis")
-        from redis import Redis
+        from redis import Redis, RedisError
 
         try:
             self.client = Redis.from_url(
                 url, socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE
             )
+            pool = self.client.connection_pool
+            pool.connection_class(**pool.connection_kwargs)  # connects to nothing yet
             parts = urlsplit(url)
-        except ValueError:  # whose text may show a part of the password
+        except (TypeError, ValueError, RedisError):  # which may show a part of the password
             raise AslError(SHAPE) from None
+        if parts.scheme != "unix" and not DATABASE.fullmatch(parts.path):
+            raise AslError(SHAPE)  # the library would take 0, or join the digits
         self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         if "@" in self.where:
             raise AslError(SHAPE)

@@ -125,6 +125,8 @@ def faults(folder: Path, text: str) -> str:
     ("reference", "found"),
     [
         ("${env:NOT_THERE}", "the environment has no variable 'NOT_THERE'"),
+        ("${env:}", "${env:} names no variable"),
+        ("${file:}", "${file:} names no file"),
         ("${env:EMPTY}", "the variable 'EMPTY' is empty"),
         ("${env:HUGE}", f"the variable 'HUGE' holds more than {MAX_SECRET} characters"),
         ("${file:nope.txt}", "the file 'nope.txt' cannot be read: no such file or directory"),

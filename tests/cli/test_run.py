@@ -334,6 +334,7 @@ REMEMBERS = {
     [
         ("memory", "m.db"),
         ("file", "m.db"),
+        ("file", "./m=m.db"),
         ("redis", "redis=m.db"),
         ("custom", "custom=shelf:Shelf"),
         ("custom", "custom=shelf:ONE"),
@@ -349,3 +350,11 @@ def test_a_memory_is_where_it_is_said(backend: str, place: str, asl: Asl, folder
     )
     seen = [asl("run", "r.asl.json", "--memory", place).stdout for _ in range(3)]
     assert seen == ['{"n":[]}\n', '{"n":[1]}\n', '{"n":[1,1]}\n']
+
+
+def test_a_misspelt_backend_is_no_file(asl: Asl, folder: Path) -> None:
+    """A word before `=` is a backend, and its name is one of those that there are."""
+    (folder / "r.asl.json").write_text(json.dumps(REMEMBERS))
+    run = asl("run", "r.asl.json", "--memory", "redsi=m.db")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "no memory backend is called 'redsi' (did you mean 'redis'?)" in run.stderr
