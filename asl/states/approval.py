@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
-from asl.core.values import Json, compact, is_integer, is_number
+from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate, Frame, assigned
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import compile_result_path, place
@@ -15,9 +15,11 @@ from asl.states.base import Compiler, StateType
 from asl.states.durations import duration, unfit
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
+from asl.states.settings import Settings
 
 OPTIONS = ("approve", "reject")
 EDITED = "$.editedContent"
+ON_TIMEOUT = ("AutoReject", "AutoApprove", "Escalate", "Fail")
 
 
 def compile_approval(compiler: Compiler, step: Step) -> None:
@@ -70,9 +72,9 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
         if items is not None:
             items(body, data, frame)
         if channels is not None:
-            found = channels(data, frame)
-            limits["reminders"] = list(_reminders(found))
-            body["notifications"] = found
+            told = Settings({"Notifications": channels(data, frame)}, compiler.jsonata)
+            body["notifications"] = told.members("Notifications")
+            limits["reminders"] = list(_reminders(told.block_of("Notifications")))
         body["input"] = data
         return Question("approval", body, limits)
 
@@ -123,22 +125,32 @@ def _policy(compiler: Compiler) -> _Fill | None:
         return None
 
     def fill(body: dict[str, Json], data: Json, frame: StateFrame) -> None:
-        rules = {} if policy is None else policy(data, frame)
-        other = rules.get("RequiredApprovers", 1 if alias is None else alias(data, frame))
-        needed: Json = rules.get("RequiredApprovals", other)
-        if not is_integer(needed) or needed < 1:
-            raise unfit("RequiredApprovals", "a whole number above 0", needed)
-        found: dict[str, Json] = {"requiredApprovals": int(needed), "received": []}
-        approvers = rules.get("Approvers")
-        if approvers:
-            found["approvers"] = {key.lower(): names for key, names in approvers.items()}
-        if rules.get("ExcludeRequestor") is True and frame.requestor is not None:
+        written = {} if policy is None else policy(data, frame)
+        rules = Settings(written, compiler.jsonata, "Policy.")
+        other = None if alias is None else alias(data, frame)
+        own = Settings({"RequiredApprovers": other}, compiler.jsonata)
+        found: dict[str, Json] = {
+            "requiredApprovals": rules.count("RequiredApprovals")
+            or rules.count("RequiredApprovers")
+            or own.count("RequiredApprovers")
+            or 1,
+            "received": [],
+        }
+        if rules.members("Approvers"):
+            found["approvers"] = _approvers(rules.block_of("Approvers"))
+        if rules.flag("ExcludeRequestor") and frame.requestor is not None:
             found["excludes"] = frame.requestor
-        if rules.get("RequireReason") is True:
+        if rules.flag("RequireReason"):
             found["requireReason"] = True
         body["policy"] = found
 
     return fill  # type: ignore[return-value]  # every frame of a state knows the requestor
+
+
+def _approvers(listed: Settings) -> dict[str, Json]:
+    """Return who may decide; nobody where nobody is listed, as after a misspelt field."""
+    lists = {"users": listed.texts("Users"), "roles": listed.texts("Roles")}
+    return {key: names for key, names in lists.items() if names is not None} or {"users": []}
 
 
 def _items(compiler: Compiler) -> _Fill | None:
@@ -150,14 +162,13 @@ def _items(compiler: Compiler) -> _Fill | None:
         found = items(data, frame)
         if type(found) is not list:
             raise unfit("ItemsPath", "the path of an array", found)
-        rules = {} if batch is None else batch(data, frame)
+        written = {} if batch is None else batch(data, frame)
+        rules = Settings(written, compiler.jsonata, "BatchMode.")
         body["items"], body["batch"] = found, {}
-        if rules.get("AllowPartial") is True:
+        if rules.flag("AllowPartial"):
             body["batch"]["allowPartial"] = True
-        if "MinApproved" in rules:
-            least = rules["MinApproved"]
-            if not is_number(least) or not 0 <= least <= 1:
-                raise unfit("MinApproved", "a number from 0 to 1", least)
+        least = rules.number("MinApproved", 0, 1)
+        if least is not None:
             body["batch"]["minApproved"] = least
 
     return fill
@@ -179,52 +190,52 @@ def _plan(compiler: Compiler) -> Evaluate:
             written = timeout(data, frame)
             found["timeout"] = duration("Timeout", written)
             found["written"] = written
-            found["onTimeout"] = otherwise if action is None else action(data, frame)
-            if found["onTimeout"] not in ("Default", "Fail", "AutoReject", "AutoApprove"):
-                if found["onTimeout"] != "Escalate":
-                    raise unfit("OnTimeout", "one of its four words", found["onTimeout"])
+            chosen = Settings(
+                {"OnTimeout": None if action is None else action(data, frame)}, compiler.jsonata
+            )
+            found["onTimeout"] = chosen.word("OnTimeout", ON_TIMEOUT) or otherwise
+            if found["onTimeout"] == "Escalate":
                 found["afterEscalation"] = otherwise
                 found["escalateTo"] = rules.get("EscalateTo")
         text = None if message is None else message(data, frame)
-        found["escalations"] = list(_escalations(rules, text))
+        found["escalations"] = list(
+            _escalations(Settings(rules, compiler.jsonata, "Escalation."), text)
+        )
         return found
 
     return plan
 
 
-def _escalations(rules: Mapping[str, Json], message: Json) -> Iterator[dict[str, Json]]:
-    if "After" in rules:
+def _escalations(rules: Settings, message: Json) -> Iterator[dict[str, Json]]:
+    written = rules.values
+    if "After" in written:
         entry = {
-            "after": duration("After", rules["After"]),
-            "notify": rules.get("Notify"),
+            "after": duration("After", written["After"]),
+            "notify": written.get("Notify"),
             "message": message,
         }
-        repeat = rules.get("Repeat")
+        repeat = written.get("Repeat")
         if type(repeat) is dict:
             if "Every" in repeat:
                 entry["every"] = duration("Every", repeat["Every"], positive=True)
-            if "MaxTimes" in repeat:
-                entry["times"] = repeat["MaxTimes"]
+            times = rules.block_of("Repeat").count("MaxTimes")
+            if times is not None:
+                entry["times"] = times
         elif repeat is not None:
             entry["every"] = duration("Repeat", repeat, positive=True)
         yield entry
-    for number, level in enumerate(rules.get("Levels", ()), 1):
+    for number, level in enumerate(rules.objects("Levels"), 1):
         yield {
-            "after": duration("After", level["After"]),
+            "after": duration("After", level.get("After")),
             "level": number,
             "notify": level.get("Notify"),
             "message": message,
-            "approves": level.get("AutoApprove") is True,
+            "approves": Settings(level, rules.jsonata, "Escalation.Levels.").flag("AutoApprove"),
         }
 
 
-def _reminders(notifications: Json) -> Iterator[dict[str, Json]]:
-    if type(notifications) is not dict:
-        raise unfit("Notifications", "an object", notifications)
-    channels = notifications.get("Channels", [])
-    if type(channels) is not list or any(type(each) is not dict for each in channels):
-        raise unfit("Channels", "a list of objects", channels)
-    for channel in channels:
+def _reminders(notifications: Settings) -> Iterator[dict[str, Json]]:
+    for channel in notifications.objects("Channels"):
         if "OnlyAfter" in channel:
             yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
 

@@ -241,6 +241,7 @@ def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> N
         [*([f"one of {_listed(users)}"] if users else []),
          *([f"somebody in the role {_listed(wanted)}"] if wanted else [])]
     )  # fmt: skip
+    who = who or "nobody is listed in 'Approvers', so nobody"
     raise AnswerRefused(f"{approver!r} may not decide this: {who} may", forbidden=True)
 
 

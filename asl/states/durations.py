@@ -3,7 +3,7 @@
 from math import inf
 
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, type_name
+from asl.core.values import Json, excerpt
 from asl.expr.times import parse_duration
 
 __all__ = ["duration", "unfit"]
@@ -35,4 +35,4 @@ def duration(
 
 def unfit(field: str, wanted: str, found: Json, error: str = "States.Runtime") -> StateError:
     """Return the error of a field that came to something else than *wanted*."""
-    return StateError(error, f"{field} is {wanted}, not {type_name(found)}")
+    return StateError(error, f"{field} is {wanted}, not {excerpt(found, 200)}")

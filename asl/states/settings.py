@@ -112,6 +112,17 @@ class Settings:
         found = self._read(field, _is_object, "an object")
         return {} if found is None else found
 
+    def objects(self, field: str) -> list[Mapping[str, Json]]:
+        """Return a list of objects."""
+        found: list[Mapping[str, Json]] | None = self._read(
+            field, _are_objects, "a list of objects"
+        )
+        return [] if found is None else found
+
+    def block_of(self, field: str) -> "Settings":
+        """Return the fields of an object, whose errors name it, too."""
+        return Settings(self.members(field), self.jsonata, f"{self.block}{field}.", self.state)
+
     def unfit(self, field: str, wanted: str) -> StateError:
         """Return the error of a field that has not the value which is *wanted*."""
         name = self.block + field
@@ -150,6 +161,10 @@ def _are_names(value: Json) -> bool:
 
 def _are_texts(value: Json) -> bool:
     return type(value) is list and all(type(each) is str for each in value)
+
+
+def _are_objects(value: Json) -> bool:
+    return type(value) is list and all(map(_is_object, value))
 
 
 def _is_share(value: Json) -> bool:
