@@ -102,6 +102,11 @@ class Settings:
         )
         return found
 
+    def amount(self, field: str) -> float | None:
+        """Return any number."""
+        found: float | None = self._read(field, is_number, "a number")
+        return found
+
     def share(self, field: str) -> float | None:
         """Return a number above 0, up to 1."""
         found: float | None = self._read(field, _is_share, "a number above 0, up to 1")

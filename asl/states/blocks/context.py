@@ -14,6 +14,7 @@ from asl.expr.likeness import likeness
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.places import Steps, located, without, written
 from asl.expr.references import place
+from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
 from asl.states.settings import Settings
@@ -267,8 +268,25 @@ def _cut(value: Json, tokens: int, count: Callable[[Json], int]) -> Json:
 # Checking
 
 
+FOR: Final[Mapping[str, str]] = {
+    "Priority": "priority_based",
+    "Candidates": "semantic",
+    "Query": "semantic",
+    "TopK": "semantic",
+}
+"""The fields that one strategy alone looks at."""
+
+
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block = node.value["Context"]
+    strategy = block.get("Strategy", STRATEGIES[0])
+    known = "Strategy.$" not in block and strategy in STRATEGIES
+    for field in block if known else ():
+        needed = FOR.get(field.removesuffix(SUFFIX), strategy)
+        if needed != strategy:
+            message = f"{field!r} has no effect on the strategy {strategy}"
+            place, hint = node.at("Context", field), f'"Strategy": "{needed}"'
+            yield Finding("V-CTX-04", message, place, hint, at_key=True)
     for field in ("Include", "Exclude", "Candidates", "Priority"):
         listed = block.get(field)
         for index, text in enumerate(listed if type(listed) is list else ()):

@@ -10,6 +10,7 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.regex import linear
 from asl.core.values import Json, compact, type_name
+from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.personal import KINDS, Span, personal_finder, personal_test
@@ -487,6 +488,17 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
                 )
 
 
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "length": ("Min", "Max"),
+    "pattern": ("Block", "Allow"),
+    "regex": ("Pattern", "Flags"),
+    "pii": ("Detect", "Types"),
+    "semantic": ("Check",),
+    "custom": ("Validator", "Agent"),
+}
+"""The fields of a rule by its type."""
+
+
 def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[Finding]:
     kind, action = rule.get("Type"), rule.get("Action")
     if action == "flag":
@@ -503,6 +515,13 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     if action in CUTS and known and (kind not in CUTTABLE or (kind == "pattern" and not blocks)):
         message = f"{action!r} has nothing to cut out here, so it acts as 'block'"
         yield Finding("V-GRD-04", message, f"{pointer}/Action", "block")
+    own = FIELDS.get(kind, ()) if type(kind) is str else ()
+    others = {each for names in FIELDS.values() for each in names}.difference(own)
+    for field in rule if own else ():
+        if field.removesuffix(SUFFIX) in others:
+            message = f"{field!r} has no effect in a rule of the type {kind}"
+            hint = f"it takes {' and '.join(own)}"
+            yield Finding("V-GRD-07", message, f"{pointer}/{field}", hint, at_key=True)
     if kind == "regex":
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
-from asl.core.values import Json, compact, is_integer, is_number
-from asl.expr.frame import Evaluate
+from asl.core.values import Json, compact
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
 from asl.expr.references import place
@@ -16,8 +15,9 @@ from asl.expr.templates import SUFFIX
 from asl.expr.times import parse_duration
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, given, settings
+from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
 from asl.states.host import Frame
+from asl.states.settings import Settings
 
 __all__ = [
     "MEMORY",
@@ -32,8 +32,6 @@ __all__ = [
 
 DEFAULT_PATH: Final = parse_reference_path("$._memory")
 """Where a memory goes of which nothing is said."""
-SEARCH: Final = {"TopK": 5, "MinScore": 0}
-RECENT: Final = {"Limit": 10, "Order": "desc"}
 
 Read: TypeAlias = Callable[[Json, Frame], Awaitable[tuple[Json, Path, Json]]]
 """`(effective input, frame) -> (effective input with the memory, its place, the memory)`."""
@@ -71,18 +69,33 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
     That is the same as the block does, and both where the block does neither.
     """
     reads, write = "Read" in compiler.within("Memory").state, compile_write(compiler)
-    namespace = compiler.within("Memory").text("Namespace")
+    space_of = _place(compiler)
     rights = reads or write is None, write is not None or not reads
 
     async def perform(attempt: Attempt) -> Json:
-        space = None if namespace is None else str(namespace(attempt.data, attempt.frame))
-        attempt.tell("memory", Rights(space, *rights))
+        attempt.tell("memory", Rights(space_of(attempt.data, attempt.frame), *rights))
         result = await inner(attempt)
         if write is not None:
             await write(attempt.data, attempt.raw, result, attempt.frame)
         return result
 
     return perform
+
+
+def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
+    """Compile `Namespace`, None for that of the document, and `Type`, which has to fit."""
+    block = compiler.within("Memory")
+    read, namespace = block.state.get("Read"), block.text("Namespace")
+    kind, kinds = settings(compiler, "Memory", ("Type",)), TYPES if read is None else (_form(read),)
+
+    def place(data: Json, frame: ExpressionFrame) -> str | None:
+        kind(data, frame).word("Type", kinds)
+        if namespace is None:
+            return None
+        found = {"Namespace": namespace(data, frame)}
+        return Settings(found, compiler.jsonata, "Memory.", compiler.name).name("Namespace")
+
+    return place
 
 
 # --------------------------------------------------------------------------------------------
@@ -95,20 +108,17 @@ def compile_read(compiler: Compiler) -> Read | None:
     written = block.state.get("Read")
     if written is None:
         return None
-    namespace, state = block.text("Namespace"), compiler.name
-    kind, form = settings(compiler, "Memory", ("Type",)), "key_value"
+    space_of = _place(compiler)
     if type(written) is list:
-        ask, goes_to = _keys(lambda data, frame: written, None, state), None
+        ask, goes_to = _listed(written), None
     else:
-        ask, form = _asked(block.within("Read"), state), _form(written)
+        ask = _asked(compiler, _form(written))
         goes_to = settings(compiler, "Memory.Read", ("InjectAt",))
 
     async def read(data: Json, frame: Frame) -> tuple[Json, Path, Json]:
-        path = DEFAULT_PATH
+        space, path = space_of(data, frame), DEFAULT_PATH
         if goes_to is not None:
-            kind(data, frame).word("Type", (form,))
             path = goes_to(data, frame).way("InjectAt") or path
-        space = None if namespace is None else namespace(data, frame)
         value, keys = await ask(space, data, frame)
         frame.note("MemoryRead", {"keys": keys})
         return place(data, path.segments, value), path, value
@@ -116,89 +126,101 @@ def compile_read(compiler: Compiler) -> Read | None:
     return read
 
 
-KINDS: Final = {"Keys": "key_value", "Query": "semantic"}
-"""The types of memory by the field that only their form of `Read` has; else it is episodic."""
+FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "key_value": ("Keys", "Default"),
+    "semantic": ("Query", "Collection", "TopK", "MinScore"),
+    "episodic": ("Collection", "Filter", "Limit", "Order"),
+}
+"""The fields of `Read` by the type of memory that they are for, beside `InjectAt`."""
+TYPES: Final = tuple(FORMS)
 
 
-def _form(read: Mapping[str, Json]) -> str:
-    """Return the type of memory that a form of `Read` is for."""
+def _form(read: Json) -> str:
+    """Return the type of memory that a `Read` is for."""
+    if type(read) is list:
+        return "key_value"
     names = {name.removesuffix(SUFFIX) for name in read}
-    return next((kind for name, kind in KINDS.items() if name in names), "episodic")
+    return "key_value" if "Keys" in names else "semantic" if "Query" in names else "episodic"
 
 
-_Ask: TypeAlias = Callable[[Json, Json, Frame], Awaitable[tuple[Json, list[str]]]]
+_Ask: TypeAlias = Callable[[str | None, Json, Frame], Awaitable[tuple[Json, list[str]]]]
 """`(namespace, effective input, frame) -> (memory, keys that were found)`."""
 
 
-def _asked(block: Compiler, state: str) -> _Ask:
+def _asked(compiler: Compiler, form: str) -> _Ask:
     """Compile the object form of `Read`."""
-    keys = block.scalar("Keys")
-    if keys is not None:
-        default = block.template("Default") or block.scalar("Default")
-        return _keys(keys, (default,), state)
-    query = block.scalar("Query")
-    collection = block.scalar("Collection")
-    if query is not None:
-        fields = given(block, tuple(SEARCH))
-        filter = None
-    else:
-        fields, filter = given(block, tuple(RECENT)), block.template("Filter")
+    if form == "key_value":
+        return _keys(compiler)
+    names = tuple(name for name in FORMS[form] if name != "Filter")
+    fields = settings(compiler, "Memory.Read", names)
+    filter = compiler.within("Memory", "Read").template("Filter")
 
-    async def ask(namespace: Json, data: Json, frame: Frame) -> tuple[Json, list[str]]:
-        space = namespace if collection is None else str(collection(data, frame))
-        request: dict[str, Json] = {"namespace": space}
+    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
         found = fields(data, frame)
-        if query is not None:
-            text = query(data, frame)
-            found = SEARCH | found
-            request |= {"do": "search", "query": text if type(text) is str else compact(text)}
-            request |= {"limit": found["TopK"], "least": found["MinScore"]}
+        request: dict[str, Json] = {"namespace": found.name("Collection") or namespace}
+        if form == "semantic":
+            request |= {"do": "search", "query": _query(found), "limit": found.count("TopK") or 5}
+            request["least"] = found.amount("MinScore") or 0
         else:
-            found = RECENT | found
-            request |= {"do": "recent", "limit": found["Limit"], "order": found["Order"]}
+            request |= {"do": "recent", "limit": found.count("Limit") or 10}
+            request["order"] = found.word("Order", ("asc", "desc")) or "desc"
             request["filter"] = {} if filter is None else filter(data, frame)
-        _check_request(request, state)
         entries = await frame.host.serve(frame, "memory", request)
         return entries, [entry["key"] for entry in entries]
 
     return ask
 
 
-def _check_request(request: Mapping[str, Json], state: str) -> None:
-    """Raise StateError for computed bounds that are none."""
-    limit, least = request["limit"], request.get("least", 0)
-    fits = is_integer(limit) and limit >= 1 and is_number(least)
-    if not fits or request.get("order", "asc") not in ("asc", "desc"):
-        raise StateError("States.Runtime", f"state '{state}': Memory.Read has no such bounds")
+def _query(found: Settings) -> str:
+    query = found.values.get("Query")
+    if query is None:
+        raise found.unfit("Query", "what is searched for")
+    return query if type(query) is str else compact(query)
 
 
-def _keys(keys: Evaluate, default: tuple[Evaluate | None] | None, state: str) -> _Ask:
-    """Compile a read by keys; in the list form, without *default*, what is missing is null."""
+def _listed(keys: list[Json]) -> _Ask:
+    """Compile the list form of `Read`: what is missing is null."""
 
-    async def ask(namespace: Json, data: Json, frame: Frame) -> tuple[Json, list[str]]:
-        wanted = keys(data, frame)
-        if type(wanted) is not list or not all(type(key) is str and key for key in wanted):
-            raise StateError("States.Runtime", f"state '{state}': Memory.Read.Keys is no list")
-        request = {"do": "read", "namespace": namespace, "keys": wanted}
-        found = await frame.host.serve(frame, "memory", request)
-        present = [key for key in wanted if key in found]
+    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
+        found = await _found(namespace, keys, frame)
+        return {key: found.get(key) for key in keys}, [key for key in keys if key in found]
+
+    return ask
+
+
+def _keys(compiler: Compiler) -> _Ask:
+    """Compile a read by `Keys`."""
+    fields = settings(compiler, "Memory.Read", ("Keys",))
+    block = compiler.within("Memory", "Read")
+    default = block.template("Default") or block.scalar("Default")
+
+    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
+        keys = fields(data, frame).values["Keys"]
+        if type(keys) is not list or not all(type(key) is str and key for key in keys):
+            raise fields(data, frame).unfit("Keys", "a list of texts that are not empty")
+        found = await _found(namespace, keys, frame)
+        present = [key for key in keys if key in found]
         if default is None:
-            return {key: found.get(key) for key in wanted}, present
-        (fallback,) = default
-        if fallback is None:
-            for key in wanted:
+            for key in keys:
                 if key not in found:
                     cause = (
-                        f"state '{state}': nothing is stored under {key!r}, and there is no Default"
+                        f"state '{compiler.name}': nothing is stored under {key!r}, "
+                        "and there is no Default"
                     )
                     raise StateError("States.MemoryKeyNotFound", cause)
             return found, present
-        value = fallback(data, frame)
+        value = default(data, frame)
         if type(value) is dict:
             return {**value, **found}, present
-        return {key: found.get(key, value) for key in wanted}, present
+        return {key: found.get(key, value) for key in keys}, present
 
     return ask
+
+
+async def _found(namespace: str | None, keys: list[Json], frame: Frame) -> dict[str, Json]:
+    request: Json = {"do": "read", "namespace": namespace, "keys": keys}
+    found: dict[str, Json] = await frame.host.serve(frame, "memory", request)
+    return found
 
 
 # --------------------------------------------------------------------------------------------
@@ -207,21 +229,19 @@ def _keys(keys: Evaluate, default: tuple[Evaluate | None] | None, state: str) ->
 
 def compile_write(compiler: Compiler) -> Write | None:
     """Compile `Write`; None without it."""
-    block = compiler.within("Memory")
-    written = block.state.get("Write")
+    written = compiler.within("Memory").state.get("Write")
     if written is None:
         return None
-    several = type(written) is list
-    entries = [
-        _Entry(block.within("Write", index) if several else block.within("Write"), compiler.name)
-        for index in range(len(written) if several else 1)
-    ]
-    namespace = block.text("Namespace")
+    if type(written) is list:
+        entries = [_Entry(compiler, index) for index in range(len(written))]
+    else:
+        entries = [_Entry(compiler)]
+    space_of = _place(compiler)
     select = None if compiler.jsonata else compiler.template("ResultSelector")
     finish = compiler.finish()
 
     async def write(data: Json, raw: Json, result: Json, frame: Frame) -> None:
-        space = None if namespace is None else namespace(data, frame)
+        space = space_of(data, frame)
         output = _output(finish, raw, result, frame)
         chosen = result if select is None else select(result, frame)
         if compiler.jsonata:
@@ -248,19 +268,18 @@ def _output(finish: Finish | None, raw: Json, result: Json, frame: ExpressionFra
 
 
 class _Entry:
-    """One entry of `Write`."""
+    """One entry of `Write`; *index* is its place in a list."""
 
-    def __init__(self, written: Compiler, state: str) -> None:
-        self.state, block = state, written.after()
-        key = block.scalar("Key")
-        assert key is not None
-        self.key = key
+    def __init__(self, compiler: Compiler, *index: int) -> None:
+        self.state = compiler.name
+        block = compiler.within("Memory", "Write", *index).after()
         self.value = block.template("Value") or block.scalar("Value")
         self.sought = block.template("Value", Missing.PARAMETER) or block.scalar(
             "Value", Missing.PARAMETER
         )
         """The same, but it fails where a path leads nowhere, in every profile."""
-        self.fields = given(block, ("TTL", "Merge", "Overwrite"))
+        prefix = "".join(("Memory.Write", *(f"[{each}]" for each in index), "."))
+        self.fields = settings_within(block, ("Key", "TTL", "Merge", "Overwrite"), prefix)
 
     def request(
         self, namespace: Json, documents: tuple[Json, ...], result: Json, frame: Frame
@@ -270,19 +289,20 @@ class _Entry:
         *documents* are those in which a value is looked for: result, output and effective input,
         by which everything else is computed. In JSONata there is `$states` alone.
         """
-        data = documents[-1]
-        key, found = self.key(data, frame), self.fields(data, frame)
+        found = self.fields(documents[-1], frame)
+        key = found.values["Key"]
+        if key is None or key == "":
+            raise found.unfit("Key", "a text that is not empty")
         request: dict[str, Json] = {
             "do": "write",
             "namespace": namespace,
             "key": key if type(key) is str else compact(key),
             "value": result if self.value is None else self._found(documents, frame),
-            "merge": found.get("Merge", False) is True,
-            "overwrite": found.get("Overwrite", True) is True,
+            "merge": found.flag("Merge"),
+            "overwrite": found.flag("Overwrite", absent=True),
         }
         if "TTL" in found:
-            self._check_ttl(found["TTL"])
-            request["ttl"] = found["TTL"]
+            request["ttl"] = self._lifetime(found.values["TTL"])
         return request
 
     def _found(self, documents: tuple[Json, ...], frame: Frame) -> Json:
@@ -294,12 +314,13 @@ class _Entry:
                 return self.sought(document, frame)
         return self.value(documents[-1], frame)
 
-    def _check_ttl(self, ttl: Json) -> None:
+    def _lifetime(self, ttl: Json) -> Json:
         try:
             parse_duration(ttl, allow_never=True)
         except ExpressionFault as fault:
             cause = f"state '{self.state}': Memory.Write.TTL: {fault}"
             raise StateError("States.InvalidTTL", cause) from None
+        return ttl
 
 
 # --------------------------------------------------------------------------------------------
@@ -313,7 +334,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding("V-MEM-04", message, node.at("Memory"), at_key=True)
         return
     read = block.get("Read")
-    if type(read) is dict:
+    if type(read) in (dict, list):
         yield from _check_read(read, block.get("Type"), node)
     writes = block.get("Write")
     for index, entry in enumerate(writes if type(writes) is list else [writes]):
@@ -323,14 +344,18 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("V-MEM-06", message, node.at(*steps), at_key=True)
 
 
-def _check_read(read: Mapping[str, Json], kind: Json, node: Node) -> Iterator[Finding]:
-    names, form = {name.removesuffix(".$") for name in read}, _form(read)
+def _check_read(read: Json, kind: Json, node: Node) -> Iterator[Finding]:
+    form = _form(read)
     if type(kind) is str and kind != form and not node.computed(kind):
         message = f"such a Read is for {form} memory, not for {kind}"
         yield Finding("V-MEM-01", message, node.at("Memory", "Read"), f'"Type": "{form}"')
+    if type(read) is list:
+        return
+    names = {name.removesuffix(SUFFIX) for name in read}
     if form == "key_value" and "Default" not in names:
         message = "a key that is not stored yet fails, as there is no Default"
         yield Finding("V-MEM-05", message, node.at("Memory", "Read"), at_key=True)
+    yield from _check_others(read, form, node)
     target = read.get("InjectAt")
     if type(target) is str and not node.computed(target):
         try:
@@ -343,6 +368,16 @@ def _check_read(read: Mapping[str, Json], kind: Json, node: Node) -> Iterator[Fi
                 message = f"the memory goes to a member of the input, not to {target!r}"
                 place = node.at("Memory", "Read", "InjectAt")
                 yield Finding("V-MEM-03", message, place, "a path such as $._memory")
+
+
+def _check_others(read: Mapping[str, Json], form: str, node: Node) -> Iterator[Finding]:
+    """Find the fields that another form of `Read` has."""
+    others = {name for names in FORMS.values() for name in names}.difference(FORMS[form])
+    for field in read:
+        if field.removesuffix(SUFFIX) in others:
+            message = f"{field!r} has no effect on a Read of {form} memory"
+            hint = f"it takes {', '.join(FORMS[form])}"
+            yield Finding("V-MEM-07", message, node.at("Memory", "Read", field), hint, at_key=True)
 
 
 MEMORY = Block(
