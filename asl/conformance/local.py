@@ -51,6 +51,7 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         what = request.get("document")
         document = load(
             request["document_text"].encode() if what is None else what,
+            name=_called(what, request.get("workflows", {})),
             dialect=request["dialect"],
             reading=request.get("reading"),
             files=request.get("files", {}),
@@ -58,7 +59,10 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         )
         if wanted & CHECK_FACTS:
             report = asl.check(
-                document, profile=request["profile"], workflows=request.get("workflows")
+                document,
+                profile=request["profile"],
+                agents=request.get("agents"),
+                workflows=request.get("workflows"),
             )
             seen = _checked(report)
             if wanted <= CHECK_FACTS or not report.ok:
@@ -74,6 +78,14 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
     if "objects" in wanted:
         facts["objects"] = list(_written(buckets, request.get("buckets", {})))
     return seen | facts
+
+
+def _called(document: Json, workflows: Mapping[str, Json]) -> str | None:
+    """Return the name by which a document can start itself, None where it cannot."""
+    names = [
+        name for name, other in workflows.items() if document is not None and other == document
+    ]
+    return names[0] if names else None
 
 
 def _run(

@@ -4,7 +4,7 @@ Specification 6.9. What needs a look at the states around it is a check of its o
 (`asl.checks.approvals`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from asl.core.diagnostics import Finding, Severity
@@ -17,11 +17,15 @@ from asl.states.choice import check_rules
 
 __all__ = ["check_approval"]
 
+SETTLED = ("AutoReject", "AutoApprove", "Fail")
+"""The words of `OnTimeout` after which nobody is asked any more."""
+
 
 def check_approval(node: Node) -> Iterator[Finding]:
-    """Every decision and every timeout leads somewhere; escalations come in time."""
+    """Every decision and every timeout leads somewhere; escalations come, and in time."""
     yield from check_rules(node)
     yield from _ways(node)
+    yield from _idle(node)
     yield from _editable(node)
     yield from _escalation(node)
 
@@ -54,6 +58,48 @@ def _ways(node: Node) -> Iterator[Finding]:
             "'AutoReject' or 'Escalate' is safer",
             severity=Severity.WARNING,
         )
+
+
+# Fields that need others
+
+NEEDED = (
+    ((), "OnTimeout", ("Timeout",), "a time that can be over", "add 'Timeout'"),
+    ((), "BatchMode", ("ItemsPath",), "items to decide on", "add 'ItemsPath', their path"),
+    (("Escalation",), "Notify", ("After",), "a time", "add 'After', or tell whom in each level"),
+    (("Escalation",), "Message", ("After", "Levels"), "a time", "add 'After' or 'Levels'"),
+    (("Escalation",), "Repeat", ("After",), "a first time", "add 'After'"),
+    (("Escalation", "Repeat"), "MaxTimes", ("Every",), "an interval", "add 'Every'"),
+)
+"""`(way to an object, its field, others of which it needs one, in words, what to do)`."""
+
+
+def _idle(node: Node) -> Iterator[Finding]:
+    """Find what never happens, as nothing says when or on what."""
+    for steps, field, needs, what, hint in NEEDED:
+        holder = _within(node.value, steps)
+        names = {each.removesuffix(".$") for each in holder}
+        if field in names and names.isdisjoint(needs):
+            place = field if field in holder else f"{field}.$"
+            message = f"{field!r} has no effect without {what}"
+            yield Finding("V-APR-17", message, node.at(*steps, place), hint, at_key=True)
+    then = "" if "OnTimeout.$" in node.value else node.value.get("OnTimeout", "Fail")
+    if then in SETTLED:
+        for place in _within(node.value, ("Escalation",)).keys() & {"EscalateTo", "EscalateTo.$"}:
+            yield Finding(
+                "V-APR-17",
+                '\'EscalateTo\' has no effect without "OnTimeout": "Escalate"',
+                node.at("Escalation", place),
+                "add that, or tell them by 'After' and 'Notify'",
+                at_key=True,
+            )
+
+
+def _within(value: Mapping[str, Json], steps: Iterable[str]) -> Mapping[str, Json]:
+    """Return the object at the end of a way, an empty one where there is none."""
+    found: Json = value
+    for step in steps:
+        found = found.get(step) if type(found) is dict else None
+    return found if type(found) is dict else {}
 
 
 # Editable
