@@ -17,7 +17,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
 from asl.expr.expressions import Parsed, parse_expression
-from asl.expr.paths import Path, parse_path, parse_reference_path
+from asl.expr.paths import Path, parse_path, parse_reference_path, parse_result_path
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states.base import Node
@@ -258,15 +258,7 @@ def read(expression: Expression, *, aws: bool = False) -> Parsed:
     if kind is Kind.REFERENCE:
         return parse_reference_path(text)
     if kind is Kind.RESULT:
-        path = parse_reference_path(text)
-        if path.root != "$":
-            raise ExpressionFault(
-                f"a result goes into the data, so its path begins with '$.', not {text!r}",
-                0,
-                expression.rule,
-                "use 'Assign' for a variable" if path.variable else None,
-            )
-        return path
+        return parse_result_path(text, expression.rule)
     if kind is Kind.TEXT and text.startswith("$"):
         return parse_reference_path(text)
     return parse_expression(text, aws)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.paths import parse_path, parse_reference_path
+from asl.expr.paths import parse_path, parse_result_path
 from asl.expr.times import parse_duration
 from asl.states.base import Node
 from asl.states.choice import check_rules
@@ -124,7 +124,7 @@ def _editable(node: Node) -> Iterator[Finding]:
         )
     elif type(target) is str and not node.open(target):
         try:
-            parse_reference_path(target)
+            parse_result_path(target)
         except ExpressionFault as fault:
             yield Finding("V-ST-05", fault.message, node.at("Editable", "ResultPath"), fault.hint)
 

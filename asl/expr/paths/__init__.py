@@ -8,7 +8,7 @@ A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled
 
 from asl.expr.paths.closures import Use, compile_path
 from asl.expr.paths.segments import Path, Segment
-from asl.expr.paths.syntax import parse_path, parse_reference_path
+from asl.expr.paths.syntax import parse_path, parse_reference_path, parse_result_path
 
 __all__ = [
     "Path",
@@ -17,4 +17,5 @@ __all__ = [
     "compile_path",
     "parse_path",
     "parse_reference_path",
+    "parse_result_path",
 ]

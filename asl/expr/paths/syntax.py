@@ -65,6 +65,19 @@ def parse_reference_path(text: str) -> Path:
     return path
 
 
+def parse_result_path(text: str, rule: str = "V-ST-05") -> Path:
+    """Parse a path to where something is put in the data; raises ExpressionFault otherwise."""
+    path = parse_reference_path(text)
+    if path.root != "$":
+        raise ExpressionFault(
+            f"a result goes into the data, so its path begins with '$.', not {text!r}",
+            0,
+            rule,
+            "use 'Assign' for a variable" if path.variable else None,
+        )
+    return path
+
+
 def _root(text: str) -> str:
     return text if text in ("$", "$$") else text[1:]
 
