@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 import asl
 from asl.hosts.clock import VirtualClock
 from asl.hosts.prices import Prices
+from tests.deaths import Died, lived
 
 Json = Any
-
-
-class Died(KeyboardInterrupt):
-    """The process is gone."""
 
 
 def spending(amounts: list[tuple[int, float]]) -> Any:
@@ -294,22 +291,8 @@ def test_what_was_spent_is_kept(tmp_path: Any, point: str, count: int) -> None:
         return {"_tokens": 45} if call.attempt == 1 else {"_tokens": 45, "x": 1}
 
     agents = {"X": agent}
-    left = count
-
-    def reached(name: str) -> None:
-        nonlocal left
-        left -= name == point
-        if left == 0:
-            raise Died
-
     store = asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual")
-    store.file.reached = reached
-    try:
-        store.start(document, [1, 2, 3], name="e")
-    except Died:
-        pass
-    finally:
-        store.file.crash()
+    lived(store, lambda: store.start(document, [1, 2, 3], name="e"), count, point)
     with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
         again = store.start(document, [1, 2, 3], name="e")
         assert again.output["Error"] == "States.BudgetExceeded"
@@ -354,20 +337,9 @@ def test_an_hours_money_is_counted_in_the_store(tmp_path: Any) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_is_taken_of_a_pool_is_taken_once(tmp_path: Any, point: str, count: int) -> None:
     """An execution that goes on after a crash has what it had taken, and gives back the rest."""
-    left = count
-
-    def reached(name: str) -> None:
-        nonlocal left
-        left -= name == point
-        if left == 0:
-            raise Died
-
     given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 1.5}}
     store = asl.open_store(tmp_path / "s.db", **given)
-    store.file.reached = reached
-    with pytest.raises(Died):
-        store.start(TAKING, {}, name="e")
-    store.file.crash()
+    assert lived(store, lambda: store.start(TAKING, {}, name="e"), count, point) is None
     with asl.open_store(tmp_path / "s.db", **given) as store:
         assert store.start(TAKING, {}, name="other").ok  # 0.5 are there
         assert store.start(TAKING, {}, name="e").ok  # it has 1, and gives back 0.6

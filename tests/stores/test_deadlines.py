@@ -8,6 +8,7 @@ import pytest
 import asl
 from asl import VirtualClock
 from asl.executions import Store
+from tests.deaths import lived
 
 DOWN = 400.0
 """Seconds for which nobody is at work on the execution."""
@@ -53,18 +54,8 @@ def lived_twice(path: Path, states: Any, effect: int) -> tuple[Any, float]:
     document = {"StartAt": next(iter(states)), "States": states}
     clock = VirtualClock()
     store = Store(path, clock=clock, agents={"Work": lambda data: 1})
-    left = effect
-
-    def reached(point: str) -> None:
-        nonlocal left
-        left -= point == "effect.ready"
-        if not left:
-            raise KeyboardInterrupt
-
-    store.file.reached = reached
-    with pytest.raises(KeyboardInterrupt):
-        store.start(document, INPUT, name="it")
-    store.file.crash()
+    first = lived(store, lambda: store.start(document, INPUT, name="it"), effect, "effect.ready")
+    assert first is None
     later = VirtualClock(clock.now() + DOWN)
     with Store(path, clock=later, agents={"Work": lambda data: 1}) as store:
         result = store.resume("it")
@@ -115,19 +106,11 @@ def test_further_calls_of_an_attempt_have_what_is_left(
 ) -> None:
     """Whichever process makes them: the timeout of a state is that of all its calls together."""
     task = {"Type": "Task", "Agent": "Work", "TimeoutSeconds": 10, **block, "End": True}
-    path, clock, left = tmp_path / "it.db", VirtualClock(), effect
+    path, clock = tmp_path / "it.db", VirtualClock()
     store = Store(path, clock=clock, agents={"Work": agent})
-
-    def reached(point: str) -> None:
-        nonlocal left
-        left -= point == "effect.ready"
-        if not left:
-            raise KeyboardInterrupt
-
-    store.file.reached = reached
-    with pytest.raises(KeyboardInterrupt):
-        store.start({"StartAt": "T", "States": {"T": task}}, {}, name="it")
-    store.file.crash()
+    document = {"StartAt": "T", "States": {"T": task}}
+    first = lived(store, lambda: store.start(document, {}, name="it"), effect, "effect.ready")
+    assert first is None
     with Store(path, clock=VirtualClock(clock.now()), agents={"Work": agent}) as store:
         result = store.resume("it")
     assert result.error == "States.Timeout"

@@ -8,6 +8,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import lived
 
 PART = {
     "Parameters": {"who": {"Type": "string"}, "attempt": {"Default": 0}},
@@ -49,10 +50,6 @@ WHOLE = {
 }
 
 
-class Died(KeyboardInterrupt):
-    """The process is gone."""
-
-
 def work(parameters: Any) -> Any:
     if type(parameters) is dict and (parameters["name"], parameters["attempt"]) == ("Bo", 0):
         raise asl.StateError("Again")
@@ -63,24 +60,10 @@ def run(folder: Path, name: str, die_at: int | None, part: Any = PART) -> Any:
     """Run until the end or the *die_at*-th commit; returns the result, None for a death."""
     (folder / "part.json").write_text(json.dumps(part))
     (folder / "whole.json").write_text(json.dumps(WHOLE))
-    commits = 0
-
-    def reached(point: str) -> None:
-        nonlocal commits
-        if point == "commit.done":
-            commits += 1
-            if commits == die_at:
-                raise Died
-
     agents = {"W": work}
     store = Store(folder / name, clock=asl.VirtualClock(), synchronous="OFF", agents=agents)
-    store.file.reached = reached
-    try:
-        return store.start(folder / "whole.json", ["Ann", "Bo"], name="it")
-    except Died:
-        return None
-    finally:
-        store.file.crash()
+    path = folder / "whole.json"
+    return lived(store, lambda: store.start(path, ["Ann", "Bo"], name="it"), die_at, "commit.done")
 
 
 def told(path: Path) -> list[Any]:

@@ -7,6 +7,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import lived
 
 SAVING = {
     "StartAt": "A",
@@ -365,10 +366,6 @@ TREE = {
 }  # fmt: skip
 
 
-class Died(KeyboardInterrupt):
-    """The process is gone."""
-
-
 class World:
     """Fails one leaf of one item until it is mended; remembers what was answered."""
 
@@ -387,19 +384,11 @@ class World:
         return {"at": at, "n": n, "_tokens": 1}
 
 
-def lived(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
+def life(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
     """Start or redrive, or go on with either, up to the *die_at*-th instant; None for a death."""
     store = opened(path, agents={"Work": world.work})
-    instants = 0
 
-    def reached(point: str) -> None:
-        nonlocal instants
-        instants += 1
-        if instants == die_at:
-            raise Died
-
-    store.file.reached = reached
-    try:
+    def live() -> Any:
         if not redriven:
             result = store.start(TREE, {"items": [1, 2, 3]}, name="it")
         elif store.get("it").status == "FAILED":
@@ -408,17 +397,15 @@ def lived(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
             result = store.resume("it")
         _ = result.events  # they are read from the file
         return result
-    except Died:
-        return None
-    finally:
-        store.file.crash()
+
+    return lived(store, live, die_at)
 
 
 def whole(folder: Path) -> tuple[World, Any]:
     world = World()
-    assert lived(folder / "whole.db", world, None, False).error == "Broken"
+    assert life(folder / "whole.db", world, None, False).error == "Broken"
     world.mended = True
-    result = lived(folder / "whole.db", world, None, True)
+    result = life(folder / "whole.db", world, None, True)
     assert result.status == "SUCCEEDED", (result.error, result.cause)
     return world, result
 
@@ -438,10 +425,10 @@ def test_a_redrive_goes_on_after_a_crash(die_at: int, tmp_path: Path) -> None:
     """Wherever the redriven execution dies, it comes to the same."""
     _, expected = whole(tmp_path)
     world = World()
-    lived(tmp_path / "it.db", world, None, False)
+    life(tmp_path / "it.db", world, None, False)
     world.mended = True
-    first = lived(tmp_path / "it.db", world, die_at, True)
-    result = lived(tmp_path / "it.db", world, None, True) if first is None else first
+    first = life(tmp_path / "it.db", world, die_at, True)
+    result = life(tmp_path / "it.db", world, None, True) if first is None else first
     assert (result.status, result.output) == ("SUCCEEDED", expected.output)
     assert result.usage["tokens"] == expected.usage["tokens"]
     assert len(world.answered) - len(set(world.answered)) <= 3
@@ -458,11 +445,11 @@ def test_a_crash_before_the_redrive_changes_nothing(die_at: int, tmp_path: Path)
     """Wherever the failing execution died before, its redrive comes to the same."""
     _, expected = whole(tmp_path)
     world = World()
-    first = lived(tmp_path / "it.db", world, die_at, False)
-    failed = lived(tmp_path / "it.db", world, None, False) if first is None else first
+    first = life(tmp_path / "it.db", world, die_at, False)
+    failed = life(tmp_path / "it.db", world, None, False) if first is None else first
     assert failed.error == "Broken"
     world.mended = True
-    result = lived(tmp_path / "it.db", world, None, True)
+    result = life(tmp_path / "it.db", world, None, True)
     assert (result.status, result.output) == ("SUCCEEDED", expected.output)
     assert result.usage["tokens"] == expected.usage["tokens"]
 
@@ -473,7 +460,7 @@ def test_a_crashed_execution_that_was_stopped_is_redriven(die_at: int, tmp_path:
     _, expected = whole(tmp_path)
     world = World()
     world.mended = True
-    if lived(tmp_path / "it.db", world, die_at, False) is not None:
+    if life(tmp_path / "it.db", world, die_at, False) is not None:
         return
     with opened(tmp_path / "it.db") as store:
         if not store.executions():

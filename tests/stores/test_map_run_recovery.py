@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from asl.executions import Store
+from tests.deaths import lived
 
 DOCUMENT: Any = {
     "StartAt": "Each",
@@ -41,10 +42,6 @@ DOCUMENT: Any = {
 }
 
 
-class Died(KeyboardInterrupt):
-    """The process is gone."""
-
-
 def work(item: Any) -> Any:
     if item["n"] == 2:
         from asl import StateError
@@ -60,21 +57,7 @@ def run(
     store = Store(
         path, clock="virtual", synchronous="OFF", agents={"Work": work}, buckets={"b": bucket}
     )
-    instants = 0
-
-    def reached(point: str) -> None:
-        nonlocal instants
-        instants += 1
-        if instants == die_at:
-            raise Died
-
-    store.file.reached = reached
-    try:
-        return store.start(document, {}, name="it")
-    except Died:
-        return None
-    finally:
-        store.file.crash()
+    return lived(store, lambda: store.start(document, {}, name="it"), die_at)
 
 
 def sorted_lines(bucket: dict[str, str | bytes]) -> dict[str, list[str]]:

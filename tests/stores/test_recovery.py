@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from asl.executions import Store
+from tests.deaths import lived
 
 TASK = {"Type": "Task", "Agent": "Work"}
 INNER = {
@@ -83,10 +84,6 @@ DOCUMENT = {
 INPUT = {"items": [1, 2, 3]}
 
 
-class Died(KeyboardInterrupt):
-    """The process is gone."""
-
-
 class World:
     """Agents that remember whom they have answered, over the deaths of processes."""
 
@@ -122,23 +119,13 @@ def run(path: Path, world: World, die_at: int | None) -> Any:
         approvals=world.decide,
         notify=world.hear,
     )
-    instants = 0
 
-    def reached(point: str) -> None:
-        nonlocal instants
-        instants += 1
-        if instants == die_at:
-            raise Died
-
-    store.file.reached = reached
-    try:
+    def live() -> Any:
         result = store.start(DOCUMENT, INPUT, name="it")
         _ = result.events  # they are read from the file
         return result
-    except Died:
-        return None
-    finally:
-        store.file.crash()
+
+    return lived(store, live, die_at)
 
 
 def expected(folder: Path) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import lived
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:Child"
 ASKS = {
@@ -59,23 +60,9 @@ class World:
 
     def dies(self, point: str, times: int, document: Any, name: str) -> bool:
         """Start an execution in a process that dies at an instant; whether it came to that."""
-        store, reached = self.store(), 0
-
-        def die(at: str) -> None:
-            nonlocal reached
-            reached += at == point
-            if reached == times:
-                raise KeyboardInterrupt
-
-        store.file.reached = die
-        try:
-            store.start(document, {}, name=name)
-        except KeyboardInterrupt:
-            store.file.reached = lambda at: None
-            store.file.crash()
-            return True
-        store.close()
-        return False
+        store = self.store()
+        result = lived(store, lambda: store.start(document, {}, name=name), times, point)
+        return result is None
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import lived
 
 ASKS = {
     "StartAt": "Pay",
@@ -196,10 +197,6 @@ def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) ->
             store.start(starting(), {}, name="it")
 
 
-class Died(KeyboardInterrupt):
-    """The process is gone."""
-
-
 DECIDED = {**ASKS, "States": {**ASKS["States"], "Ask": {"Type": "Pass", "Next": "Ship"}}}
 
 
@@ -209,21 +206,7 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> N
 
     def run(die_at: int | None) -> Any:
         store = opened(tmp_path, world, workflows={"orders": DECIDED})
-        instants = 0
-
-        def reached(point: str) -> None:
-            nonlocal instants
-            instants += 1
-            if instants == die_at:
-                raise Died
-
-        store.file.reached = reached
-        try:
-            return store.start(starting(), {}, name="it")
-        except Died:
-            return None
-        finally:
-            store.file.crash()
+        return lived(store, lambda: store.start(starting(), {}, name="it"), die_at)
 
     result = run(die_at) or run(None)
     assert result.status == "SUCCEEDED"

@@ -1,0 +1,34 @@
+"""Processes that die at an instant of a store: before a commit, after an effect, and so on."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
+
+from asl.executions import Store
+
+T = TypeVar("T")
+
+
+class Died(KeyboardInterrupt):
+    """The process is gone."""
+
+
+def lived(store: Store, live: Callable[[], T], die_at: int | None = None, *of: str) -> T | None:
+    """What *live* returns, or None where the process dies at the *die_at*-th instant before.
+
+    Only the instants named in *of* count, or all of them. The file is left as a process leaves it
+    that is gone.
+    """
+    instants = count(1)
+
+    def reached(point: str) -> None:
+        if (not of or point in of) and next(instants) == die_at:
+            raise Died
+
+    store.file.reached = reached
+    try:
+        return live()
+    except Died:
+        return None
+    finally:
+        store.file.crash()
