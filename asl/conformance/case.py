@@ -19,7 +19,7 @@ from asl.expr.times import parse_timestamp
 
 __all__ = ["CHECK_FACTS", "DOCUMENTS", "Case", "InvalidSuite", "find_suites", "load_suite"]
 
-CHECK_FACTS = frozenset({"diagnostics", "valid"})
+CHECK_FACTS = frozenset({"diagnostics", "diagnostics_exact", "valid"})
 """What `expect` says about the document alone; everything else is about a run of it."""
 
 DOCUMENTS = ("document", "document_file", "document_text")
@@ -127,7 +127,11 @@ class Case:
         return request
 
 
-_REPORTED_AS = {"cost": "usage", "events_exact": "events"}
+_REPORTED_AS = {
+    "cost": "usage",
+    "diagnostics_exact": "diagnostics",
+    "events_exact": "events",
+}
 
 
 def load_suite(path: str | os.PathLike[str] | None = None) -> list[Case]:

@@ -186,8 +186,8 @@ def _differences(expect: Mapping[str, Json], seen: Observation) -> Iterator[str]
         yield from _valid(_implied_validity(expect["diagnostics"]), seen)
     for fact, judge_fact in _JUDGES.items():
         if fact in expect and (fact in CHECK_FACTS or "status" in seen):
-            exact = fact == "events" and expect.get("events_exact")
-            yield from (_exact_events if exact else judge_fact)(expect[fact], seen)
+            exact = _EXACT.get(fact) if expect.get(f"{fact}_exact") else None
+            yield from (exact or judge_fact)(expect[fact], seen)
 
 
 def _implied_validity(diagnostics: Json) -> bool:
@@ -277,6 +277,14 @@ def _diagnostics(expected: Json, seen: Observation) -> Iterator[str]:
             yield f"diagnostics: no {_short(pattern)} among {among}"
 
 
+def _exact_diagnostics(expected: Json, seen: Observation) -> Iterator[str]:
+    """The expected diagnostics are all that there are."""
+    yield from _diagnostics(expected, seen)
+    for each in seen.get("diagnostics") or []:
+        if not any(_is_diagnostic(pattern, each) for pattern in expected):
+            yield f"diagnostics: nothing expects {_short(_brief(each))}"
+
+
 def _is_diagnostic(pattern: Json, diagnostic: Json) -> bool:
     if type(pattern.get("aws")) is dict:
         pattern = {**pattern, "aws": {"$partial": pattern["aws"]}}
@@ -337,7 +345,10 @@ def _short(value: Json) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-_JUDGES: Mapping[str, Callable[[Json, Observation], Iterator[str]]] = {
+_Judge = Callable[[Json, Observation], Iterator[str]]
+_EXACT: Mapping[str, _Judge] = {"events": _exact_events, "diagnostics": _exact_diagnostics}
+"""Those of facts of which a case may say that there are no others."""
+_JUDGES: Mapping[str, _Judge] = {
     "status": _status,
     "output": _output,
     "error": _error,

@@ -74,6 +74,7 @@ def test_a_document_file_is_relative_to_the_case(tmp_path: Path) -> None:
     [
         ("{valid: true}", ["valid"]),
         ("{diagnostics: []}", ["diagnostics"]),
+        ("{diagnostics: [], diagnostics_exact: true}", ["diagnostics"]),
         ("{output: 1}", ["output", "status"]),
         ("{cost: 1, events: [], events_exact: true}", ["events", "status", "usage"]),
     ],
@@ -112,6 +113,7 @@ def test_only_what_is_judged_is_observed(tmp_path: Path, expect: str, facts: lis
         ("document_file: no.json\n    expect: {valid: true}", 3, "document_file: cannot read"),
         ('document_file: "\\0"\n    expect: {valid: true}', 3, "document_file: cannot read"),
         ("document: {}\n    expect: {output: 1, events_exact: true}", 5, "events"),
+        ("document: {}\n    expect: {valid: true, diagnostics_exact: true}", 5, "diagnostics"),
     ],
 )
 def test_a_fault_says_file_and_line(tmp_path: Path, case: str, line: int, text: str) -> None:

@@ -116,7 +116,7 @@ class _Plan:
     async def _summarized(self, attempt: Attempt, document: Json, most: int | None) -> Json:
         """Return the document with a summary in place of the target, where one is wanted."""
         found = self.summary(attempt.data, attempt.frame)
-        when = found.word("When", MOMENTS) or MOMENTS[0]
+        when = found.word("When", MOMENTS)
         ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
         exceeds = most is not None and token_count(self.profile, document) > most
         nodes = located(_target(found), document)
