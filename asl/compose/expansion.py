@@ -202,8 +202,6 @@ class _Expander:
         template, home = found
         base = f"{pointer}/Template"
         arguments = self._arguments(given, pointer, declared(template), language, text)
-        if arguments is None:
-            return state
         place = self._origin(base)
         if home is not text.document:
             place = home, ""
@@ -253,7 +251,8 @@ class _Expander:
             self.findings.append(Finding("V-INC-05", message, place, hint))
         elif len(text.around) >= MAX_NESTED:
             message = f"Includes are nested more than {MAX_NESTED} deep"
-            self.findings.append(Finding("V-INC-05", message, place))
+            hint = "start what is innermost by a Workflow state, as an execution of its own"
+            self.findings.append(Finding("V-INC-05", message, place, hint))
         else:
             return _written(home), home
         return None
@@ -265,22 +264,27 @@ class _Expander:
         declarations: Mapping[str, Parameter],
         language: str,
         text: _Text,
-    ) -> dict[str, Argument] | None:
-        """Return a value, or the promise of one, for every parameter; None if they do not fit."""
-        faults: list[Finding] = []
+    ) -> dict[str, Argument]:
+        """Return a value, or the promise of one, for every parameter.
+
+        One that does not fit is taken as unknown, so that other faults of the template are found.
+        """
+        unknown = Open(dynamic=False)
         known: dict[str, Argument] = {}
         for key, value in given.items():
             name = _name(key, language)
             place = f"{pointer}/Parameters/{escape(key)}"
             if name not in declarations:
-                faults.append(_surplus(name, declarations, place))
+                self.findings.append(_surplus(name, declarations, place))
                 continue
             known[name] = _argument(key, value, language, text)
             misfit = None
             if not isinstance(known[name], Open) and known[name] is not None:
                 misfit = declarations[name].misfit(known[name])
             if misfit is not None:
-                faults.append(Finding("V-INC-03", f"the argument {name!r} {misfit}", place))
+                message = f"the argument {name!r} {misfit}"
+                self.findings.append(Finding("V-INC-03", message, place))
+                known[name] = unknown
         for name, parameter in declarations.items():
             if known.get(name) is None:
                 known[name] = parameter.default
@@ -288,9 +292,9 @@ class _Expander:
                     message = f"the template needs a value for {name!r}"
                     place = f"{pointer}/Parameters" if given else pointer
                     hint = f"add {name!r}, or '{name}.$' for a value of the data"
-                    faults.append(Finding("V-INC-02", message, place, hint, at_key=True))
-        self.findings += faults
-        return None if faults else known
+                    self.findings.append(Finding("V-INC-02", message, place, hint, at_key=True))
+                    known[name] = unknown
+        return known
 
     def _overridden(
         self, state: Json, pointer: str, machine: Json, arguments: Mapping[str, Argument]

@@ -134,7 +134,10 @@ class _Linker:
         if key in self.documents:
             return key, self.documents[key], name
         if len(around) > MAX_NESTED:
-            raise Refused(f"imports are nested more than {MAX_NESTED} deep")
+            raise Refused(
+                f"imports are nested more than {MAX_NESTED} deep",
+                "import the innermost ones here, or start them by Workflow states",
+            )
         document = self._document(key, name, one)
         self.characters += len(document.source.text or "")
         if len(self.documents) >= MAX_DOCUMENTS or self.characters > MAX_CHARACTERS:
@@ -233,11 +236,12 @@ def _unused(
         if name not in included:
             message = f"no Include names the import {name!r}"
             place = f"{pointer}/Imports/{escape(name)}"
-            hint = did_you_mean(name, included - imports.keys())
+            near = did_you_mean(name, included - imports.keys())
+            hint = near or "remove it, or add an Include of it"
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
     for name in pins:
         if name not in imports:
             message = f"nothing is imported as {name!r}, so nothing is locked"
             place = f"{pointer}/{LOCK}/{escape(name)}"
-            hint = did_you_mean(name, imports)
+            hint = did_you_mean(name, imports) or "remove it, or import what it names"
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
