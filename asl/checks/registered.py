@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Workflow, below, objects, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
@@ -39,7 +38,7 @@ _OF_RULES = (("Check", "V-GRD-05"), ("Validator", "V-TASK-03"), ("Agent", "V-TAS
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
         for name, place, code in _named(node):
-            if name in known or node.open(name):
+            if name in known or node.computed(name):
                 continue
             near = workflow.suggestions.near(name, known)
             if code == "V-GRD-05":
@@ -74,9 +73,8 @@ def _debating(node: Node) -> Iterator[tuple[str, str]]:
             yield name, node.at("Agents", index)
     for field in ("Arbiter", "TieBreaker"):
         other = text(below(node.value, "Consensus"), field)
-        if other is None or is_jsonata(other) or (field, other) == ("TieBreaker", ARBITER):
-            continue
-        yield other, node.at("Consensus", field)
+        if other is not None and (field, other) != ("TieBreaker", ARBITER):
+            yield other, node.at("Consensus", field)
 
 
 def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:

@@ -6,7 +6,7 @@ from math import inf, isfinite, isinf
 from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json, is_number
+from asl.core.values import Json, compact, is_number
 
 __all__ = [
     "Instant",
@@ -123,14 +123,12 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
     if isinstance(value, str):
         found = _DURATION.fullmatch(value)
         seconds = _seconds(found[1], found[2] or "s") if found else inf
-        written = value
     else:
         seconds = float(value) if is_number(value) and isfinite(value) and value >= 0 else inf
-        written = str(value)
     if isinf(seconds):
         forms = "a whole number and one of ms, s, m, h, d, w"
         raise ExpressionFault(
-            f"{written!r} is not a duration",
+            f"{repr(value) if isinstance(value, str) else compact(value)} is not a duration",
             0,
             "V-DUR-01",
             f"{forms}, or never" if allow_never else forms,

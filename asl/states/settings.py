@@ -6,6 +6,7 @@ from typing import Any
 from asl.core.errors import EvaluationFailed, ExpressionFault, StateError
 from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.paths import Path, parse_reference_path
+from asl.expr.times import parse_duration
 
 __all__ = ["Settings"]
 
@@ -112,6 +113,17 @@ class Settings:
         found: float | None = self._read(field, _is_share, "a number above 0, up to 1")
         return found
 
+    def lifetime(self, field: str) -> Json:
+        """Return a duration or `never` as it is written; raises StateError("States.InvalidTTL")."""
+        found = self.values.get(field)
+        if found is None:
+            return None
+        try:
+            parse_duration(found, allow_never=True)
+        except ExpressionFault as fault:
+            raise StateError("States.InvalidTTL", f"{self._place(field)}: {fault}") from None
+        return found
+
     def members(self, field: str) -> Mapping[str, Json]:
         """Return an object."""
         found = self._read(field, _is_object, "an object")
@@ -130,12 +142,13 @@ class Settings:
 
     def unfit(self, field: str, wanted: str) -> StateError:
         """Return the error of a field that has not the value which is *wanted*."""
-        name = self.block + field
-        place = f"state '{self.state}': " if self.state else ""
-        cause = f"{place}{name} is {wanted}, not {excerpt(self.values.get(field), 200)}"
-        return (
-            EvaluationFailed(cause, name) if self.jsonata else StateError("States.Runtime", cause)
-        )
+        cause = f"{self._place(field)} is {wanted}, not {excerpt(self.values.get(field), 200)}"
+        if self.jsonata:
+            return EvaluationFailed(cause, self.block + field)
+        return StateError("States.Runtime", cause)
+
+    def _place(self, field: str) -> str:
+        return (f"state '{self.state}': " if self.state else "") + self.block + field
 
     def _read(self, field: str, fits: Callable[[Json], bool], wanted: str, *bounds: Any) -> Json:
         value = self.values.get(field)

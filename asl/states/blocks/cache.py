@@ -1,14 +1,11 @@
 """Cache and CacheResult: an answer that is there is not asked for again (Specification 8.4)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from math import inf
 from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
-from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
-from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
 
@@ -58,22 +55,12 @@ def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
         found = fields(data, frame)
         if not found.flag(enabled, absent=own):
             return None
-        lifetime, scope = found.values.get(ttl), found.word("Scope", SCOPES)
+        lifetime, scope = found.lifetime(ttl), found.word("Scope", SCOPES)
         return _Plan(
-            found.values.get(key),
-            "never" if lifetime is None else _lifetime(lifetime, compiler.name),
-            scope or "workflow",
+            found.values.get(key), "never" if lifetime is None else lifetime, scope or "workflow"
         )
 
     return plan
-
-
-def _lifetime(ttl: Json, state: str) -> Json:
-    try:
-        seconds = parse_duration(ttl, allow_never=True)
-    except ExpressionFault as fault:
-        raise StateError("States.InvalidTTL", f"state '{state}': {fault}") from None
-    return "never" if seconds == inf else ttl
 
 
 def _key(key: Json, attempt: Attempt) -> str:

@@ -279,14 +279,7 @@ FOR: Final[Mapping[str, str]] = {
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block = node.value["Context"]
-    strategy = block.get("Strategy", STRATEGIES[0])
-    known = "Strategy.$" not in block and strategy in STRATEGIES
-    for field in block if known else ():
-        needed = FOR.get(field.removesuffix(SUFFIX), strategy)
-        if needed != strategy:
-            message = f"{field!r} has no effect on the strategy {strategy}"
-            place, hint = node.at("Context", field), f'"Strategy": "{needed}"'
-            yield Finding("V-CTX-04", message, place, hint, at_key=True)
+    yield from _idle(block, node)
     for field in ("Include", "Exclude", "Candidates", "Priority"):
         listed = block.get(field)
         for index, text in enumerate(listed if type(listed) is list else ()):
@@ -295,6 +288,29 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
                 message = f"{text!r} is no path into the effective input"
                 yield Finding(code, message, node.at("Context", field, index), "such as $.history")
     yield from _check_summary(block, node)
+
+
+def _idle(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
+    """Find what has no effect as it stands."""
+    names = {field.removesuffix(SUFFIX) for field in block}
+    strategy = block.get("Strategy", STRATEGIES[0])
+    known = "Strategy.$" not in block and strategy in STRATEGIES
+    for field in block if known else ():
+        needed = FOR.get(field.removesuffix(SUFFIX), strategy)
+        if needed != strategy:
+            message = f"{field!r} has no effect on the strategy {strategy}"
+            place, hint = node.at("Context", field), f'"Strategy": "{needed}"'
+            yield Finding("V-CTX-04", message, place, hint, at_key=True)
+    if strategy == "priority_based" and "Priority" not in names:
+        message = "nothing has a priority, so only what Include names is shown"
+        yield Finding("V-CTX-04", message, node.at("Context", "Strategy"), "add Priority")
+    summary = block.get("Summarize")
+    if type(summary) is not dict or "MaxTokens" in names or "When.$" in summary:
+        return
+    if summary.get("When", MOMENTS[0]) == MOMENTS[0]:
+        message = "no number of tokens is exceeded where there is no MaxTokens"
+        place, hint = node.at("Context", "Summarize"), 'add MaxTokens, or "When": "Always"'
+        yield Finding("V-CTX-04", message, place, hint, at_key=True)
 
 
 def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:

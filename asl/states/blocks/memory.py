@@ -12,7 +12,6 @@ from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
 from asl.expr.references import place
 from asl.expr.templates import SUFFIX
-from asl.expr.times import parse_duration
 from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
@@ -278,7 +277,6 @@ class _Entry:
     """One entry of `Write`; *index* is its place in a list."""
 
     def __init__(self, compiler: Compiler, *index: int) -> None:
-        self.state = compiler.name
         block = compiler.within("Memory", "Write", *index).after()
         self.value = block.template("Value") or block.scalar("Value")
         self.sought = block.template("Value", Missing.PARAMETER) or block.scalar(
@@ -308,9 +306,8 @@ class _Entry:
             "merge": found.flag("Merge"),
             "overwrite": found.flag("Overwrite", absent=True),
         }
-        if "TTL" in found:
-            request["ttl"] = self._lifetime(found.values["TTL"])
-        return request
+        lifetime = found.lifetime("TTL")
+        return request if lifetime is None else {**request, "ttl": lifetime}
 
     def _found(self, documents: tuple[Json, ...], frame: Frame) -> Json:
         """Evaluate the value in the first document that has what it reads."""
@@ -320,14 +317,6 @@ class _Entry:
             with suppress(StateError):
                 return self.sought(document, frame)
         return self.value(documents[-1], frame)
-
-    def _lifetime(self, ttl: Json) -> Json:
-        try:
-            parse_duration(ttl, allow_never=True)
-        except ExpressionFault as fault:
-            cause = f"state '{self.state}': Memory.Write.TTL: {fault}"
-            raise StateError("States.InvalidTTL", cause) from None
-        return ttl
 
 
 # --------------------------------------------------------------------------------------------
