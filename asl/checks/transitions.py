@@ -13,7 +13,7 @@ from asl.compose import modules
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
-from asl.states.base import Node
+from asl.states.base import Node, labelled
 
 __all__ = ["check", "following", "targets"]
 
@@ -91,7 +91,7 @@ class _Machine(NamedTuple):
                     "add 'Choices', 'Default', 'Next' or \"End\": true",
                     at_key=True,
                 )
-        elif self.scope.template and text(node.value, "Output") is not None:
+        elif self.scope.template and labelled(node.value, node.query_language):
             yield Finding(
                 "V-TPL-05",
                 f"the label in 'Output' makes {node.name!r} an end",

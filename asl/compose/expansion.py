@@ -197,7 +197,7 @@ class _Expander:
         """Return an Include that holds its machine, or as it is where that cannot be made."""
         found = self._template(state, pointer, text)
         given = state.get("Parameters", {})
-        if found is None or type(given) is not dict:
+        if found is None or type(given) is not dict or type(state.get("Override", {})) is not dict:
             return state
         template, home = found
         base = f"{pointer}/Template"
@@ -326,7 +326,9 @@ class _Expander:
         faults = list(modules.check_points(machine, entry, exit, pointer))
         if faults:
             self.findings += faults
-            return None
+            if type(machine["States"]) is not dict or not machine["States"]:
+                return None
+            entry, exit = next(iter(machine["States"])), None  # other faults are found there
         linked = modules.linked(machine, entry, exit)
         if exit is not None and exit not in linked["States"] and not _open(arguments):
             message = f"no transition leads from {entry!r} to {exit!r}"

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json
+from asl.states.base import labelled
 
 __all__ = ["check", "check_points", "linked"]
 
@@ -40,8 +41,9 @@ def check_points(
     exported = [each for each in exports if type(each) is str] if type(exports) is list else []
     if type(entry) is not str:
         message = "'EntryPoint' says where to begin in a module"
+        place = pointer if entry is None else f"{pointer}/EntryPoint"
         hint = f"one of {', '.join(exported)}" if exported else None
-        yield Finding("V-INC-04", message, pointer, hint, at_key=True)
+        yield Finding("V-INC-04", message, place, hint, at_key=entry is None)
     elif entry not in known:
         message = f"the module has no state {entry!r}"
         yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", did_you_mean(entry, exported))
@@ -67,10 +69,11 @@ def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str
     """
     states: dict[str, Json] = dict(module["States"])
     following = dict(pairwise(states))
+    language = module.get("QueryLanguage")
     for name, state in module["States"].items():
         if name == exit:
             states[name] = _ended(state)
-        elif _falls_through(state):
+        elif _falls_through(state, language):
             way = {"Next": following[name]} if name in following else {"End": True}
             states[name] = {key: state[key] for key in state if key != "End"} | way
     within = _reached(states, entry)
@@ -90,11 +93,11 @@ def _reached(states: Mapping[str, Json], entry: str) -> set[str]:
     return found
 
 
-def _falls_through(state: Json) -> bool:
-    """Whether a state says nothing of what follows it."""
+def _falls_through(state: Json, language: Json) -> bool:
+    """Whether a state of a module in this language says nothing of what follows it."""
     if type(state) is not dict or state.get("Type") in (*_ENDS, "Choice"):
         return False
-    label = type(state.get("Output")) is str and state.get("QueryLanguage") != "JSONata"
+    label = labelled(state, state.get("QueryLanguage", language))
     return not (label or state.get("End") is True or any(way in state for way in _WAYS))
 
 

@@ -18,7 +18,7 @@ from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step, Work
 
-__all__ = ["Compiler", "Node", "StateType", "machines_of"]
+__all__ = ["Compiler", "Node", "StateType", "labelled", "machines_of"]
 
 
 class Node(NamedTuple):
@@ -62,6 +62,11 @@ def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ..
     for index, branch in enumerate(branches if type(branches) is list else ()):
         if type(branch) is dict:
             yield ("Branches", index), branch
+
+
+def labelled(state: Mapping[str, Json], language: Json) -> bool:
+    """Whether the `Output` of a state is a label, by which it may end a template (9.2)."""
+    return type(state.get("Output")) is str and language != "JSONata"
 
 
 def mentions(value: Json, *keys: str) -> bool:
