@@ -1,8 +1,7 @@
-"""What all tests share: the option `--full`, and how hard hypothesis tries."""
+"""What all tests share: the option `--full`, how hard hypothesis tries, the bundled cases."""
 
-import fcntl
 import os
-import pickle
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,29 +20,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples hypothesis tries."""
+    """Choose how many examples hypothesis tries, and where the processes of a run share cases."""
     settings.load_profile("full" if config.getoption("--full") else "quick")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        from tests.bundled import SHARED
+
+        shared = tempfile.TemporaryDirectory()
+        config.add_cleanup(shared.cleanup)
+        os.environ[SHARED] = shared.name
 
 
 @pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> "list[Case]":
-    """The cases that ship with the library, read once for all processes of a run.
+def bundled() -> "list[Case]":
+    """The cases that ship with the library."""
+    from tests.bundled import bundled
 
-    To read them takes longer than to run them.
-    """
-    from asl.conformance import load_suite
-
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return load_suite()
-    with open(tmp_path_factory.getbasetemp().parent / "bundled", "a+b") as shared:
-        fcntl.flock(shared, fcntl.LOCK_EX)
-        shared.seek(0)
-        if read := shared.read():
-            cases: list[Case] = pickle.loads(read)
-            return cases
-        cases = load_suite()
-        shared.write(pickle.dumps(cases))
-        return cases
+    return bundled()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from asl.checks.execution import DOCUMENT_BLOCKS, STATE_BLOCKS
-from asl.conformance.case import CHECK_FACTS, Case, load_suite
+from asl.conformance.case import CHECK_FACTS, Case
 from asl.states.blocks import BLOCKS
+from tests.bundled import bundled
 
 Json = Any
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ SCALARS = {
     "Metadata",
 }
 """Those that are a single value."""
-CASES = load_suite(ROOT / "conformance" / "blocks")
+CASES = bundled("blocks")
 
 
 CONSTRAINTS = {

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from asl.conformance.case import CHECK_FACTS, Case, load_suite
+from asl.conformance.case import CHECK_FACTS, Case
 from asl.conformance.local import Local
 from asl.conformance.runner import run_case
 from asl.states.blocks import BLOCKS
 from asl.states.blocks.progress import FIELDS as OF_PROGRESS
+from tests.bundled import bundled
 
 Json = Any
 Way = tuple[str | int, ...]
@@ -27,11 +28,7 @@ Field = tuple[str, str, str]
 """The type of the state (`document` for that of the document, `state` where all have the same), the
 block, and the way to a field within it: `Alerts/*/At`."""
 ROOT = Path(__file__).resolve().parents[2]
-CASES = [
-    case
-    for case in load_suite(ROOT / "conformance" / "blocks")
-    if not case.expect.keys() <= CHECK_FACTS
-]
+CASES = [case for case in bundled("blocks") if not case.expect.keys() <= CHECK_FACTS]
 HERE = Local()
 FREE = ("Parameters", "Arguments", "ResultSelector", "Result", "ItemSelector", "Output", "Assign")
 """What holds no states."""

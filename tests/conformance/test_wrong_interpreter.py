@@ -2,11 +2,11 @@
 
 import pytest
 
-from asl.conformance import load_suite, run_case, run_suite
-from asl.core.resources import folder
+from asl.conformance import run_case, run_suite
+from tests.bundled import bundled
 from tests.conformance.wrong_interpreter import BUGS, Wrong
 
-EXAMPLES = load_suite(folder("conformance") / "examples")
+EXAMPLES = bundled("examples")
 
 
 @pytest.mark.parametrize("bug", BUGS)

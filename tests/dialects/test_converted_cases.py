@@ -6,16 +6,15 @@ Nothing changes unreported.
 import json
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from typing import Any
 
 import pytest
 
 import asl
-from asl.conformance import Case, load_suite
-from asl.conformance.case import CHECK_FACTS, find_suites
-from asl.core.resources import folder
+from asl.conformance import Case
+from asl.conformance.case import CHECK_FACTS
 from asl.dialects import load
+from tests.bundled import bundled
 from tests.dialects.behaviour import scripted
 from tests.dialects.test_behaviour import ANSWERS
 from tests.dialects.ways import changes, there_and_back
@@ -41,8 +40,7 @@ EXEMPT = {
 def documents(files: int = 1) -> list[tuple[Case, asl.Document]]:
     """Documents that run without anybody's help, each once, of one file of so many."""
     found = {}
-    suites = find_suites(folder("conformance"))[::files]
-    for case in chain.from_iterable(map(load_suite, suites)):
+    for case in bundled(each=files):
         if CHECK_FACTS.issuperset(case.observe) or case.id in EXEMPT:
             continue
         what = case.document if case.document is not None else str(case.document_text).encode()

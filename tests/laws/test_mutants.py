@@ -6,18 +6,16 @@ A document that cannot be read or run is refused, a run fails; anything else is 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from random import Random
 from typing import Any
 
 import pytest
 
 import asl
-from asl.conformance import Case, load_suite
-from asl.conformance.case import find_suites
+from asl.conformance import Case
 from asl.core.profile import PROFILES
-from asl.core.resources import folder
 from asl.dialects import load
+from tests.bundled import bundled
 from tests.laws.mutants import TEXTS, VALUES, mutant
 from tests.test_bad_input import in_time
 
@@ -30,8 +28,7 @@ LANGUAGES = ("asl", "amazon", "codemie", "contenox", "flujo")
 @cache
 def cases(files: int) -> list[Case]:
     """The cases with a document that is a value, of one of so many files."""
-    every = chain.from_iterable(map(load_suite, find_suites(folder("conformance"))[::files]))
-    return [each for each in every if each.document is not None]
+    return [each for each in bundled(each=files) if each.document is not None]
 
 
 def lived(case: Case, random: Random) -> None:

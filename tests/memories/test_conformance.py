@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from asl.conformance import local
-from asl.conformance.case import CHECK_FACTS, load_suite
+from asl.conformance.case import CHECK_FACTS
 from asl.conformance.runner import run_case
 from asl.memories import bound
 from asl.memories.sqlite import SqliteMemory
+from tests.bundled import bundled
 
-BLOCKS = Path(__file__).resolve().parents[2] / "conformance" / "blocks"
 CASES = [
     case
     for file in ("memory.yaml", "cache.yaml")
-    for case in load_suite(BLOCKS / file)
+    for case in bundled(f"blocks/{file}")
     if not case.expect.keys() <= CHECK_FACTS and "timestamp" not in str(case.expect.get("output"))
 ]
 

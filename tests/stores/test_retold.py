@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import asl
-from asl.conformance import Case, load_suite
-from asl.conformance.case import CHECK_FACTS, find_suites
+from asl.conformance import Case
+from asl.conformance.case import CHECK_FACTS
 from asl.core.profile import PROFILES
-from asl.core.resources import folder
 from asl.dialects import load
+from tests.bundled import bundled
 
 FILES = 9
 """One file of so many is in the quick run."""
@@ -24,10 +23,9 @@ TRANSITIONS = 2_000
 @cache
 def cases(files: int) -> list[Case]:
     """The cases that run without an account of their surroundings, of one of so many files."""
-    every = chain.from_iterable(map(load_suite, find_suites(folder("conformance"))[::files]))
     return [
         each
-        for each in every
+        for each in bundled(each=files)
         if each.document is not None
         and not CHECK_FACTS.issuperset(each.observe)
         and "waitForTaskToken" not in str(each.document)

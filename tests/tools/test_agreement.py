@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asl.conformance.case import load_suite
+from tests.bundled import bundled
 
 from . import test_reach, test_sandbox
 
@@ -32,7 +32,7 @@ FIELDS = [
         json.loads((ROOT / "schemas" / "blocks" / f"{name}.schema.json").read_text()), name
     )
 ]
-SHOWN = {tag for case in load_suite(ROOT / "conformance" / "blocks") for tag in case.tags} | {
+SHOWN = {tag for case in bundled("blocks") for tag in case.tags} | {
     tag
     for module in (test_reach, test_sandbox)
     for test in vars(module).values()
