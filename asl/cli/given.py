@@ -196,11 +196,13 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
     `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
     from asl.agents.function import imported
-    from asl.memories import bound
+    from asl.memories import BACKENDS, bound
 
     found: dict[str, Memory] = bound(files.memory)
     for place in places:
         backend, equals, where = place.partition("=")
+        if place in BACKENDS:
+            raise click.BadParameter(f"say where it is: {place}=WHERE", param_hint="--memory")
         if not equals or not backend.isidentifier():
             found |= bound(place)
         elif backend == "custom":

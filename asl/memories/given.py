@@ -25,13 +25,12 @@ class GivenMemory:
     def get(self, namespace: str, key: str, now: float) -> Entry | None:
         """Return an entry, None where there is none."""
         with _failing():
-            entry: Entry | None = self.memory.get(namespace, key, now)
-            return entry
+            return _entry(self.memory.get(namespace, key, now))
 
     def entries(self, namespace: str, now: float) -> Iterable[Entry]:
         """Return all entries of a namespace, the latest first."""
         with _failing():
-            return list(self.memory.entries(namespace, now))
+            return _entries(self.memory.entries(namespace, now))
 
     def change(
         self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
@@ -40,6 +39,7 @@ class GivenMemory:
         ours: list[BaseException] = []
 
         def made(known: Entry | None) -> Entry | None:
+            known = _entry(known)
             try:
                 return make(known)
             except BaseException as error:  # ours, not of the memory that was given
@@ -53,7 +53,19 @@ class GivenMemory:
         self, namespace: str, words: Sequence[str], now: float, most: int
     ) -> Iterable[Entry]:
         with _failing():
-            return list(self.memory.search(namespace, words, now, most))
+            return _entries(self.memory.search(namespace, words, now, most))
+
+
+def _entry(found: Any) -> Entry | None:
+    """Return what a memory gave for an entry; raises TypeError for what is none."""
+    if found is not None and not all(hasattr(found, field) for field in Entry._fields):
+        raise TypeError(f"{type(found).__name__} is no Entry")
+    entry: Entry | None = found
+    return entry
+
+
+def _entries(found: Iterable[Any]) -> list[Entry]:
+    return [entry for each in found if (entry := _entry(each)) is not None]
 
 
 @contextmanager

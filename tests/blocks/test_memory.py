@@ -1,6 +1,7 @@
 """What is remembered outlives the run where the caller says so, and is recorded in a store."""
 
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -88,33 +89,56 @@ def test_a_memory_that_is_down(tmp_path: Path) -> None:
     assert "m.db" in (result.cause or "")
 
 
-@pytest.mark.parametrize("method", ["get", "entries", "change", "search"])
-def test_a_memory_of_ones_own_that_is_down(method: str) -> None:
-    """What it raises fails the state that asks, and can be caught like any error."""
+ASKING: dict[str, dict[str, Json]] = {
+    "get": {"Read": ["k"]},
+    "entries": {"Type": "episodic", "Read": {"Collection": "c"}},
+    "change": {"Write": {"Key": "k"}},
+    "search": {"Type": "semantic", "Read": {"Query": "q", "Collection": "c"}},
+}
+"""By the method of a memory: a block that uses it."""
 
-    class Down(ProcessMemory):
+
+def failing(method: str, answer: Callable[..., Any]) -> str:
+    """The cause with which a state fails whose memory has another method instead."""
+
+    class Own(ProcessMemory):
         def search(self, *given: Any) -> Any:
             return self.entries("", 0)
 
-    def fails(*given: Any) -> Any:
-        raise ConnectionError("nobody is there")
-
-    reads: dict[str, Json] = {
-        "get": {"Read": ["k"]},
-        "entries": {"Type": "episodic", "Read": {"Collection": "c"}},
-        "change": {"Write": {"Key": "k"}},
-        "search": {"Type": "semantic", "Read": {"Query": "q", "Collection": "c"}},
-    }
-    memory = Down()
-    setattr(memory, method, fails)
-    task = {"Type": "Task", "Agent": "A", "Memory": reads[method], "End": True}
+    memory = Own()
+    setattr(memory, method, answer)
+    task = {"Type": "Task", "Agent": "A", "Memory": ASKING[method], "End": True}
     result = asl.run(
         {"Memory": {"Backend": "custom"}, "StartAt": "T", "States": {"T": task}},
         agents={"A": {"return": 1}},
         memory=memory,
     )
     assert result.error == "States.MemoryNotConfigured"
-    assert "ConnectionError: nobody is there" in (result.cause or "")
+    return result.cause or ""
+
+
+@pytest.mark.parametrize("method", ASKING)
+def test_a_memory_of_ones_own_that_is_down(method: str) -> None:
+    """What it raises fails the state that asks, and can be caught like any error."""
+
+    def fails(*given: Any) -> Any:
+        raise ConnectionError("nobody is there")
+
+    assert "ConnectionError: nobody is there" in failing(method, fails)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("get", lambda *given: {"key": "k"}),
+        ("entries", lambda *given: [{"key": "k"}]),
+        ("search", lambda *given: [{"key": "k"}]),
+        ("change", lambda namespace, key, now, make: make({"key": "k"})),
+    ],
+)
+def test_a_memory_of_ones_own_that_gives_no_entry(method: str, answer: Any) -> None:
+    """So does one that gives something else than entries."""
+    assert "dict is no Entry" in failing(method, answer)
 
 
 def test_a_recovery_does_not_write_twice(tmp_path: Path) -> None:

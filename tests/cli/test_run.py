@@ -358,3 +358,6 @@ def test_a_misspelt_backend_is_no_file(asl: Asl, folder: Path) -> None:
     run = asl("run", "r.asl.json", "--memory", "redsi=m.db")
     assert (run.exit_code, run.stdout) == (2, "")
     assert "no memory backend is called 'redsi' (did you mean 'redis'?)" in run.stderr
+    run = asl("run", "r.asl.json", "--memory", "redis")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "say where it is: redis=WHERE" in run.stderr
