@@ -75,9 +75,15 @@ def _open(unfilled: bool, jsonata: bool) -> _Open:
     return is_open
 
 
+_COMPUTED = frozenset(BLOCKS).union(
+    ("OnTimeout", "RequiredApprovers", "Policy", "BatchMode", "Escalation", "Notifications")
+)
+"""The fields of which any part may be computed."""
+
+
 def _is_query(text: str, error: Any) -> bool:
     steps = error.absolute_path
-    if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in BLOCKS):
+    if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in _COMPUTED):
         return False
     return error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
 

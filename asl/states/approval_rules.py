@@ -182,10 +182,10 @@ def _steps(node: Node, escalation: Mapping[str, Json]) -> Iterator[tuple[str, fl
 
 def _end(state: Mapping[str, Json]) -> float | None:
     """Return the seconds after which nobody is asked any more, None where that is not written."""
-    timeout = _seconds(state.get("Timeout"))
-    if timeout is None or "OnTimeout.$" in state:
+    timeout, then = _seconds(state.get("Timeout")), state.get("OnTimeout", "Fail")
+    if timeout is None or "OnTimeout.$" in state or then not in (*SETTLED, "Escalate"):
         return None
-    return 2 * timeout if state.get("OnTimeout") == "Escalate" else timeout
+    return 2 * timeout if then == "Escalate" else timeout
 
 
 def _seconds(value: Json) -> float | None:
