@@ -133,7 +133,7 @@ def test_a_model_that_is_given_up_has_used_what_it_had_said() -> None:
         return messages.ModelResponse([messages.ToolCallPart("t", {})])
 
     document = {
-        **caught("States.Timeout", TimeoutSeconds=5, Tools={"Allowed": ["t"]}),
+        **caught("States.Timeout", TimeoutSeconds=2, Tools={"Allowed": ["t"]}),
         "Budget": {"MaxTokens": 3200},
     }
     given: Json = {"agents": {"A": ModelAgent(FunctionModel(say))}, "tools": {"t": {"return": 1}}}

@@ -218,7 +218,7 @@ def test_a_stubborn_server_is_killed(started: list[Any], monkeypatch: pytest.Mon
 
 
 @pytest.mark.filterwarnings("ignore")  # of libraries whose tasks are cancelled one by one
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 1000])
+@pytest.mark.parametrize("turns", [0, 1, 3, 8, 21, 55, 144, 1000])
 @pytest.mark.parametrize("everything", [False, True])
 def test_no_server_outlives_a_run_that_is_cut_short(
     turns: int, everything: bool, started: list[Any], monkeypatch: pytest.MonkeyPatch

@@ -207,6 +207,7 @@ def store_of(disk: Path, world: World) -> Any:
         pools={"p": str(POOL * CENT)},
         prices={"m": str(CENT)},
         clock=VirtualClock(),
+        synchronous="OFF",
     )
 
 

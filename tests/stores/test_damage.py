@@ -93,7 +93,7 @@ def expected(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @given(place=st.integers(0, 10**6 - 1), bit=st.integers(0, 7))
 @example(place=0, bit=0)
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_a_flipped_bit_is_noticed(
     place: int, bit: int, whole: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
