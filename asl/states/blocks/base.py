@@ -226,7 +226,7 @@ def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
         attempt.payload = data if template is None else template(data, frame)
         if attempt.injected is not None:
             path, value = attempt.injected
-            if type(attempt.payload) is dict and not _has(attempt.payload, path):
+            if not _has(attempt.payload, path):
                 attempt.payload = place(attempt.payload, path.segments, value)
             frame.note("TaskScheduled", {"parameters": attempt.payload})
         return inner(attempt)

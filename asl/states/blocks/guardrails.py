@@ -522,6 +522,11 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
             message = f"{field!r} has no effect in a rule of the type {kind}"
             hint = f"it takes {' and '.join(own)}"
             yield Finding("V-GRD-07", message, f"{pointer}/{field}", hint, at_key=True)
+    for field in ("Block", "Types"):
+        sought = rule.get(field)
+        if type(sought) is list and (not sought or "" in sought):
+            message = f"{field!r} names nothing to look for" if not sought else "'' is not looked for"
+            yield Finding("V-GRD-07", message, f"{pointer}/{field}", "name it, or leave this out")
     if kind == "regex":
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")

@@ -1,11 +1,12 @@
 """Model and Generation: which model an agent is to use, and how (Specification 8.6)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.states.base import Compiler
+from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
 from asl.states.settings import Settings
 
@@ -61,5 +62,19 @@ def tell_generation(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-MODEL = Block("Model", lacks=("FallbackOn.$",))
+def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+    block = node.value["Model"]
+    errors = block.get("FallbackOn")
+    if errors is None:
+        return
+    if {"Fallback", "Fallback.$"}.isdisjoint(block):
+        message, hint = "there is no other model to ask", "add Fallback"
+    elif errors == []:
+        message, hint = "no error leads to another model", "leave it out, or name errors"
+    else:
+        return
+    yield Finding("V-GEN-02", message, node.at("Model", "FallbackOn"), hint, at_key=True)
+
+
+MODEL = Block("Model", _check, lacks=("FallbackOn.$",))
 GENERATION = Block("Generation")
