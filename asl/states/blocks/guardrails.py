@@ -525,7 +525,7 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     for field in ("Block", "Types"):
         sought = rule.get(field)
         if type(sought) is list and (not sought or "" in sought):
-            message = f"{field!r} names nothing to look for" if not sought else "'' is not looked for"
+            message = "'' is not looked for" if sought else f"{field!r} names nothing to look for"
             yield Finding("V-GRD-07", message, f"{pointer}/{field}", "name it, or leave this out")
     if kind == "regex":
         yield from _check_regex(node, rule, pointer)
