@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from asl.compose.shapes import DOCUMENT, Place, Shape
-from asl.compose.texts import RULE, Part, Reference, escaped, parse, sole, unescaped
+from asl.compose.texts import RULE, Part, Reference, escaped, member, parse, sole, unescaped
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
@@ -140,6 +140,8 @@ class Filling:
         """Return what a part of a text becomes; raises ExpressionFault."""
         braces = self.open or place is Place.TEXT
         if isinstance(part, str):
+            if (fault := member(part, self.arguments)) is not None:
+                raise fault
             return part if braces else unescaped(part)
         given = self._given(part)
         if not isinstance(given, Open):

@@ -6,14 +6,14 @@ templates (`{{$.x}}` is interpolation, Specification 3.8), and `\{{` are two bra
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact, type_name
 
-__all__ = ["RULE", "Part", "Reference", "escaped", "names", "parse", "sole", "unescaped"]
+__all__ = ["RULE", "Part", "Reference", "escaped", "member", "names", "parse", "sole", "unescaped"]
 
 RULE = "V-TPL-02"
 _BEGIN = re.compile(r"\\\{\{|\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})")
@@ -22,6 +22,7 @@ _FILTER = re.compile(
     ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)\s*)?""",
     re.VERBOSE | re.DOTALL,
 )
+_MEMBER = re.compile(r"(?<!\\)\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*[.\[]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -72,6 +73,16 @@ def sole(text: str) -> Reference | None:
     return parts[0] if len(parts) == 1 and isinstance(parts[0], Reference) else None
 
 
+def member(text: str, parameters: Container[str]) -> ExpressionFault | None:
+    """Return the fault of a text that names a part of a parameter: `{{order.id}}`."""
+    for found in _MEMBER.finditer(text):
+        if found[1] in parameters:
+            message = f"{found[1]!r} is inserted as a whole, not a part of it"
+            hint = r"declare a parameter for that part, or write \{{ for braces in text"
+            return ExpressionFault(message, found.start(), RULE, hint)
+    return None
+
+
 def names(value: Json) -> Iterator[str]:
     """Yield the names that stand between braces in the strings of a value."""
     if type(value) is str and "{{" in value:
@@ -99,7 +110,8 @@ def _filters(text: str, at: int) -> tuple[tuple[tuple[str, Json], ...], int]:
             raise ExpressionFault(f"there is no filter {name!r}", filter.start(1), RULE, hint)
         if (argument is not None) is not (name == "default"):
             message = "'default' needs a value" if argument is None else f"{name!r} takes no value"
-            raise ExpressionFault(message, filter.start(1), RULE)
+            hint = "a text in quotes, a number, true, false or null" if argument is None else None
+            raise ExpressionFault(message, filter.start(1), RULE, hint)
         found.append((name, None if argument is None else _literal(argument)))
         at = filter.end()
     return tuple(found), at + 2
