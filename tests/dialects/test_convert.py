@@ -939,6 +939,24 @@ def test_a_text_that_is_filled_in_elsewhere_is_told(text: str) -> None:
     assert loss.pointer == "/States/A/Parameters/task"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r"States.Format('{} of \{n: 1\}', $.x)", "{{x}} of {n: 1}"),
+        (r"States.Format('{}\}', $.x)", "{{x}}}"),
+        (r"States.Format('\{{}\}', $.x)", None),
+        (r"States.Format('\{\{y\}\} {}', $.x)", None),
+        (r"States.Format('\{\{ {}', $.x)", None),
+    ],
+)
+def test_braces_beside_a_placeholder_stay_as_they_are(text: str, said: str | None) -> None:
+    """Where something else would be filled in, the report says that the text is left."""
+    state = {"Type": "Task", "Agent": "A", "Parameters": {"task.$": text}, "End": True}
+    made = asl.convert({"StartAt": "A", "States": {"A": state}}, "codemie")
+    assert ("L-INTRINSIC" in {each.code for each in made.losses}) is (said is None)
+    assert made.document["states"][0]["task"] == (text if said is None else said)
+
+
 def way(goto: str, **more: Any) -> dict[str, Any]:
     return {"transition": {"branches": [{"operator": "default", "goto": goto, **more}]}}
 

@@ -152,6 +152,30 @@ def test_what_is_lost_is_told(states: Json, code: str) -> None:
     assert asl.check(asl.load(made.text)).ok
 
 
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (r"States.Format('a \{ {} b', $.x)", "a { X b"),
+        (r"States.Format('\{\{ n \}\} {}', $.x)", "{{ n }} X"),
+        (r"States.Format('{} \{\{ n', $.x)", "X {{ n"),
+        (r"States.Format('\\\{\{ n \}\} {}', $.x)", "\\{{ n }} X"),
+        (r"States.Format('\{{}\}', $.x)", None),
+        (r"States.Format('\\{}', $.x)", None),
+        (r"States.Format('\{\{ n {}', $.x)", None),
+    ],
+)
+def test_braces_in_a_text_stay_as_they_are(text: str, given: str | None) -> None:
+    """Where they would begin a value, the report says so; alone, and beside another parameter."""
+    for more in ({}, {"y": 1}):
+        made = written({"T": {**TASK, "Parameters": {"task.$": text, **more}, "End": True}})
+        asked: list[Json] = []
+        asl.run(made.text, {"context": {"x": "X"}}, agents={"A": asked.append})
+        assert ("FL-INTRINSIC" in lost(made)) is (given is None)
+        if given is not None:
+            told = asked[0]["input"]
+            assert (json.loads(told)["task"] if more else told) == given
+
+
 def said(rule: Json) -> tuple[str, set[str]]:
     losses = Losses()
     text = condition(rule, "", losses)

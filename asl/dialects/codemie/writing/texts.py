@@ -102,19 +102,26 @@ def _placeholder(machine: Machine, value: str) -> str | None:
     if way := machine.workflow.way(value):
         return _braced(way)
     if parts := parts_of(value):
-        said = [_part(machine, each) for each in parts]
-        return None if None in said else "".join(map(str, said))
+        return _joined(machine, parts)
     if machine.item and value.startswith(_ITEM):
         return "{{task" + value.removeprefix(_ITEM) + "}}"
     return "{{task}}" if machine.item and value == "$" else None
 
 
-def _part(machine: Machine, part: str) -> str | None:
-    """Return what says a part of a text that is put together, None if nothing does."""
-    if not isinstance(part, Path):
-        return None if "{" in part or "}" in part else part
-    way = machine.workflow.way(str(part))
-    return _braced(way) if way else None
+def _joined(machine: Machine, parts: list[str]) -> str | None:
+    """Return a text of parts, None if a path is no placeholder or something else would be one."""
+    made, meant = "", []
+    for each in parts:
+        text = str(each)
+        if isinstance(each, Path):
+            way = machine.workflow.way(text)
+            if not way:
+                return None
+            text = _braced(way)
+            meant.append((len(made), len(made) + len(text)))
+        made += text
+    found = [(each.start, each.end) for each in placeholders(made)]
+    return made if found == meant else None
 
 
 def _braced(way: tuple[str, ...]) -> str:

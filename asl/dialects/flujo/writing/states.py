@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import context_path, field_of, referred
-from asl.dialects.formats import Path, computes, parts_of
+from asl.dialects.flujo.writing.texts import Template, members, shown, template_of, written
+from asl.dialects.formats import Path, computes
 from asl.dialects.names import integrates
 from asl.expr.templates import SUFFIX
 
@@ -134,34 +135,38 @@ class Steps:
             self.losses.add("FL-PAYLOAD", "the parameters cannot be said", place, at_key=True)
             return None
         if key == "Arguments":  # a name there has no meaning in its end
-            written = {name: self._part(each) for name, each in payload.items()}
+            made = {name: self._part(each) for name, each in payload.items()}
         else:
-            written = {
-                name.removesuffix(SUFFIX): _filled(each)
+            made = {
+                name.removesuffix(SUFFIX): template_of(each)
                 if name.endswith(SUFFIX)
                 else self._part(each)
                 for name, each in payload.items()
             }
         if "input" in payload and "context" in payload and len(payload) == 2:
             return None
-        if any(each is None for each in written.values()):
+        if any(each is None for each in made.values()):
             message = "some of the parameters cannot be said, and are left out"
             self.losses.add("FL-INTRINSIC", message, place, at_key=True)
+        parts = {key: each for key, each in made.items() if each is not None}
+        alone = len(made) == 1 and parts
+        text = written(shown(*parts.values()) if alone else members(parts))
+        if text is None:
+            message = "braces in the parameters would begin a value that is put in"
+            hint = "let an agent put the text together"
+            self.losses.add("FL-INTRINSIC", message, place, hint, at_key=True)
+            return None
         message = "an agent is given one text, which has the parameters in it"
         self.losses.add("FL-PAYLOAD", message, place, at_key=True)
-        parts = {key: each for key, each in written.items() if each is not None}
-        if len(written) == 1 and parts:
-            return _text(*parts.values())
-        members = (f"{_quoted(key)}: {_member(each)}" for key, each in parts.items())
-        return f"{{{', '.join(members)}}}"
+        return text
 
-    def _part(self, value: Json) -> "str | _Template | None":
+    def _part(self, value: Json) -> str | Template | None:
         """Return a value that is written out, as JSON, or the template of one; None for others."""
         path = referred(value)
         if path is not None:
-            return _Template((Path(path),), value=True)
+            return Template((Path(path),), value=True)
         if isinstance(value, str):
-            return None if value.startswith("{%") else _Template((value,))
+            return None if value.startswith("{%") else Template((value,))
         return json.dumps(value, ensure_ascii=False)
 
     # Results
@@ -333,66 +338,17 @@ def _set(name: str, skill: str, path: str, value: Json) -> Step:
     }
 
 
-class _Template(NamedTuple):
-    """A text: what stands in it as it is, and paths of the context; or the *value* of one path."""
-
-    parts: tuple[str, ...]
-    value: bool = False
-
-
-def _filled(value: Json) -> _Template | None:
-    """Return a path, or a text put together of paths, as a template; None for anything else."""
-    parts = parts_of(value)
-    paths = [context_path(each) for each in parts or [value] if parts is None or type(each) is Path]
-    if None in paths:
-        return None
-    if parts is None:
-        return _Template((Path(paths[0]),), value=True)
-    filled = iter(paths)
-    return _Template(tuple(Path(next(filled)) if type(e) is Path else e for e in parts))
-
-
-def _text(found: str | _Template) -> str:
-    """Return the text of a value alone."""
-    if isinstance(found, str):
-        return _as_it_is(found)
-    return "".join(
-        f"{{{{ {each} }}}}" if isinstance(each, Path) else _as_it_is(each) for each in found.parts
-    )
-
-
-def _member(found: str | _Template) -> str:
-    """Return the text of a value within the text of an object."""
-    if isinstance(found, str):
-        return _as_it_is(found)
-    if found.value:
-        return f"{{{{ {found.parts[0]} | tojson }}}}"
-    shown = (
-        f"{{{{ {each} }}}}" if isinstance(each, Path) else _quoted(each)[1:-1]
-        for each in found.parts
-    )
-    return f'"{"".join(shown)}"'
-
-
-def _quoted(text: str) -> str:
-    return _as_it_is(json.dumps(text, ensure_ascii=False))
-
-
-def _as_it_is(text: str) -> str:
-    return text.replace("{{", "\\{{")
-
-
 def _given(payload: Json, *, template: bool) -> str | None:
     """Return the template of an agent's input, where that is all that it is asked with."""
     if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
         for key, value in payload.items():
             if key == "input.$" and template:
-                filled = _filled(value)
-                return None if filled is None else _text(filled)
+                filled = template_of(value)
+                return None if filled is None else written(shown(filled))
             if key == "input":
                 path = referred(value)
                 if path is not None:
-                    return f"{{{{ {path} }}}}"
+                    return written([Path(path)])
                 return value if isinstance(value, str) and "{" not in value else None
     return None
 
