@@ -109,9 +109,11 @@ def _filters(text: str, at: int) -> tuple[tuple[tuple[str, Json], ...], int]:
             hint = f"there are {', '.join(_FILTERS)}"
             raise ExpressionFault(f"there is no filter {name!r}", filter.start(1), RULE, hint)
         if (argument is not None) is not (name == "default"):
-            message = "'default' needs a value" if argument is None else f"{name!r} takes no value"
-            hint = "a text in quotes, a number, true, false or null" if argument is None else None
-            raise ExpressionFault(message, filter.start(1), RULE, hint)
+            message, advice = f"{name!r} takes no value", "leave it out"
+            if argument is None:
+                message = "'default' needs a value"
+                advice = "a text in quotes, a number, true, false or null"
+            raise ExpressionFault(message, filter.start(1), RULE, advice)
         found.append((name, None if argument is None else _literal(argument)))
         at = filter.end()
     return tuple(found), at + 2
