@@ -1,5 +1,6 @@
 """`asl approve`: decide on what an execution asks."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-RESERVED = ("approval", "by", "comment", "edited", "roles", "approved", "rejected", "request_id")
+RESERVED = (
+    *("approval", "decision", "by", "approver", "comment", "edited", "edited_content", "roles"),
+    *("approved", "rejected", "request_id"),
+)
 """The keys that `--set` may not give."""
 
 
@@ -58,7 +62,7 @@ def command(
     items = _items(approved=approved, rejected=rejected)
     if items and option is not None:
         raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
-    more = dict(map(_extra, extras))
+    more, edited = _extras(extras), _values("--edit", edits)
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
@@ -67,7 +71,7 @@ def command(
             _first(request) if option is None and not items else option,
             by=user,
             comment=comment,
-            edited=dict(_pair("--edit", text) for text in edits) or None,
+            edited=edited or None,
             roles=roles,
             **items,
             **more,
@@ -122,6 +126,8 @@ def _named(
     meant = [each for each in known_ones if each["requestId"].endswith(request_id)]
     if len(meant) == 1:
         return meant[0]
+    if meant:
+        raise AslError(f"several requests of {name} end in {request_id!r}:{_listed(meant)}")
     try:
         known = store.asking(request_id) == store.top(name)
     except RequestNotFound:
@@ -146,14 +152,20 @@ def _indices(option: str, text: str) -> list[Json]:
     return [int(part) for part in parts]
 
 
-def _extra(text: str) -> tuple[str, Json]:
-    key, value = _pair("--set", text)
-    if key in RESERVED:
-        raise click.BadParameter(f"{key!r} has an option of its own", param_hint="--set")
-    return key, value
+def _extras(texts: Sequence[str]) -> dict[str, Json]:
+    extras = _values("--set", texts)
+    for key in extras:
+        if key in RESERVED:
+            raise click.BadParameter(f"{key!r} has an option of its own", param_hint="--set")
+    return extras
 
 
-def _pair(option: str, text: str) -> tuple[str, Json]:
-    """Return key and value; a value that is no JSON is a text."""
-    key, value = pair(text, "KEY=VALUE", option, empty=True)
-    return key, value_or_text(value)
+def _values(option: str, texts: Sequence[str]) -> dict[str, Json]:
+    """Return values by their keys, each given once; one that is no JSON is a text."""
+    values: dict[str, Json] = {}
+    for text in texts:
+        key, value = pair(text, "KEY=VALUE", option, empty=True)
+        if key in values:
+            raise click.BadParameter(f"{key!r} is given twice", param_hint=option)
+        values[key] = value_or_text(value)
+    return values

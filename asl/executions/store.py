@@ -281,10 +281,7 @@ class Store:
         one that comes too late; nothing has changed then. `resume` goes on with the execution.
         """
         given = {"approval": approval, "approver": by, "comment": comment, "edited_content": edited}
-        answer: dict[str, Json] = {
-            **{key: value for key, value in given.items() if value is not None},
-            **more,
-        }
+        answer = {**more, **{key: value for key, value in given.items() if value is not None}}
         if roles:
             answer["roles"] = list(roles)
         return people.answer(self.file, request_id, answer, self.clock.now())

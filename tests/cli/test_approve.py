@@ -162,6 +162,9 @@ def test_other_keys_stay_in_the_record(asl: Any) -> None:
     """What has an option of its own is given by that."""
     paused(asl, ASK, {"title": "News"})
     assert "option of its own" in refused(asl, "--set", "comment=x")
+    for key in ("approver", "decision", "edited_content"):
+        assert "option of its own" in refused(asl, "--as", "ann", "--set", f"{key}=eve")
+    assert "'amount' is given twice" in refused(asl, "--set", "amount=1", "--set", "amount=2")
     record = json.loads(asl("approve", "it", "--set", "amount=20", "--set", "when=noon").stdout)
     assert (record["amount"], record["when"]) == (20, "noon")
 
@@ -195,7 +198,7 @@ def test_the_end_of_an_id_is_enough(asl: Any) -> None:
     """Where it is that of one request alone."""
     paused(asl, TWO, {"l": [1, 2]})
     refusal = refused(asl, "--request", "/A@0.0")
-    assert "has no request '/A@0.0'" in refusal
+    assert "several requests of it end in '/A@0.0'" in refusal
     assert "[0]/A@0.0  1?" in refusal, "those that there are are listed"
     asl("approve", "it", "--request", "[1]/A@0.0")
     assert "2?" not in asl("inbox").stdout
