@@ -377,6 +377,17 @@ def spoil(parameters: Any) -> Any:
 PROGRAM = asl.compile(CHANGING)
 
 
+def test_a_result_that_is_printed_says_why() -> None:
+    """Its output or its error and cause; both within some lines."""
+    fail = {"Type": "Fail", "Error": "Late", "CausePath": "$.why"}
+    document = {"StartAt": "F", "States": {"F": fail}}
+    result = asl.run(document, {"why": "it rained"})
+    assert repr(result) == "<Result FAILED error='Late' cause='it rained'>"
+    assert len(repr(asl.run(document, {"why": "it rained " * 1000}))) < 500
+    passes = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    assert repr(asl.run(passes, [1])) == "<Result SUCCEEDED output=[1]>"
+
+
 @given(st.dictionaries(st.sampled_from(["a", "e", "x"]), JSON), st.lists(JSON, max_size=3))
 def test_running_never_changes_the_input(data: Any, items: Any) -> None:
     """Whatever the states and their agents do to their own."""

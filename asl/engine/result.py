@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -224,8 +225,10 @@ class Result:
     def __repr__(self) -> str:
         if self.status == "PAUSED":
             return f"<Result PAUSED pending={[each['requestId'] for each in self.pending]}>"
-        what = f"output={excerpt(self.output, 400)}" if self.ok else f"error={self.error!r}"
-        return f"<Result {self.status} {what}>"
+        if self.ok:
+            return f"<Result {self.status} output={excerpt(self.output, 400)}>"
+        cause = self.cause if self.cause is None else shorten(self.cause, 400, placeholder="...")
+        return f"<Result {self.status} error={self.error!r} cause={cause!r}>"
 
     def _expander(self) -> Expander:
         expander = Expander(self.execution)
