@@ -1,6 +1,5 @@
 """Laws of the Contenox dialect, on templates, branches and chains that nobody has written."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from asl.dialects.contenox.restoring import restored
 from asl.dialects.contenox.tokens import aliases, holds
 from asl.expr.contenox.rendering import MAX_LENGTH, filled
 from asl.expr.contenox.templates import parse
+from tests.dialects.spoilt import read_or_refused, spoilt
 
 PARTS = st.sampled_from(
     [
@@ -150,30 +150,8 @@ CHAIN: dict[str, Any] = {
 }
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    found: list[tuple[Any, Any]] = []
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, each in list(pairs):
-        found.append((value, key))
-        if isinstance(each, dict | list):
-            found += _places(each)
-    return found
-
-
 @given(st.data(), VALUES)
 @settings(deadline=None, max_examples=300)
 def test_a_spoilt_chain_is_read_or_refused(data: st.DataObject, value: Any) -> None:
     """Any value in any place: a document that is right, or findings with known codes."""
-    chain = copy.deepcopy(CHAIN)
-    holder, key = data.draw(st.sampled_from(_places(chain)))
-    if data.draw(st.booleans()):
-        holder[key] = value
-    else:
-        del holder[key]
-    try:
-        document = read(Document(chain, Source()))
-    except asl.InvalidDocument as refusal:
-        assert all(each.code.startswith("CX-") for each in refusal.report.errors)
-        return
-    assert asl.check(document).ok
-    assert restored(document.value) == chain
+    read_or_refused(spoilt(data, CHAIN, value), "CX-", read, restored)

@@ -1,6 +1,5 @@
 """Laws of the Flujo dialect, on conditions, templates and machines that nobody has written."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from asl.dialects.flujo.reading import read
 from asl.dialects.flujo.restoring import restored
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.templates import MAX_LENGTH, Scope, parse, rendered
+from tests.dialects.spoilt import read_or_refused, spoilt
 
 SCALARS = st.sampled_from([None, True, False, 0, 1, 7, -2, 2.5, "", "a", "7", "no", "yes"])
 VALUES = st.recursive(
@@ -341,34 +341,11 @@ BLUEPRINT: dict[str, Any] = {
 }
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    found: list[tuple[Any, Any]] = []
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, each in list(pairs):
-        found.append((value, key))
-        if isinstance(each, dict | list):
-            found += _places(each)
-    return found
-
-
 @given(st.data(), VALUES)
 @settings(deadline=None, max_examples=400)
 def test_a_spoilt_blueprint_is_read_or_refused(data: st.DataObject, value: Any) -> None:
     """Any value in any place: a document that is right, or findings with known codes."""
-    blueprint = copy.deepcopy(BLUEPRINT)
-    holder, key = data.draw(st.sampled_from(_places(blueprint)))
-    if data.draw(st.booleans()):
-        holder[key] = value
-    else:
-        del holder[key]
-    try:
-        document = read(Document(blueprint, Source()))
-    except asl.InvalidDocument as refusal:
-        assert all(each.code.startswith("FL-") for each in refusal.report.errors)
-        return
-    report = asl.check(document)
-    assert report.ok, str(report.errors)
-    assert restored(document.value) == blueprint
+    read_or_refused(spoilt(data, BLUEPRINT, value), "FL-", read, restored)
 
 
 @given(VALUES, VALUES)
