@@ -148,7 +148,7 @@ def compile_state(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a state."""
     effective, block = compiler.input(), compiler.within("Budget")
     most = _amounts(block)
-    fields = given(block, ("OnExceed", "Priority", "Category", "Tags"))
+    fields = _present(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
     def limits_of(data: Json, frame: Any) -> Limits:
@@ -184,7 +184,7 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
     block = compiler.within("Budget")
     most, windows = _amounts(block), _amounts(block, tuple(WINDOWS))
     names = ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy", "ResetPeriod")
-    fields, pool = given(block, names), _pool(block)
+    fields, pool = _present(block, names), _pool(block)
     fallbacks, alerts = _fallbacks(block), _alerts(block)
 
     def limits(data: Json, frame: Frame) -> Limits:
@@ -219,8 +219,16 @@ def _string(value: Json) -> str:
     return value if type(value) is str else compact(value)
 
 
+def _present(block: Compiler, names: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
+    """Compile fields of which one that is computed to null is as good as absent."""
+    fields = given(block, names)
+    return lambda data, frame: {
+        field: value for field, value in fields(data, frame).items() if value is not None
+    }
+
+
 def _amounts(block: Compiler, names: tuple[str, ...] = LIMITS) -> Callable[[Json, Any], Amounts]:
-    """Compile the limits that are there."""
+    """Compile the limits that are there; one that is computed to null is no limit that holds."""
     fields = given(block, names)
     return lambda data, frame: {
         field: (_money if "Cost" in field else _tokens)(value, field)
@@ -231,19 +239,22 @@ def _amounts(block: Compiler, names: tuple[str, ...] = LIMITS) -> Callable[[Json
 def _money(value: Json, field: str) -> Decimal:
     found = amount(value)
     if found is None:
-        raise StateError("States.Runtime", f"Budget.{field} is no amount of money: {value!r}")
+        cause = f"Budget.{field} is no amount of money: {excerpt(value, 200)}"
+        raise StateError("States.Runtime", cause)
     return found
 
 
 def _tokens(value: Json, field: str) -> int:
     if not is_integer(value) or value < 0:
-        raise StateError("States.Runtime", f"Budget.{field} is a whole number from 0: {value!r}")
+        cause = f"Budget.{field} is a whole number from 0, not {excerpt(value, 200)}"
+        raise StateError("States.Runtime", cause)
     return min(int(value), NO_BOUND)
 
 
 def _one_of(value: Json, allowed: tuple[str, ...], field: str) -> str:
     if value not in allowed:
-        raise StateError("States.Runtime", f"Budget.{field} is one of {', '.join(allowed)}")
+        cause = f"Budget.{field} is one of {', '.join(allowed)}, not {excerpt(value, 200)}"
+        raise StateError("States.Runtime", cause)
     return str(value)
 
 
@@ -275,12 +286,15 @@ def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
         found = fields(data, frame)
         if "Pool" not in found:
             return None
-        most = found.get("MaxFromPool")
-        return Pool(
-            _string(found["Pool"]),
-            None if most is None else _money(most, "MaxFromPool"),
-            found.get("ReleaseOnComplete") is True,
-        )
+        name, release = found["Pool"], found.get("ReleaseOnComplete")
+        if type(name) is not str or not name:
+            cause = f"Budget.Pool is the name of a pool, not {excerpt(name, 200)}"
+            raise StateError("States.Runtime", cause)
+        if release is not None and type(release) is not bool:
+            cause = f"Budget.ReleaseOnComplete is true or false, not {excerpt(release, 200)}"
+            raise StateError("States.Runtime", cause)
+        most = _money(found["MaxFromPool"], "MaxFromPool") if "MaxFromPool" in found else None
+        return Pool(name, most, release is True)
 
     return pool
 
