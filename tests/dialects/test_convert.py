@@ -957,6 +957,57 @@ def test_braces_beside_a_placeholder_stay_as_they_are(text: str, said: str | Non
     assert made.document["states"][0]["task"] == (text if said is None else said)
 
 
+ITEM = {"item.$": "$$.Map.Item.Value", "who.$": "$.user.name"}
+TOLD = {"Type": "Task", "Agent": "w", "End": True}
+
+
+@pytest.mark.parametrize(
+    ("selected", "workers", "said"),
+    [
+        (ITEM, [{"task.$": "$.item"}], ["{{task}}"]),
+        (
+            ITEM,
+            [{"task.$": "States.Format('{} for {}', $.item.id, $.who)"}],
+            ["{{task.id}} for {{user.name}}"],
+        ),
+        ({"id.$": "$$.Map.Item.Value.id"}, [{"task.$": "$.id"}], ["{{task.id}}"]),
+        (ITEM, [{"task.$": "$.item"}, {"task.$": "$.r"}], ["{{task}}", "{{r}}"]),
+        (ITEM, [{"task.$": "$.who"}, {"task.$": "$.item"}], ["{{user.name}}", "{{task}}"]),
+        ({"item.$": "$"}, [{"task.$": "$.item"}], ["{{item}}"]),
+        ({"r.$": "$$.Map.Item.Value"}, [{"task": "x"}, {"task.$": "$.r"}], ["x", "{{r}}"]),
+    ],
+)
+def test_what_a_map_selects_is_said(selected: Any, workers: list[Any], said: list[str]) -> None:
+    """A worker reads the item, or the context, by the name that it has there."""
+    states = {
+        f"W{index}": {**TOLD, "Parameters": given, "ResultPath": "$.r"}
+        for index, given in enumerate(workers)
+    }
+    if len(states) > 1:
+        del states["W0"]["End"]
+        states["W0"]["Next"] = "W1"
+    mapped = {
+        "Type": "Map",
+        "ItemsPath": "$.list",
+        "ItemSelector": selected,
+        "ItemProcessor": {"StartAt": "W0", "States": states},
+        "End": True,
+    }
+    made = asl.convert({"StartAt": "M", "States": {"M": mapped}}, "codemie")
+    assert "L-SELECTOR" in {each.code for each in made.losses}
+    assert [each["task"] for each in made.document["states"] if "task" in each] == said
+
+
+def test_what_replaced_a_selected_field_is_read() -> None:
+    """A worker that keeps nothing of what it was given leaves its answer alone."""
+    first = {"Type": "Task", "Agent": "v", "Parameters": {"task.$": "$.item"}, "Next": "W"}
+    states = {"V": first, "W": {**TOLD, "Parameters": {"task.$": "$.item"}}}
+    processor = {"StartAt": "V", "States": states}
+    mapped = {"Type": "Map", "ItemSelector": ITEM, "ItemProcessor": processor, "End": True}
+    made = asl.convert({"StartAt": "M", "States": {"M": mapped}}, "codemie")
+    assert made.document["states"][-1]["task"] == "{{item}}"
+
+
 def way(goto: str, **more: Any) -> dict[str, Any]:
     return {"transition": {"branches": [{"operator": "default", "goto": goto, **more}]}}
 

@@ -18,7 +18,10 @@ from asl.dialects.yaml_writer import written
 __all__ = ["write"]
 
 _TASK: Final = ("Agent", "Resource", "Parameters", "Arguments", "ResultPath", "Retry")
-_MAP: Final = ("ItemProcessor", "Iterator", "ItemsPath", "Items", "MaxConcurrency", "ResultPath")
+_MAP: Final = (
+    *("ItemProcessor", "Iterator", "ItemsPath", "Items", "ItemSelector", "Parameters"),
+    *("MaxConcurrency", "ResultPath"),
+)
 _APPROVAL: Final = ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath")
 _WAIT: Final = frozenset(("Seconds", "SecondsPath", "Timestamp", "TimestampPath"))
 _CHECKPOINT: Final = frozenset(("Name", "Name.$", "Storage", "Storage.$", "TTL", "TTL.$"))

@@ -1,13 +1,15 @@
 """Maps and Parallels: iterations and forks."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
-from asl.dialects.codemie.writing.machine import Machine, State
-from asl.dialects.codemie.writing.results import Result, key_of
+from asl.dialects.codemie.writing.machine import Machine, State, passes
+from asl.dialects.codemie.writing.results import ITEM, Result, key_of, path_of, steps
 from asl.dialects.codemie.writing.workflow import branch_key
+from asl.expr.templates import SUFFIX
 
 __all__ = ["fork", "forked", "forks", "iterated", "iterates", "iteration"]
 
@@ -36,7 +38,7 @@ def iteration(machine: Machine, name: str, state: State) -> None:
     where, path = machine.at(name), _items(state)
     if machine.item:
         machine.lost("L-NESTED", "an iteration within one ends with the outer one", where)
-    way = machine.workflow.way(path)
+    way = machine.way(path)
     if not way:
         machine.lost(
             "L-PATH",
@@ -93,12 +95,51 @@ def _region(machine: Machine, name: str, state: State, key: str) -> dict[str, Js
         machine.lost("L-MAPRESULT", message, where, f"{keys[0]!r}")
     else:
         machine.lost("L-MAPRESULT", "the array of results is not written anywhere", where)
+    selected = _selected(machine, name, state, state[processor]["States"].values())
+    place = machine.at(name, processor)
     inner = machine.inner(
-        state[processor], machine.at(name, processor), after, item=True, last=following
+        state[processor], place, after, item=True, last=following, selected=selected
     )
     first = machine.followed(inner)
     _chained(machine, machine.behind, key, after, where)
     return {"state_id": first, "iter_key": key}
+
+
+def _selected(
+    machine: Machine, name: str, state: State, workers: Iterable[State]
+) -> dict[str, str]:
+    """Return the fields that a Map selects, with the paths that stand for them."""
+    field = next((each for each in ("ItemSelector", "Parameters") if each in state), None)
+    if field is None:
+        return {}
+    given = state[field] if type(state[field]) is dict else {}
+    workers = [*workers]
+    places = [steps(each.get("ResultPath")) for each in workers]
+    changed = {place[0] for place in places if place}
+    found: dict[str, str] = {}
+    for key, value in given.items() if all(map(_keeps, workers)) else ():
+        plain, path = key.removesuffix(SUFFIX), path_of(value)
+        computed = plain != key or path != value
+        if not computed or type(path) is not str or plain in changed:
+            continue
+        of_item = path.startswith(ITEM) and steps(f"${path.removeprefix(ITEM)}") is not None
+        if of_item or (steps(path) and not machine.item):
+            found[plain] = path
+    if len(found) == len(given) > 0:
+        message = "the item is {{task}}, unless the context has a field of that name"
+        machine.lost("L-SELECTOR", message, machine.at(name, field), "let none be called 'task'")
+    else:
+        message = "workers and branches get the context"
+        machine.lost("L-SELECTOR", message, machine.at(name, field))
+    return found
+
+
+def _keeps(state: State) -> bool:
+    """Whether what a worker was given is still there behind one of its states."""
+    if "Next" not in state or passes(state):
+        return True
+    reshaped = "Output" in state or "OutputPath" in state
+    return not reshaped and "ResultPath" in state and state["ResultPath"] != "$"
 
 
 def _chained(

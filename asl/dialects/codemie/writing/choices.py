@@ -19,7 +19,7 @@ __all__ = ["choice", "chooses", "chosen"]
 
 def choice(machine: Machine, name: str, state: State) -> None:
     """Write a Choice as a state of its own, which extracts what it reads."""
-    reads = Extracted(machine.workflow.way)
+    reads = Extracted(machine.way)
     to = _routed(machine, name, state, reads)
     silent: dict[str, Json] = {"store_in_context": False, "include_in_llm_history": False}
     machine.node(name, {"mappings": reads.mappings()}, {**silent, **to})

@@ -1,21 +1,24 @@
 """One machine of a document as states of a workflow: names, transitions, and states in one."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.fields import report
-from asl.dialects.codemie.writing.results import Result
+from asl.dialects.codemie.writing.results import ITEM, Result, path_of, steps
 from asl.dialects.codemie.writing.workflow import Workflow
 
 __all__ = ["Kind", "Machine"]
 
 State: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = "Callable[[Machine, str, State], None]"
+
+_FIELD: Final = re.compile(r"\$\.([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_])")
 
 
 class Kind(NamedTuple):
@@ -46,6 +49,7 @@ class Machine:
         *,
         item: bool = False,
         last: Mapping[str, Json] | None = None,
+        selected: Mapping[str, str] | None = None,
     ) -> None:
         self.workflow = workflow
         self.kinds = kinds
@@ -55,6 +59,8 @@ class Machine:
         self.item = item
         self.last = last
         """What goes into `next` of each state that ends a branch or a worker; None on top."""
+        self.selected = selected or {}
+        """The fields that a Map selects for its items, and the paths that stand for them."""
         self.states: Mapping[str, State] = machine["States"]
         self.ids: dict[str, str] = {}
         self.gates: dict[str, tuple[str, str]] = {}
@@ -70,9 +76,11 @@ class Machine:
         *,
         item: bool,
         last: Mapping[str, Json],
+        selected: Mapping[str, str] | None = None,
     ) -> "Machine":
         """Return a machine within a state of this one."""
-        return Machine(self.workflow, self.kinds, machine, pointer, after, item=item, last=last)
+        inner = (self.workflow, self.kinds, machine, pointer, after)
+        return Machine(*inner, item=item, last=last, selected=selected)
 
     def written(self) -> str:
         """Write the machine; return the name of its first state."""
@@ -118,6 +126,25 @@ class Machine:
                 message = f"{name!r} is no name of a state there"
                 self.lost("L-NAME", message, self.at(name), f"{id!r}")
         return self.ids[name]
+
+    # Paths
+
+    def meant(self, path: Json) -> Json:
+        """Return a path with what a Map has selected in place of the field that has it."""
+        found = path_of(path)
+        match = _FIELD.match(found) if type(found) is str else None
+        selected = self.selected.get(match[1]) if match else None
+        return found if match is None or selected is None else selected + found[match.end() :]
+
+    def way(self, path: Json) -> tuple[str, ...] | None:
+        """Return the keys and positions that a path leads along in the context.
+
+        The keys of an item stand in it beside all others.
+        """
+        found = self.meant(path)
+        if type(found) is str and found.startswith(ITEM):
+            return steps(f"${found.removeprefix(ITEM)}") if self.item else None
+        return self.workflow.way(found)
 
     # Transitions
 

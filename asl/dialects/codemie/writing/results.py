@@ -6,11 +6,14 @@ from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json
 
-__all__ = ["Result", "key_of", "steps"]
+__all__ = ["ITEM", "Result", "key_of", "path_of", "steps"]
 
 _PATH: Final = re.compile(r"\$((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])+)")
 """A path to one place below the root."""
 _QUERY: Final = re.compile(r"\{%\s*\$states\.input((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\])*)\s*%\}")
+ITEM: Final = "$$.Map.Item.Value"
+"""The path of the item that a Map is at."""
+_VALUE: Final = re.compile(r"\{%\s*\$states\.(input|context)([.\[][\w.\[\]]*)?\s*%\}")
 _STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 _RESHAPED = frozenset(("ResultSelector", "OutputPath", "Output", "Assign"))
 """Fields behind which a result is not what the agent gave."""
@@ -24,6 +27,12 @@ def steps(path: Json) -> tuple[str, ...] | None:
     if type(path) is str:
         match = _PATH.fullmatch(path) or _QUERY.fullmatch(path)
     return None if match is None else tuple(_STEP.findall(match[1]))
+
+
+def path_of(value: Json) -> Json:
+    """Return a query for one place of the input, or of the context object, as a path."""
+    match = _VALUE.fullmatch(value) if type(value) is str else None
+    return value if match is None else f"{'$' if match[1] == 'input' else '$$'}{match[2] or ''}"
 
 
 def key_of(state: Mapping[str, Any]) -> str | None:

@@ -6,13 +6,13 @@ from typing import Final
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
+from asl.dialects.codemie.writing.results import ITEM, steps
 from asl.dialects.formats import Path, parts_of
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.templates import SUFFIX
 
 __all__ = ["arguments", "filled", "instruction"]
 
-_ITEM: Final = "$$.Map.Item.Value"
 _TASKS: Final = ("task", "prompt", "instruction", "input")
 """Parameters that are the text of an assistant's task, rather than a part of it."""
 
@@ -99,13 +99,19 @@ def filled(machine: Machine, value: Json, pointer: str, *, dynamic: bool) -> str
 
 def _placeholder(machine: Machine, value: str) -> str | None:
     """Return what fills in the value of an expression, None if nothing does."""
-    if way := machine.workflow.way(value):
+    if way := _way(machine, value):
         return _braced(way)
-    if parts := parts_of(value):
-        return _joined(machine, parts)
-    if machine.item and value.startswith(_ITEM):
-        return "{{task" + value.removeprefix(_ITEM) + "}}"
-    return "{{task}}" if machine.item and value == "$" else None
+    parts = parts_of(value)
+    return _joined(machine, parts) if parts else None
+
+
+def _way(machine: Machine, path: str) -> tuple[str, ...] | None:
+    """Return the keys and positions along which a placeholder leads; an item is `task`."""
+    found = machine.meant(path)
+    if not machine.item or not (found == "$" or found.startswith(ITEM)):
+        return machine.workflow.way(found)
+    within = steps(f"${found.removeprefix(ITEM)}" if found != "$" else found)
+    return None if within is None else ("task", *within)
 
 
 def _joined(machine: Machine, parts: list[str]) -> str | None:
@@ -114,7 +120,7 @@ def _joined(machine: Machine, parts: list[str]) -> str | None:
     for each in parts:
         text = str(each)
         if isinstance(each, Path):
-            way = machine.workflow.way(text)
+            way = _way(machine, text)
             if not way:
                 return None
             text = _braced(way)

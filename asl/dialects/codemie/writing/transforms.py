@@ -60,7 +60,7 @@ def _mapping(
     plain = key if constant else key.removesuffix(".$")
     if constant or (plain == key and not computes(value, jsonata=False)):
         return {"output_field": plain, "type": "constant", "value": value}
-    way = machine.workflow.way(value) if plain != key else None
+    way = machine.way(value) if plain != key else None
     if way:
         return {"output_field": plain, "type": "extract", "source_path": ".".join(way)}
     text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
