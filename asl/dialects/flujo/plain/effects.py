@@ -1,6 +1,6 @@
 """What the functions of a document do to the data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,97 +43,140 @@ class Effects:
             return  # the data as it is
         if term.given:
             self.done(term.given[0], after, name)
+        if effect := EFFECTS.get(term.name):
+            effect(self, after, term, name)
+
+    # One function each
+
+    def answered(self, after: After, term: Call, name: str) -> None:
+        """An agent or a person has answered."""
+        step, flags = str(term.literal(1)), term.literal(3) or {}
+        makers = self.value_of(term.given[2], after, name, step, flags)
+        self.finished(after, step, makers, flags)
+        if term.name == "answered":
+            after.env["resume_input"] = makers
+
+    def joined(self, after: After, term: Call, name: str) -> None:
+        """Branches, or the rounds of a map, have come together."""
+        flags = term.literal(4 if term.name == "join" else 3) or {}
+        within = {"first": (0,), "last": (len(term.literal(3) or [0]) - 1,)}
+        way = within.get(str(flags.get("reduce")), ()) if term.name == "join" else ()
+        step, made = str(term.literal(1)), flags.get("output")
+        sink = flags.get("sink_to") if made is None else None
+        self.places.made(name, step, way, sink)
+        self.copied(after, name)
+        makers = Makers((name,))
+        if made is not None:
+            after.env["previous_step"] = makers
+            makers = self.output(after, made, step, flags, name)
+        self.finished(after, step, makers, flags)
+
+    def looped(self, after: After, term: Call, name: str) -> None:
+        """A loop has come to its end."""
+        step, flags = str(term.literal(1)), term.literal(2) or {}
+        makers = after.env.get("previous_step", NOBODY)
+        if flags.get("output") is not None:
+            makers = self.output(after, flags["output"], step, flags, name)
+        else:
+            self.sunk(after, makers, flags, name)
+        self.finished(after, step, makers, flags)
+
+    def put(self, after: After, term: Call, name: str) -> None:
+        """A step has put a value into the context."""
+        step, path = str(term.literal(1)), str(term.literal(2))
+        path = path.removeprefix("context.")
+        if term.name == "merge":
+            self.values.lost(
+                "L-TRANSFORM",
+                "no objects are merged",
+                name,
+                "Output",
+                hint="the value takes the place of what was there",
+            )
+        self.places.made(name, step, (), path)
+        self.computed(after, Known(term.literal(3)), name)
+        self.finished(after, step, Makers((name,)), {})
+
+    def closed(self, after: After, term: Call, name: str) -> None:
+        """Steps around the one before have come to what it has come to."""
         env = after.env
-        match term.name:
-            case "done" | "answered":
-                flags = term.literal(3) or {}
-                makers = self.value_of(term.given[2], after, name, str(term.literal(1)), flags)
-                self.finished(after, str(term.literal(1)), makers, flags)
-                if term.name == "answered":
-                    env["resume_input"] = makers
-            case "join" | "collect":
-                flags = term.literal(4 if term.name == "join" else 3) or {}
-                within = {"first": (0,), "last": (len(term.literal(3) or [0]) - 1,)}
-                way = within.get(str(flags.get("reduce")), ()) if term.name == "join" else ()
-                step, made = str(term.literal(1)), flags.get("output")
-                sink = flags.get("sink_to") if made is None else None
-                self.places.made(name, step, way, sink)
-                self.copied(after, name)
-                makers = Makers((name,))
-                if made is not None:
-                    env["previous_step"] = makers
-                    makers = self.output(after, made, step, flags, name)
-                self.finished(after, step, makers, flags)
-            case "looped":
-                step, flags = str(term.literal(1)), term.literal(2) or {}
-                makers = env.get("previous_step", NOBODY)
-                if flags.get("output") is not None:
-                    makers = self.output(after, flags["output"], step, flags, name)
-                else:
-                    self.sunk(after, makers, flags, name)
-                self.finished(after, step, makers, flags)
-            case "prepared":
-                self.prepared(after, operations(term), name)
-            case "returned":
-                self.returned(after, term, name)
-            case "set" | "merge":
-                step, path = str(term.literal(1)), str(term.literal(2))
-                path = path.removeprefix("context.")
-                if term.name == "merge":
-                    self.values.lost(
-                        "L-TRANSFORM",
-                        "no objects are merged",
-                        name,
-                        "Output",
-                        hint="the value takes the place of what was there",
-                    )
-                self.places.made(name, step, (), path)
-                self.computed(after, Known(term.literal(3)), name)
-                self.finished(after, step, Makers((name,)), {})
-            case "close":
-                for step in term.literal(1) or ():
-                    env[f"steps.{step}"] = env.get("previous_step", NOBODY)
-                    if "event" in env:
-                        env["step"] = Makers((step,))
-            case "outer":
-                self.finished(after, str(term.literal(1)), NOBODY, {})
-            case "decide":
-                self.places.made(name, "decision")
-                env["decision"] = Makers((name,))
-            case "loop" | "again":
-                self.prepared(after, operations(term), name)
-                self.counted(after, term)
-                between = term.literal(2) if term.name == "again" else None
-                if between and "next_input" in between:
-                    self.next(after, str(between["next_input"]), name)
-            case "routed":
-                message = "all branches run, whichever are named"
-                self.values.lost("L-CONDITION", message, name)
-                self.places.made(name, str(term.literal(1)))
-                env["previous_step"] = env.get("previous_step", NOBODY)
-            case "start":
-                env["machine"] = env.get("previous_step", NOBODY)
-                env["state"] = Makers((str(term.literal(2)),))
-            case "enter":
-                env["previous_step"] = env.get("machine", NOBODY)
-                env |= {"last_output": NOBODY, "event": Makers(("success",)), "step": NOBODY}
-                self.entered(after, str(term.literal(1)), self.values.whole.stated)
-            case "left" | "ended":
-                env["previous_step"] = NOBODY
-                for key in ("event", "machine"):
-                    env.pop(key, None)
-                if term.name == "left":
-                    self.entered(after, str(term.literal(1)), CURRENT in self.values.whole.read)
-            case "resume":
-                self.places.made(name, name, ("approval",), (term.literal(2) or {}).get("sink_to"))
-                self.copied(after, name)
-                for key in ("previous_step", "machine", "resume_input"):
-                    env[key] = Makers((name,))
-            case "pause":
-                message = "what the state has done before the question stays done"
-                self.values.lost("L-TRANSFORM", message, name)
-            case "failed":
-                self.blamed(after, term)
+        for step in term.literal(1) or ():
+            env[f"steps.{step}"] = env.get("previous_step", NOBODY)
+            if "event" in env:
+                env["step"] = Makers((step,))
+
+    def passed_by(self, after: After, term: Call, name: str) -> None:
+        """A step has come to nothing."""
+        self.finished(after, str(term.literal(1)), NOBODY, {})
+
+    def decided(self, after: After, term: Call, name: str) -> None:
+        """It is known which branch is taken."""
+        self.places.made(name, "decision")
+        after.env["decision"] = Makers((name,))
+
+    def round(self, after: After, term: Call, name: str) -> None:
+        """A round of a loop begins."""
+        self.prepared(after, operations(term), name)
+        self.counted(after, term)
+        between = term.literal(2) if term.name == "again" else None
+        if between and "next_input" in between:
+            self.next(after, str(between["next_input"]), name)
+
+    def routed(self, after: After, term: Call, name: str) -> None:
+        """An agent has named branches."""
+        self.values.lost("L-CONDITION", "all branches run, whichever are named", name)
+        self.places.made(name, str(term.literal(1)))
+        after.env["previous_step"] = after.env.get("previous_step", NOBODY)
+
+    def started(self, after: After, term: Call, name: str) -> None:
+        """A state machine begins."""
+        after.env["machine"] = after.env.get("previous_step", NOBODY)
+        after.env["state"] = Makers((str(term.literal(2)),))
+
+    def entering(self, after: After, term: Call, name: str) -> None:
+        """A machine enters a state."""
+        env = after.env
+        env["previous_step"] = env.get("machine", NOBODY)
+        env |= {"last_output": NOBODY, "event": Makers(("success",)), "step": NOBODY}
+        self.entered(after, str(term.literal(1)), self.values.whole.stated)
+
+    def left(self, after: After, term: Call, name: str) -> None:
+        """A machine leaves a state, or has ended."""
+        after.env["previous_step"] = NOBODY
+        for key in ("event", "machine"):
+            after.env.pop(key, None)
+        if term.name == "left":
+            self.entered(after, str(term.literal(1)), CURRENT in self.values.whole.read)
+
+    def resumed(self, after: After, term: Call, name: str) -> None:
+        """A machine goes on with what a person has answered."""
+        self.places.made(name, name, ("approval",), (term.literal(2) or {}).get("sink_to"))
+        self.copied(after, name)
+        for key in ("previous_step", "machine", "resume_input"):
+            after.env[key] = Makers((name,))
+
+    def paused(self, after: After, term: Call, name: str) -> None:
+        """A machine has asked a person in the midst of a state."""
+        message = "what the state has done before the question stays done"
+        self.values.lost("L-TRANSFORM", message, name)
+
+    def blamed(self, after: After, term: Call, name: str) -> None:
+        """Put a failure into the data that no agent has had."""
+        after.env |= {"last_output": NOBODY, "event": Makers(("failure",))}
+        after.env["step"] = Makers((str(term.literal(1)),))
+        told = term.given[2]
+        if isinstance(told, Way):
+            return
+        found = term.literal(2)
+        if not isinstance(found, dict):
+            found = {"Error": "Flujo.NoBranch", "Cause": "no branch is named so"}
+        after.passes.append({"Result": found, "ResultPath": path_to(FAILED)})
+
+    def changed(self, after: After, term: Call, name: str) -> None:
+        """The context is changed before a step."""
+        self.prepared(after, operations(term), name)
+
+    # What they have in common
 
     def finished(self, after: After, step: str, makers: Makers, flags: Mapping[str, Any]) -> None:
         """Take down what a step has come to."""
@@ -149,18 +192,6 @@ class Effects:
         after.env["state"] = Makers((state,))
         if read:
             after.passes.append({"Result": state, "ResultPath": path_to(CURRENT)})
-
-    def blamed(self, after: After, term: Call) -> None:
-        """Put a failure into the data that no agent has had."""
-        after.env |= {"last_output": NOBODY, "event": Makers(("failure",))}
-        after.env["step"] = Makers((str(term.literal(1)),))
-        told = term.given[2]
-        if isinstance(told, Way):
-            return
-        found = term.literal(2)
-        if not isinstance(found, dict):
-            found = {"Error": "Flujo.NoBranch", "Cause": "no branch is named so"}
-        after.passes.append({"Result": found, "ResultPath": path_to(FAILED)})
 
     def counted(self, after: After, term: Call) -> None:
         """Count the rounds of a loop."""
@@ -313,6 +344,33 @@ class Effects:
             after.passes.append(
                 {"InputPath": self.values.at(makers, after.env, name), "ResultPath": place}
             )
+
+
+EFFECTS: Mapping[str, Callable[[Effects, After, Call, str], None]] = {
+    "again": Effects.round,
+    "answered": Effects.answered,
+    "close": Effects.closed,
+    "collect": Effects.joined,
+    "decide": Effects.decided,
+    "done": Effects.answered,
+    "ended": Effects.left,
+    "enter": Effects.entering,
+    "failed": Effects.blamed,
+    "join": Effects.joined,
+    "left": Effects.left,
+    "loop": Effects.round,
+    "looped": Effects.looped,
+    "merge": Effects.put,
+    "outer": Effects.passed_by,
+    "pause": Effects.paused,
+    "prepared": Effects.changed,
+    "resume": Effects.resumed,
+    "returned": Effects.returned,
+    "routed": Effects.routed,
+    "set": Effects.put,
+    "start": Effects.started,
+}
+"""What each function does; the others leave the data as it is."""
 
 
 def operations(call: Call) -> Iterable[Mapping[str, Any]]:
