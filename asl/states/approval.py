@@ -73,7 +73,8 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             items(body, data, frame)
         if channels is not None:
             told = Settings({"Notifications": channels(data, frame)}, compiler.jsonata)
-            body["notifications"] = told.members("Notifications")
+            found = told.members("Notifications")
+            body["notifications"] = {key: each for key, each in found.items() if each is not None}
             limits["reminders"] = list(_reminders(told.block_of("Notifications")))
         body["input"] = data
         return Question("approval", body, limits)
