@@ -170,9 +170,14 @@ FAULTS = [
 
 @pytest.mark.parametrize(("command", "name", "cause"), FAULTS)
 def test_what_a_server_does_wrong_is_an_error(
-    command: list[str], name: str, cause: str, started: list[Any]
+    command: list[str],
+    name: str,
+    cause: str,
+    started: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The name says what it is, the cause what the server said."""
+    monkeypatch.setattr("asl.agents.mcp.GRACE", 0.05)
     server = McpServer(command, timeout=0.5 if name == "States.Timeout" else 60)
     result = asl.run(task(), {}, agents={"A": server.tool("look")})
     assert result.error == name
