@@ -134,6 +134,8 @@ class Fork:
                 index = self.next
                 if self.failure is not None or index >= self.length:
                     return
+                if limit and self.suspended + len(running) >= limit:
+                    return
                 at.now = now()  # where the child's own time begins
                 frame = child(index)
                 if frame is None:
@@ -149,8 +151,6 @@ class Fork:
                 except Suspended:
                     del running[index]
                     self.suspended += 1
-                    if limit and self.suspended + len(running) >= limit:
-                        return
                 else:
                     del running[index]
                     if ended is None:
