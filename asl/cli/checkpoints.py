@@ -4,6 +4,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
+from asl.cli.places import name_of
 from asl.cli.stores import STORE, found, opened
 from asl.expr.times import format_timestamp
 
@@ -35,7 +36,7 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
             until = f"expired {format_timestamp(each.expires)}"
         where = "at the end" if each.next is None else f"at {each.next}"
         if each.path:
-            where = "not resumable: within " + " / ".join(map(str, each.path))
+            where = f"not resumable: within {name_of(each.path)}"
         made = format_timestamp(each.created)
         streams.result(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
     if not checkpoints:

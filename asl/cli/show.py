@@ -148,12 +148,16 @@ def _task(task: dict[str, Json]) -> str:
 
 
 def _history(events: list[Event]) -> list[str]:
-    """Return a line for each event: when, what, where; and how long a state has taken."""
+    """Return a line for each event: when, what, where; and how long a state has taken.
+
+    They stand in the order of their times. What people decide while nobody is at work is written
+    only when the execution goes on, and yet was decided before that.
+    """
     begin = events[0].timestamp
     width = max(len(event.type) for event in events)
     entered: dict[Path, float] = {}
     lines = []
-    for event in events:
+    for event in sorted(events, key=lambda event: event.timestamp):
         when = f"{event.timestamp - begin:>10.3f} s"
         took = ""
         if event.type.endswith("StateEntered"):

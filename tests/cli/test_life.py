@@ -111,6 +111,17 @@ def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
     assert (last["type"], last["details"]) == ("ExecutionFailed", {"error": "Boom"})
 
 
+def test_what_was_decided_while_nobody_worked_stands_where_it_happened(
+    asl: Asl, folder: Path
+) -> None:
+    """It is written only when the execution goes on."""
+    asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
+    asl("approve", "ask", "--option", "approve")
+    asl("resume", "ask")
+    shown = asl("show", "ask").stdout
+    assert shown.index("ApprovalDecided") < shown.index("ExecutionResumed")
+
+
 def test_a_running_execution_is_followed(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
