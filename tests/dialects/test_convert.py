@@ -957,6 +957,25 @@ def test_braces_beside_a_placeholder_stay_as_they_are(text: str, said: str | Non
     assert made.document["states"][0]["task"] == (text if said is None else said)
 
 
+def test_a_part_of_the_data_is_put_under_a_key() -> None:
+    """By a transformation, which leaves its type as it is."""
+    copy = {"Type": "Pass", "InputPath": "$.user.tags", "ResultPath": "$.tags", "Next": "S"}
+    flow = {"StartAt": "P", "States": {"P": copy, "S": {"Type": "Succeed"}}}
+    made = asl.convert(flow, "codemie")
+    assert {each.code for each in made.losses}.isdisjoint({"L-TRANSFORM", "L-DROPPED"})
+    result = asl.run(load(made.text, dialect="codemie"), {"user": {"tags": ["a"]}})
+    assert result.output["tags"] == ["a"]
+
+
+def test_an_item_as_a_whole_is_no_part_of_the_data() -> None:
+    copy = {"Type": "Pass", "InputPath": "$.item", "ResultPath": "$.x", "End": True}
+    processor = {"StartAt": "P", "States": {"P": copy}}
+    mapped = {"Type": "Map", "ItemSelector": ITEM, "ItemProcessor": processor, "End": True}
+    made = asl.convert({"StartAt": "M", "States": {"M": mapped}}, "codemie")
+    (loss,) = (each for each in made.losses if each.code == "L-TRANSFORM")
+    assert loss.pointer == "/States/M/ItemProcessor/States/P/InputPath"
+
+
 ITEM = {"item.$": "$$.Map.Item.Value", "who.$": "$.user.name"}
 TOLD = {"Type": "Task", "Agent": "w", "End": True}
 

@@ -10,7 +10,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.fields import report
-from asl.dialects.codemie.writing.results import ITEM, Result, path_of, steps
+from asl.dialects.codemie.writing.results import ITEM, Result, key_of, path_of, steps
 from asl.dialects.codemie.writing.workflow import Workflow
 
 __all__ = ["Kind", "Machine"]
@@ -99,7 +99,10 @@ class Machine:
             state = self.states[name]
             kind = self.kinds.get(str(state.get("Type")))
             if kind is not None:
-                report(self, name, state, kind.fields)
+                fields = kind.fields
+                if fields is not None and copies(state):
+                    fields |= {"InputPath"}
+                report(self, name, state, fields)
                 if name not in merged and state.get("Type") != "Approval":
                     kind.write(self, name, state)
         return first
@@ -265,8 +268,20 @@ def passes(state: State) -> bool:
     """Whether a state does nothing that a workflow could say."""
     kind = state.get("Type")
     if kind == "Pass":
-        return not any(key in state for key in ("Result", "Parameters", "Output"))
+        makes = any(key in state for key in ("Result", "Parameters", "Output"))
+        return not makes and not copies(state)
     return kind in ("Wait", "Approval", "Checkpoint")
+
+
+def copies(state: State) -> bool:
+    """Whether a Pass puts one part of the data under a key, and changes nothing else."""
+    made = ("Result", "Parameters", "Output", "OutputPath", "Assign")
+    return (
+        state.get("Type") == "Pass"
+        and key_of(state) is not None
+        and bool(steps(state.get("InputPath")))
+        and not any(key in state for key in made)
+    )
 
 
 def approved(state: State) -> str | None:

@@ -5,7 +5,7 @@ from typing import Final
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
-from asl.dialects.codemie.writing.machine import Machine, State, passes
+from asl.dialects.codemie.writing.machine import Machine, State, copies, passes
 from asl.dialects.codemie.writing.results import key_of
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
@@ -21,6 +21,9 @@ _SKIPPED: Final = {
 
 def pass_(machine: Machine, name: str, state: State) -> None:
     """Write a Pass that makes something."""
+    if copies(state):
+        _copy(machine, name, state)
+        return
     if passes(state):
         if state.get("ResultPath", "$") not in ("$", None):
             where = machine.at(name, "ResultPath")
@@ -51,6 +54,19 @@ def pass_(machine: Machine, name: str, state: State) -> None:
         machine.lost("L-DEEP", message, where, "under 'value'")
     to = machine.going(name, state, stored(machine, name, state))
     machine.node(name, {"mappings": mappings}, to)
+
+
+def _copy(machine: Machine, name: str, state: State) -> None:
+    """Write a Pass that puts a part of the data under a key."""
+    copied: list[Json] = []
+    way = machine.way(state["InputPath"])
+    if way:
+        path = ".".join(way)
+        copied = [{"output_field": key_of(state), "type": "extract", "source_path": path}]
+    else:
+        message = "no transformation reads the item of an iteration as a whole"
+        machine.lost("L-TRANSFORM", message, machine.at(name, "InputPath"))
+    machine.node(name, {"mappings": copied}, machine.going(name, state, {}))
 
 
 def _mapping(
