@@ -25,6 +25,8 @@ __all__ = ["Trace"]
 
 SHOWN = 2000
 """Characters of a value that are shown."""
+WORTH = 40
+"""Characters of a value from which on it is not shown twice, one below the other."""
 TASKS = ("Task", "LambdaFunction", "Activity")
 SCHEDULED = tuple(f"{kind}Scheduled" for kind in TASKS)
 SUCCEEDED = tuple(f"{kind}Succeeded" for kind in TASKS)
@@ -49,6 +51,8 @@ class Trace:
         self.started = 0.0
         self.input: Json = None
         self.current: Path | None = None
+        self.above = ""
+        """The value in the line above, as text."""
         self.seen: set[Path] = set()
         self.variables: dict[Path, dict[str, Json]] = {}
         """Variables by the path of the machine that they belong to."""
@@ -147,7 +151,10 @@ class Trace:
     # Lines
 
     def _value(self, path: Path, label: str, value: Json) -> None:
-        self._line(path, label, _clipped(value))
+        text = _clipped(value)
+        same = (path, text) == (self.current, self.above) and WORTH <= len(text) <= SHOWN
+        self._line(path, label, "the same" if same else text)
+        self.above = text
 
     def _line(self, path: Path, label: str, text: str, since: float | None = None) -> None:
         if path != self.current:
@@ -156,6 +163,7 @@ class Trace:
         if self.colour:
             head = click.style(head, fg="red" if label == "error" else "cyan")
         self.write(head + text)
+        self.above = text
 
     def _title(self, path: Path, since: float | None) -> None:
         if self.current is not None or self.seen:

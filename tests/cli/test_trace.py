@@ -97,6 +97,22 @@ Last  Pass, flow.json:47, at 3.000 s
 
 
 @pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (40, ["the same"] * 3),
+        (10, ['"xxxxxxxxxx"'] * 3),
+        (3000, [f'"{"x" * 1999}… (3002 characters)'] * 3),
+    ],
+)
+def test_a_long_value_is_shown_once(size: int, shown: list[str], asl: Asl, folder: Path) -> None:
+    """A line says of a value that it is that of the line above, if both are shown as a whole."""
+    document = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    (folder / "pass.json").write_text(json.dumps(document))
+    done = asl("run", "pass.json", "-i", json.dumps("x" * size), "--trace")
+    assert [line[19:] for line in done.stderr.splitlines()[2:]] == shown
+
+
+@pytest.mark.parametrize(
     ("state", "shown"),
     [
         ({"Type": "Pass", "InputPath": "$$.Execution.Input.n"}, "effective input  1"),
