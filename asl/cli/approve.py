@@ -1,5 +1,6 @@
 """`asl approve`: decide on what an execution asks."""
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ RESERVED = (
 
 @click.command("approve")
 @click.argument("execution", metavar="EXECUTION")
+@click.argument("misplaced", nargs=-1, metavar="")
 @STORE
 @click.option("--request", "request_id", metavar="ID", help="Which one, where several are open.")
 @click.option(
@@ -41,6 +43,7 @@ RESERVED = (
 @click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
 def command(
     execution: str,
+    misplaced: tuple[str, ...],
     store_file: str | None,
     request_id: str | None,
     option: str | None,
@@ -59,6 +62,10 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
+    if misplaced:
+        raise click.UsageError(
+            f"the decision is an option: --option {shlex.quote(' '.join(misplaced))}"
+        )
     items = _items(approved=approved, rejected=rejected)
     if items and option is not None:
         raise click.UsageError("--option decides on all items: leave out --approved and --rejected")

@@ -76,6 +76,7 @@ def test_a_bad_answer_is_wrong_usage(asl: Any) -> None:
     """It says why, and the execution stays paused."""
     paused(asl, ASK, {"title": "News"})
     assert "'publish', 'drop'" in asl("approve", "it", "--option", "maybe", code=2).stderr
+    assert "is an option: --option drop" in asl("approve", "it", "drop", code=2).stderr
     asl("resume", "it", code=4)
 
 
