@@ -20,6 +20,7 @@ from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
 from asl.states import KNOWN_TYPES
+from asl.states.base import awaits
 from asl.states.blocks import BLOCKS
 
 __all__ = ["declares", "known_fields", "shape", "structure"]
@@ -70,7 +71,7 @@ def _open(unfilled: bool, jsonata: bool) -> _Open:
         text = error.instance
         if type(text) is not str:
             return False
-        return (unfilled and "{{" in text) or (jsonata and _is_query(text, error))
+        return (unfilled and awaits(text)) or (jsonata and _is_query(text, error))
 
     return is_open
 

@@ -13,7 +13,7 @@ from asl.compose import modules
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states import KNOWN_TYPES
-from asl.states.base import Node, labelled
+from asl.states.base import Node, awaits, labelled
 
 __all__ = ["check", "following", "targets"]
 
@@ -118,16 +118,15 @@ class _Machine(NamedTuple):
                     yield from self.target(pointer, name, "V-ST-03")
 
     def target(self, pointer: str, name: str, code: str) -> Iterator[Finding]:
-        if name in self.scope.names:
+        if name in self.scope.names or (self.scope.unfilled and awaits(name)):
             return
-        if "{{" in name:
-            if not self.scope.unfilled:
-                yield Finding(
-                    "V-TOP-13",
-                    f"{name!r} is filled in only in a template",
-                    pointer,
-                    "declare the parameter in 'Parameters' at the top, or name a state",
-                )
+        if "{{" in name and not self.scope.unfilled:
+            yield Finding(
+                "V-TOP-13",
+                f"{name!r} is filled in only in a template",
+                pointer,
+                "declare the parameter in 'Parameters' at the top, or name a state",
+            )
             return
         yield Finding(
             code,

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact, type_name
+from asl.states.base import PARAMETER
 
 __all__ = ["RULE", "Part", "Reference", "escaped", "member", "names", "parse", "sole", "unescaped"]
 
 RULE = "V-TPL-02"
-_BEGIN = re.compile(r"\\\{\{|\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})")
+_BEGIN = re.compile(rf"\\\{{\{{|{PARAMETER}")
 _FILTER = re.compile(
     r"""\|\s*([A-Za-z_]\w*)\s*(?::\s*
     ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)\s*)?""",

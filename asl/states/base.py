@@ -5,6 +5,7 @@ share (paths, templates, Assign, Retry, Catch, history, limits) belongs to the c
 interpreter.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
@@ -18,7 +19,17 @@ from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step, Work
 
-__all__ = ["Compiler", "Node", "StateType", "labelled", "machines_of"]
+__all__ = ["PARAMETER", "Compiler", "Node", "StateType", "awaits", "labelled", "machines_of"]
+
+
+PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
+"""What stands for a parameter of a template, which it names (9.2); after a backslash it is text."""
+_PARAMETER = re.compile(rf"(?<!\\){PARAMETER}")
+
+
+def awaits(value: Json) -> bool:
+    """Whether a text has a parameter in it, whose value is still to come."""
+    return type(value) is str and "{{" in value and _PARAMETER.search(value) is not None
 
 
 class Node(NamedTuple):
@@ -38,7 +49,7 @@ class Node(NamedTuple):
 
     def open(self, value: Json) -> bool:
         """Whether a value is known only once parameters have been filled in."""
-        return self.unfilled and type(value) is str and "{{" in value
+        return self.unfilled and awaits(value)
 
     def computed(self, value: Json) -> bool:
         """Whether a value is known only once the state runs, or parameters have been filled in."""
