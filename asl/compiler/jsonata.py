@@ -80,6 +80,9 @@ class JsonataCompiler(StateCompiler):
     ) -> Finish | None:
         return self._finish("result", absent, inserts) if self.effect else self.leave()
 
+    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+        return self.finish(inserts=inserts)
+
     def leave(self) -> Finish | None:
         return self._finish(None)
 

@@ -171,6 +171,10 @@ class JsonPathCompiler(StateCompiler):
             inserts,
         )
 
+    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+        place = self._result_path() if "ResultPath" in self.state else None
+        return _finish(self.template("ResultSelector"), place, None, None, inserts)
+
     def leave(self) -> Finish | None:
         # A choice rule has an Assign of its own; the OutputPath is its state's.
         return _finish(None, None, self._assign(), self._filter(self.whole, "OutputPath"))

@@ -193,6 +193,10 @@ class StateCompiler(ABC):
         """Compile the way of a result to the output, None for no change."""
 
     @abstractmethod
+    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+        """Compile the way of a result to what `OutputPath` sees, None for no change."""
+
+    @abstractmethod
     def leave(self) -> Finish | None:
         """Compile the way out of a state without a result of its own, None for no change."""
 

@@ -168,6 +168,13 @@ class Compiler(Protocol):
         """
         ...
 
+    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+        """Compile the way of a result to what `OutputPath` sees; None for no change.
+
+        In JSONata there is no such step, so it is the way to the output.
+        """
+        ...
+
     def leave(self) -> Finish | None:
         """Compile the way out of a state that has no result, or of a choice rule.
 

@@ -113,7 +113,7 @@ _WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
     ((), make_parameters),
     (("Tools",), use_tools),
     (("Reasoning", "Progress", "Streaming"), settle_destinations),
-    (("Memory",), use_memory),
+    (("Memory",), lambda compiler, inner: use_memory(compiler, inner, inserts_of(compiler))),
     (("Audit",), record_call),
     (("Progress", "Streaming"), follow_progress),
     (("Memory",), read_memory),

@@ -62,12 +62,13 @@ def read_memory(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def use_memory(compiler: Compiler, inner: Perform) -> Perform:
+def use_memory(compiler: Compiler, inner: Perform, inserts: tuple[Finish, ...]) -> Perform:
     """Compile what a Task writes after success, and what its agent may do meanwhile.
 
-    That is the same as the block does, and both where the block does neither.
+    That is the same as the block does, and both where the block does neither. *inserts* are what
+    other blocks put into the output.
     """
-    reads, write = "Read" in compiler.within("Memory").state, compile_write(compiler)
+    reads, write = "Read" in compiler.within("Memory").state, compile_write(compiler, inserts)
     space_of = _place(compiler)
     rights = reads or write is None, write is not None or not reads
 
@@ -233,8 +234,8 @@ async def _found(namespace: str | None, keys: list[str], frame: Frame) -> dict[s
 # Writing
 
 
-def compile_write(compiler: Compiler) -> Write | None:
-    """Compile `Write`; None without it."""
+def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write | None:
+    """Compile `Write`; None without it. *inserts* are what blocks put into the output."""
     written = compiler.within("Memory").state.get("Write")
     if written is None:
         return None
@@ -244,15 +245,16 @@ def compile_write(compiler: Compiler) -> Write | None:
         entries = [_Entry(compiler)]
     space_of = _place(compiler)
     select = None if compiler.jsonata else compiler.template("ResultSelector")
-    finish = compiler.finish()
+    finish, placed = compiler.finish(inserts=inserts), compiler.placed(inserts)
 
     async def write(data: Json, raw: Json, result: Json, frame: Frame) -> None:
         space = space_of(data, frame)
-        output = _output(finish, raw, result, frame)
+        _try(finish, raw, result, frame)
         chosen = result if select is None else select(result, frame)
         if compiler.jsonata:
             documents: tuple[Json, ...] = ({"input": data, "result": result},)
         else:
+            output = result if placed is None else placed(raw, result, frame)
             documents = chosen, output, data
         requests = [entry.request(space, documents, chosen, frame) for entry in entries]
         for request in requests:
@@ -262,13 +264,12 @@ def compile_write(compiler: Compiler) -> Write | None:
     return write
 
 
-def _output(finish: Finish | None, raw: Json, result: Json, frame: ExpressionFrame) -> Json:
-    """Return what the output will be, or raise what it will raise; nothing is assigned."""
-    if finish is None:
-        return result
+def _try(finish: Finish | None, raw: Json, result: Json, frame: ExpressionFrame) -> None:
+    """Make the output for nothing, or raise what it will raise; nothing is assigned."""
     before = frame.variables
     try:
-        return finish(raw, result, frame)
+        if finish is not None:
+            finish(raw, result, frame)
     finally:
         frame.variables = before
 
