@@ -105,6 +105,9 @@ def check(
     `strict` makes every warning an error. `agents`, `resources` and `workflows` are the names and
     patterns that are registered; `express` checks for an express execution. What is right but not
     executed by this version is reported as information (`EXEC-...`).
+
+    Raises InvalidDocument for what cannot be read, DocumentNotFound for a path without a file, and
+    AslError for an unknown profile or names that are one text.
     """
     from asl.checks import check as check_document
     from asl.checks.aws import unreadable
@@ -260,6 +263,8 @@ def diff(before: Document | What, after: Document | What) -> Difference:
     The order of states and of the members of objects means nothing. `same` says whether there is
     nothing but remarks. Documents of two languages are compared as they run, and as either is said
     in plain paths on the way to a third one; the fewer differences are told.
+
+    Raises InvalidDocument for what cannot be read, DocumentNotFound for a path without a file.
     """
     from asl.dialects import NATIVE, said_plainly, worded
     from asl.graphs.difference import difference, without_originals

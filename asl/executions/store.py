@@ -34,6 +34,10 @@ class Store:
 
     `bindings` are what `asl.run` takes (`asl.Bindings`); they hold for every execution, those given
     to `start` or `resume` for one.
+
+    Whatever takes the name of an execution takes its id as well, and raises ExecutionNotFound where
+    there is none. A file that cannot be read or written raises StoreError, one that is not as it
+    was written StoreDamaged.
     """
 
     def __init__(
@@ -368,7 +372,11 @@ class Store:
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50
     ) -> list[Stored]:
-        """Return a page of executions, the newest first, without those that others started."""
+        """Return a page of executions, the newest first, without those that others started.
+
+        All of them, or those with a *status* (`"PAUSED"`); at most *limit*. The `number` of the
+        last one, given as *before*, asks for the next page.
+        """
         return self.file.executions(status=status, before=before, limit=limit)
 
     def started_by(self, name: str) -> list[Stored]:
