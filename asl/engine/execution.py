@@ -14,7 +14,7 @@ from asl.program import Program
 from asl.states.host import Record
 
 if TYPE_CHECKING:
-    from asl.engine.history import Follower
+    from asl.engine.following import Follower
     from asl.engine.ledger import Ledger
 
 __all__ = [
@@ -192,7 +192,7 @@ class Execution:
     @cached_property
     def follower(self) -> "Follower":
         """Reads the history while it grows."""
-        from asl.engine.history import Follower
+        from asl.engine.following import Follower
 
         self.complete(self.history)
         return Follower(self)

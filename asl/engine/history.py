@@ -32,7 +32,7 @@ from asl.program import Step
 from asl.states.calls import Options
 from asl.states.host import ABSENT, Record
 
-__all__ = ["Expander", "Follower"]
+__all__ = ["Expander"]
 
 
 class Expander(Teller):
@@ -483,32 +483,6 @@ _EXPAND: dict[str, Any] = {
     kinds.NOTED: Expander._noted,
     kinds.WHOLE: Expander._whole,
 }
-
-
-class Follower:
-    """Reads a history that still grows."""
-
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
-        self.expander = Expander(execution)
-        self.read = 0
-        """How much of the flat history has been read."""
-
-    def news(self) -> Iterator[Event]:
-        """Yield the events since the last call, from the first one on."""
-        if not self.expander.count:
-            yield self.expander.start()
-        history = self.execution.history
-        unread = each_record(history, self.read)
-        self.read = len(history)
-        for record in unread:
-            yield from self.expander.feed(record)
-
-    def cause(self, error: StateError) -> str | None:
-        """Return the cause as a catcher sees it: with the place of an error that we found."""
-        for _ in self.news():
-            pass
-        return self.expander.cause(error, *self.expander.origins[id(error)])
 
 
 def _changes(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:

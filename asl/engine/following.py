@@ -1,0 +1,37 @@
+"""The history of an execution that is still going on."""
+
+from collections.abc import Iterator
+
+from asl.core.errors import StateError
+from asl.engine.events import Event
+from asl.engine.execution import Execution
+from asl.engine.history import Expander
+from asl.engine.records import each_record
+
+__all__ = ["Follower"]
+
+
+class Follower:
+    """Reads a history that still grows."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.expander = Expander(execution)
+        self.read = 0
+        """How much of the flat history has been read."""
+
+    def news(self) -> Iterator[Event]:
+        """Yield the events since the last call, from the first one on."""
+        if not self.expander.count:
+            yield self.expander.start()
+        history = self.execution.history
+        unread = each_record(history, self.read)
+        self.read = len(history)
+        for record in unread:
+            yield from self.expander.feed(record)
+
+    def cause(self, error: StateError) -> str | None:
+        """Return the cause as a catcher sees it: with the place of an error that we found."""
+        for _ in self.news():
+            pass
+        return self.expander.cause(error, *self.expander.origins[id(error)])
