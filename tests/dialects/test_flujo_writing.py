@@ -176,6 +176,55 @@ def test_braces_in_a_text_stay_as_they_are(text: str, given: str | None) -> None
             assert (json.loads(told)["task"] if more else told) == given
 
 
+@pytest.mark.parametrize(
+    ("selector", "tasks", "given"),
+    [
+        (None, [{"task.$": "$.id"}], ["1", "2"]),
+        (None, [{"task.$": "$$.Map.Item.Value.id"}], ["1", "2"]),
+        (None, [{"task.$": "$.id"}, {"task.$": "$.x"}], ["1", "a1", "2", "a3"]),
+        ({"item.$": "$$.Map.Item.Value"}, [{"task.$": "$.item.id"}], ["1", "2"]),
+        (
+            {"item.$": "$$.Map.Item.Value", "who.$": "$.user.name"},
+            [{"task.$": "States.Format('{} for {}', $.item.id, $.who)"}],
+            ["1 for Ann", "2 for Ann"],
+        ),
+    ],
+)
+def test_a_worker_reads_its_item(selector: Json, tasks: list[Json], given: list[str]) -> None:
+    """What a step of a line came to is what the next one is given, the item first."""
+    states: Json = {
+        f"S{index}": {"Type": "Task", "Agent": "A", "Parameters": each, "Next": f"S{index + 1}"}
+        for index, each in enumerate(tasks)
+    }
+    last = states[f"S{len(tasks) - 1}"]
+    del last["Next"]
+    mapped = {"Type": "Map", "ItemsPath": "$.list", "MaxConcurrency": 1, "ResultPath": "$.m"}
+    mapped |= {} if selector is None else {"ItemSelector": selector}
+    processor = {"StartAt": "S0", "States": {**states, f"S{len(tasks) - 1}": {**last, "End": True}}}
+    made = written({"M": {**mapped, "ItemProcessor": processor, "End": True}})
+    asked: list[Json] = []
+
+    def agent(payload: Json) -> Json:
+        asked.append(payload["input"])
+        return {"x": f"a{len(asked)}"}
+
+    data = {"list": [{"id": "1"}, {"id": "2"}], "user": {"name": "Ann"}}
+    asl.run(made.text, {"context": data}, agents={"A": agent})
+    assert asked == given
+
+
+def test_what_is_no_longer_there_is_told() -> None:
+    """An item is lost behind the first step, and no list in it is one of the context."""
+    first = {"Type": "Task", "Agent": "A", "ResultPath": "$.r", "Next": "V"}
+    last = {"Type": "Task", "Agent": "A", "Parameters": {"task.$": "$.id"}, "End": True}
+    mapped = {"Type": "Map", "ItemsPath": "$.list", "MaxConcurrency": 1, "End": True}
+    processor = {"StartAt": "W", "States": {"W": first, "V": last}}
+    assert "FL-INTRINSIC" in lost(written({"M": {**mapped, "ItemProcessor": processor}}))
+    inner = {"StartAt": "W", "States": {"W": {**TASK, "End": True}}}
+    nested = {"StartAt": "N", "States": {"N": {**mapped, "ItemProcessor": inner}}}
+    assert "FL-MAP" in lost(written({"M": {**mapped, "ItemProcessor": nested}}))
+
+
 def said(rule: Json) -> tuple[str, set[str]]:
     losses = Losses()
     text = condition(rule, "", losses)

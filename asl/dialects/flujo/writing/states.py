@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.dialects.flujo.writing.held import Held
 from asl.dialects.flujo.writing.losses import Losses
-from asl.dialects.flujo.writing.paths import context_path, field_of, referred
+from asl.dialects.flujo.writing.paths import field_of, referred
 from asl.dialects.flujo.writing.texts import Template, members, shown, template_of, written
 from asl.dialects.formats import Path, computes
 from asl.dialects.names import integrates
@@ -44,13 +45,20 @@ class Steps:
     """Writes the steps of states; *line* says that each is given what the one before came to."""
 
     def __init__(
-        self, losses: Losses, language: str, *, line: bool, outer: str | None = None
+        self,
+        losses: Losses,
+        language: str,
+        *,
+        line: bool,
+        outer: str | None = None,
+        held: Held | None = None,
     ) -> None:
         self.losses = losses
         self.language = language
         self.outer = outer or language
         """The query language of the machine around: that of inner ones that do not say."""
         self.line = line
+        self.held = held or Held()
 
     def of(self, name: str, state: State, pointer: str) -> list[Step]:
         """Return the steps of a state that works; none for one that only leads on."""
@@ -128,7 +136,7 @@ class Steps:
                 message = "an agent is given the context beside its input, not as its parameters"
                 self.losses.add("FL-PAYLOAD", message, place)
             return None
-        found = _given(payload, template=key == "Parameters")
+        found = _given(payload, self.held, template=key == "Parameters")
         if found is not None:
             return found
         if not isinstance(payload, dict):
@@ -138,7 +146,7 @@ class Steps:
             made = {name: self._part(each) for name, each in payload.items()}
         else:
             made = {
-                name.removesuffix(SUFFIX): template_of(each)
+                name.removesuffix(SUFFIX): template_of(each, self.held)
                 if name.endswith(SUFFIX)
                 else self._part(each)
                 for name, each in payload.items()
@@ -164,7 +172,8 @@ class Steps:
         """Return a value that is written out, as JSON, or the template of one; None for others."""
         path = referred(value)
         if path is not None:
-            return Template((Path(path),), value=True)
+            found = self.held.path(f"${path.removeprefix('context')}")
+            return None if found is None else Template((Path(found),), value=True)
         if isinstance(value, str):
             return None if value.startswith("{%") else Template((value,))
         return json.dumps(value, ensure_ascii=False)
@@ -271,15 +280,20 @@ class Steps:
     def _map(self, name: str, state: State, pointer: str) -> list[Step]:
         key = "Items" if "Items" in state else "ItemsPath"
         value = state.get(key, "$")
-        path = referred(value) if key == "Items" else context_path(str(value))
-        source = (path or "context.items").removeprefix("context.")
-        if path is None or "." in source or "[" in source:
+        path = referred(value) if key == "Items" else str(value)
+        if key == "Items" and path is not None:
+            path = f"${path.removeprefix('context')}"
+        found = None if path is None else self.held.path(path)
+        within = found is not None and found.startswith("context")
+        source = str(found if within else "context.items").removeprefix("context.")
+        if not within or "." in source or "[" in source:
             message = "the items are a field of the context"
             self.losses.add("FL-MAP", message, f"{pointer}/{key}" if key in state else pointer)
         if state.get("MaxConcurrency") != 1:
             self.losses.add("FL-MAP", "items come one after the other", pointer)
         holder = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
-        body = steps_of_line(state[holder], f"{pointer}/{holder}", self)
+        items = self.held.of_items(state.get("ItemSelector", state.get("Parameters")))
+        body = steps_of_line(state[holder], f"{pointer}/{holder}", self, items)
         if len(body) == 1:
             message = "an item that fails gives null, and the others go on"
             self.losses.add("FL-PARTIAL", message, pointer)
@@ -307,8 +321,14 @@ def asides(losses: Losses, state: State, pointer: str) -> None:
         losses.add("FL-PATHS", message, f"{pointer}/Output", at_key=True)
 
 
-def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
-    """Return the steps of a machine that is one line; what is not is a loss."""
+def steps_of_line(
+    machine: State, pointer: str, steps: Steps, held: Held | None = None
+) -> list[Json]:
+    """Return the steps of a machine that is one line; what is not is a loss.
+
+    *held* is where the data stands at its beginning: as it does where its state is, if not said.
+    """
+    held = held or steps.held
     language = machine.get("QueryLanguage", steps.outer)
     made: list[Json] = []
     seen: set[str] = set()
@@ -320,8 +340,10 @@ def steps_of_line(machine: State, pointer: str, steps: Steps) -> list[Json]:
             message = "branches and items are a line of steps here"
             steps.losses.add("FL-NESTED", message, where, "let it be a workflow of its own")
         own = state.get("QueryLanguage", language)
-        inner = Steps(steps.losses, own, line=True, outer=language)
+        inner = Steps(steps.losses, own, line=True, outer=language, held=held)
         made += inner.of(name, state, where)
+        merged = _merged(state.get("Output"))
+        held = held.after(state, jsonata=own == "JSONata", merged=merged)
         name = state.get("Next")
     if name in seen or len(seen) < len(machine["States"]):
         message = "branches and items are a line of steps here"
@@ -338,17 +360,18 @@ def _set(name: str, skill: str, path: str, value: Json) -> Step:
     }
 
 
-def _given(payload: Json, *, template: bool) -> str | None:
+def _given(payload: Json, held: Held, *, template: bool) -> str | None:
     """Return the template of an agent's input, where that is all that it is asked with."""
     if isinstance(payload, dict) and payload.keys() <= {"input", "input.$", "context", "context.$"}:
         for key, value in payload.items():
             if key == "input.$" and template:
-                filled = template_of(value)
+                filled = template_of(value, held)
                 return None if filled is None else written(shown(filled))
             if key == "input":
                 path = referred(value)
-                if path is not None:
-                    return written([Path(path)])
+                found = None if path is None else held.path(f"${path.removeprefix('context')}")
+                if found is not None:
+                    return written([Path(found)])
                 return value if isinstance(value, str) and "{" not in value else None
     return None
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.dialects.flujo.writing.paths import context_path
+from asl.dialects.flujo.writing.held import Held
 from asl.dialects.formats import Path, parts_of
 from asl.expr.flujo.templates import Text, Value, parse
 
@@ -24,16 +24,20 @@ class Template(NamedTuple):
     value: bool = False
 
 
-def template_of(value: Json) -> Template | None:
+def template_of(value: Json, held: Held) -> Template | None:
     """Return a path, or a text put together of paths, as a template; None for anything else."""
     parts = parts_of(value)
-    paths = [context_path(each) for each in parts or [value] if parts is None or type(each) is Path]
+    paths = [_path(each, held) for each in parts or [value] if parts is None or type(each) is Path]
     if None in paths:
         return None
     if parts is None:
         return Template((Path(paths[0]),), value=True)
     filled = iter(paths)
     return Template(tuple(Path(next(filled)) if type(e) is Path else e for e in parts))
+
+
+def _path(value: Json, held: Held) -> str | None:
+    return held.path(value) if isinstance(value, str) else None
 
 
 def shown(found: str | Template) -> Iterable[str]:
