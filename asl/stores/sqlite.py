@@ -37,6 +37,7 @@ __all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
+CLOSED = "the store is closed; open it again"
 READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
@@ -184,7 +185,7 @@ class SqliteStore:
         try:
             yield
         except sqlite3.ProgrammingError as error:
-            raise StoreError(f"{self.path}: {error}") from error
+            raise StoreError(f"{self.path}: {CLOSED if self.locks.closed else error}") from error
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -485,7 +486,7 @@ class SqliteStore:
     def insist_writable(self) -> None:
         """Raise StoreError where nothing can be written."""
         if self.locks.closed:
-            raise StoreError(f"{self.path}: the store is closed; open it again")
+            raise StoreError(f"{self.path}: {CLOSED}")
         if self.read_only:
             raise StoreError(f"{self.path}: {READ_ONLY}")
 

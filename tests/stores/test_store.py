@@ -276,7 +276,7 @@ def test_a_store_that_is_closed_says_so(path: Path) -> None:
         store.close()
         assert other.read(6) == b"SQLite"
     for use, given in ((store.start, DOCUMENT), (store.resume, "one"), (store.get, "one")):
-        with pytest.raises(asl.StoreError, match="closed"):
+        with pytest.raises(asl.StoreError, match="the store is closed; open it again"):
             use(given)
     assert not store.file.locks.is_held(1)
 
