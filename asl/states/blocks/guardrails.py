@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.regex import linear
-from asl.core.values import Json, compact, type_name
+from asl.core.values import Json, compact, excerpt, type_name
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -232,15 +232,23 @@ class _Guard:
         if type(answer) is bool:
             return _Verdict("it says so" if answer else None)
         if type(answer) is not dict:
-            raise StateError(
-                "Agent.InvalidOutput",
-                f"state '{self.state}': {agent!r} judges with an object that has 'valid', "
-                f"not with {type_name(answer)}",
-            )
+            raise self.unclear(agent, "an object that has 'valid'", type_name(answer))
+        for field in ("valid", "blocked"):
+            if type(answer.get(field, True)) is not bool:
+                wanted = f"{field!r} of true or false"
+                raise self.unclear(agent, wanted, excerpt(answer[field], 200))
         new = (answer["content"],) if "content" in answer else ()
         if answer.get("valid") is False or answer.get("blocked") is True:
-            return _Verdict(str(answer.get("reason", "it says so")), new)
+            reason = answer.get("reason")
+            if reason is None:
+                reason = "it says so"
+            return _Verdict(reason if type(reason) is str else compact(reason), new)
         return _Verdict(None, new)
+
+    def unclear(self, agent: str, wanted: str, found: str) -> StateError:
+        """Return the error of a judge whose answer is no verdict: what it judges does not pass."""
+        cause = f"state '{self.state}': {agent!r} judges with {wanted}, not with {found}"
+        return StateError("Agent.InvalidOutput", cause)
 
     def warn(self, attempt: Attempt, reason: str) -> None:
         """Tell of something that does not stop anything."""
