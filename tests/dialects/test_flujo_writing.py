@@ -130,6 +130,21 @@ def test_forks_have_lines_in_them() -> None:
         ({"P": {"Type": "Parallel", "Branches": [ROUND], "End": True}}, "FL-NESTED"),
         ({"T": {**TASK, "Parameters": {"x": 1, "y": 2}, "End": True}}, "FL-PAYLOAD"),
         ({"T": {**TASK, "Parameters": {"x.$": "States.UUID()"}, "End": True}}, "FL-INTRINSIC"),
+        (
+            {"T": {**TASK, "Parameters": {"x": {"y.$": "$.z"}}, "End": True}},
+            "FL-INTRINSIC",
+        ),
+        (
+            {
+                "P": {
+                    "Type": "Parallel",
+                    "Parameters": {"x.$": "$.y"},
+                    "Branches": [{"StartAt": "T", "States": {"T": {**TASK, "End": True}}}],
+                    "End": True,
+                }
+            },
+            "FL-PATHS",
+        ),
         ({"T": {**TASK, "InputPath": "$.x", "End": True}}, "FL-PATHS"),
         ({"T": {**TASK, "Retry": [{"ErrorEquals": ["X"]}], "End": True}}, "FL-RETRY"),
         ({"T": {**TASK, "Cache": {"Enabled": True}, "End": True}}, "FL-META"),
@@ -211,6 +226,16 @@ def test_a_worker_reads_its_item(selector: Json, tasks: list[Json], given: list[
     data = {"list": [{"id": "1"}, {"id": "2"}], "user": {"name": "Ann"}}
     asl.run(made.text, {"context": data}, agents={"A": agent})
     assert asked == given
+
+
+def test_a_branch_reads_what_is_selected_for_it() -> None:
+    task = {"Type": "Task", "Agent": "A", "Parameters": {"task.$": "$.who"}, "End": True}
+    branch = {"StartAt": "T", "States": {"T": task}}
+    fork = {"Type": "Parallel", "Parameters": {"who.$": "$.user.name"}, "Branches": [branch]}
+    made = written({"P": {**fork, "ResultPath": "$.r", "End": True}})
+    asked: list[Json] = []
+    asl.run(made.text, {"context": {"user": {"name": "Ann"}}}, agents={"A": asked.append})
+    assert [each["input"] for each in asked] == ["Ann"]
 
 
 def test_what_is_no_longer_there_is_told() -> None:

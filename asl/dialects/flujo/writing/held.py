@@ -48,13 +48,15 @@ class Held:
         """Return where an item stands for the first step of a Map, or what that selects for it."""
         if selector is None:
             return Held(_BEFORE, item=_BEFORE)
-        fields = {}
-        for key, value in selector.items() if isinstance(selector, dict) else ():
+        return Held(self.root, self.fields, _BEFORE).selected(selector)
+
+    def selected(self, template: Json) -> "Held":
+        """Return where the fields of a template stand; those that are no paths stand nowhere."""
+        fields: dict[str, str | None] = {}
+        for key, value in template.items() if isinstance(template, dict) else ():
             computed = key.endswith(".$") and isinstance(value, str)
-            around = Held(self.root, self.fields, _BEFORE)
-            found = around.path(value) if computed else None
-            fields[key.removesuffix(".$")] = found if computed else None
-        return Held(None, fields, _BEFORE)
+            fields[key.removesuffix(".$")] = self.path(value) if computed else None
+        return Held(None, fields, self.item)
 
     def after(self, state: Mapping[str, Any], *, jsonata: bool, merged: str | None) -> "Held":
         """Return where the data stands behind a state; *merged* is the field its Output writes."""

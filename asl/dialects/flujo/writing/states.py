@@ -176,6 +176,8 @@ class Steps:
             return None if found is None else Template((Path(found),), value=True)
         if isinstance(value, str):
             return None if value.startswith("{%") else Template((value,))
+        if computes(value, jsonata=self.language == "JSONata"):
+            return None
         return json.dumps(value, ensure_ascii=False)
 
     # Results
@@ -269,9 +271,14 @@ class Steps:
 
     def _parallel(self, name: str, state: State, pointer: str) -> list[Step]:
         branches: dict[str, Json] = {}
+        given = next((each for each in ("Parameters", "Arguments") if each in state), None)
+        held = self.held if given is None else self.held.selected(state[given])
+        if given is not None:
+            message = f"a blueprint has no {given!r} for branches"
+            self.losses.add("FL-PATHS", message, f"{pointer}/{given}", at_key=True)
         for index, branch in enumerate(state["Branches"]):
             where = f"{pointer}/Branches/{index}"
-            branches[f"{name}_{index + 1}"] = steps_of_line(branch, where, self)
+            branches[f"{name}_{index + 1}"] = steps_of_line(branch, where, self, held)
         message = "the other branches of one that fails go on to their end"
         self.losses.add("FL-ABORT", message, pointer)
         step: Step = {"kind": "parallel", "name": name, "branches": branches, "reduce": "values"}
