@@ -1,12 +1,16 @@
 """Overrides: a merge patch on a template (RFC 7396; Specification 9.5)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.pointers import escape
 from asl.core.values import Json
 
 __all__ = ["admitted", "check", "patched"]
+
+_SETTLED: Final = ("Parameters", "Imports", "_lock")
+"""What a template has been put together by before a patch applies."""
 
 
 def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
@@ -25,15 +29,20 @@ def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str
 
 
 def admitted(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what a patch may change: no parameters, and no states that are not there."""
-    own = {key: part for key, part in patch.items() if key != "Parameters"}
+    """Return what a patch may change: nothing that is settled, and no states that are not there."""
+    own = {key: part for key, part in patch.items() if key not in _SETTLED}
     if type(states) is dict and type(own.get("States")) is dict:
         own["States"] = {name: part for name, part in own["States"].items() if name in states}
     return own
 
 
 def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield the states that a patch names and the template lacks (V-OVR-01)."""
+    """Yield the states that the template lacks (V-OVR-01), and what comes too late (V-INC-07)."""
+    for key in _SETTLED:
+        if key in patch:
+            message = f"{key!r} of a template is settled before the override applies"
+            place = f"{pointer}/{key}"
+            yield Finding("V-INC-07", message, place, "change it in the template", at_key=True)
     named = patch.get("States")
     known = states if type(states) is dict else {}
     for name in named if type(named) is dict else ():
