@@ -1017,6 +1017,15 @@ def test_what_a_map_selects_is_said(selected: Any, workers: list[Any], said: lis
     assert [each["task"] for each in made.document["states"] if "task" in each] == said
 
 
+def test_what_is_selected_for_branches_is_said() -> None:
+    """As it is for the workers of a Map."""
+    branch = {"StartAt": "T", "States": {"T": {**TOLD, "Parameters": {"task.$": "$.who"}}}}
+    fork = {"Type": "Parallel", "Parameters": {"who.$": "$.user.name"}, "Branches": [branch]}
+    made = asl.convert({"StartAt": "P", "States": {"P": {**fork, "End": True}}}, "codemie")
+    assert "L-SELECTOR" in {each.code for each in made.losses}
+    assert made.document["states"][-1]["task"] == "{{user.name}}"
+
+
 def test_what_replaced_a_selected_field_is_read() -> None:
     """A worker that keeps nothing of what it was given leaves its answer alone."""
     first = {"Type": "Task", "Agent": "v", "Parameters": {"task.$": "$.item"}, "Next": "W"}

@@ -22,6 +22,7 @@ _MAP: Final = (
     *("ItemProcessor", "Iterator", "ItemsPath", "Items", "ItemSelector", "Parameters"),
     *("MaxConcurrency", "ResultPath"),
 )
+_PARALLEL: Final = frozenset(("Branches", "Parameters", "Arguments", "ResultPath"))
 _APPROVAL: Final = ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath")
 _WAIT: Final = frozenset(("Seconds", "SecondsPath", "Timestamp", "TimestampPath"))
 _CHECKPOINT: Final = frozenset(("Name", "Name.$", "Storage", "Storage.$", "TTL", "TTL.$"))
@@ -31,9 +32,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         choices.choice, frozenset(("Choices", "Default")), choices.chooses, choices.chosen
     ),
     "Map": Kind(branches.iteration, frozenset(_MAP), branches.iterates, branches.iterated),
-    "Parallel": Kind(
-        branches.fork, frozenset(("Branches", "ResultPath")), branches.forks, branches.forked
-    ),
+    "Parallel": Kind(branches.fork, _PARALLEL, branches.forks, branches.forked),
     "Pass": Kind(transforms.pass_, frozenset(("Result", "Parameters", "Output", "ResultPath"))),
     "Wait": Kind(transforms.skipped, _WAIT),
     "Checkpoint": Kind(transforms.skipped, _CHECKPOINT),

@@ -108,8 +108,9 @@ def _region(machine: Machine, name: str, state: State, key: str) -> dict[str, Js
 def _selected(
     machine: Machine, name: str, state: State, workers: Iterable[State]
 ) -> dict[str, str]:
-    """Return the fields that a Map selects, with the paths that stand for them."""
-    field = next((each for each in ("ItemSelector", "Parameters") if each in state), None)
+    """Return the fields that a Map or Parallel selects, with the paths that stand for them."""
+    fields = ("ItemSelector", "Parameters", "Arguments")
+    field = next((each for each in fields if each in state), None)
     if field is None:
         return {}
     given = state[field] if type(state[field]) is dict else {}
@@ -125,7 +126,7 @@ def _selected(
         of_item = path.startswith(ITEM) and steps(f"${path.removeprefix(ITEM)}") is not None
         if of_item or (steps(path) and not machine.item):
             found[plain] = path
-    if len(found) == len(given) > 0:
+    if len(found) == len(given) > 0 and any(path.startswith(ITEM) for path in found.values()):
         message = "the item is {{task}}, unless the context has a field of that name"
         machine.lost("L-SELECTOR", message, machine.at(name, field), "let none be called 'task'")
     else:
@@ -189,9 +190,11 @@ def forked(
         None if key is None else f"to {branch_key(key, 0)!r} and so on",
     )
     heads: list[Json] = []
+    workers = [each for branch in state.get("Branches", ()) for each in branch["States"].values()]
+    selected = _selected(machine, name, state, workers)
     for index, branch in enumerate(state.get("Branches", ())):
         place = machine.at(name, "Branches", index)
         last: dict[str, Json] = {} if key is None else {"output_key": branch_key(key, index)}
-        inner = machine.inner(branch, place, after, item=machine.item, last=last)
+        inner = machine.inner(branch, place, after, item=machine.item, last=last, selected=selected)
         heads.append(machine.followed(inner))
     return {"state_ids": heads}
