@@ -34,7 +34,7 @@ def asking(file: SqliteStore, id: str) -> str:
 
 def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
-    from asl.states.decisions import AnswerRefused, check_answer
+    from asl.states.decisions import AnswerRefused
 
     text = compact(detached(given))
     with file.transaction():
@@ -46,7 +46,7 @@ def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Js
                 break
             if notice.final:
                 raise AnswerRefused("the answer comes too late: resume the execution")
-        verdict = check_answer(asked.body, given, asked.received, now, "user")
+        verdict = asked.judged(given, now, "user")
         _put_verdict(file, asked, verdict, text, now)
     return None if verdict.decision is None else verdict.decision["record"]
 

@@ -13,7 +13,7 @@ from asl.expr.times import format_timestamp
 from asl.hosts.blame import described
 from asl.hosts.local import LocalHost
 from asl.states.calls import Target
-from asl.states.decisions import AnswerRefused, Asked, Notice, check_answer
+from asl.states.decisions import AnswerRefused, Asked, Notice
 from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class Asking:
         self.at.now = now
         record = decision["record"]
         details = {key: record[key] for key in ("approval", "approver")}
-        asked = self.asked
-        self.at.note("ApprovalDecided", {"requestId": asked.id, **details, "digest": asked.digest})
+        details["digest"] = decision["digest"]
+        self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
 
     # Handlers
 
@@ -169,7 +169,7 @@ class Asking:
                 return None
             now = self.host.now()
             try:
-                verdict = check_answer(asked.body, answer, asked.received, now, "handler")
+                verdict = asked.judged(answer, now, "handler")
             except AnswerRefused as refusal:
                 name = "States.Permissions" if refusal.forbidden else "States.InvalidApproval"
                 raise StateError(name, str(refusal)) from None

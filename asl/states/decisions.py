@@ -15,7 +15,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
 
-__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "check_answer", "notices"]
+__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "notices"]
 
 OWN_KEYS = frozenset({"approval", "approver", "timestamp", "comment", "edited_content", "roles"})
 MAX_REPEATS = 1000
@@ -98,21 +98,16 @@ class Asked:
     @property
     def shown(self) -> dict[str, Json]:
         """The request as people see it."""
-        shown = self._first_shown()
-        if "policy" in shown:
-            shown["policy"] = {**shown["policy"], "received": self.received}
-        if self._escalated():
-            shown["expiresAt"] = format_timestamp(self.created + 2 * self.plan["timeout"])
-            if self.plan["escalateTo"] is not None:
-                shown["escalatedTo"] = self.plan["escalateTo"]
-        return shown
-
-    def _first_shown(self) -> dict[str, Json]:
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
         shown["createdAt"] = format_timestamp(self.created)
-        timeout = self.plan.get("timeout")
+        if "policy" in shown:
+            shown["policy"] = {**shown["policy"], "received": self.received}
+        timeout, escalated = self.plan.get("timeout"), self._escalated()
         if timeout is not None:
-            shown["expiresAt"] = format_timestamp(self.created + timeout)
+            times = 2 if escalated else 1
+            shown["expiresAt"] = format_timestamp(self.created + times * timeout)
+        if escalated and self.plan["escalateTo"] is not None:
+            shown["escalatedTo"] = self.plan["escalateTo"]
         return shown
 
     def _escalated(self) -> bool:
@@ -124,10 +119,21 @@ class Asked:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of exactly what was shown at first."""
+        """SHA-256 of exactly what people see, as compact JSON."""
         from hashlib import sha256
 
-        return sha256(compact(self._first_shown()).encode()).hexdigest()
+        return sha256(compact(self.shown).encode()).hexdigest()
+
+    def judged(self, answer: Json, now: float, by: str) -> Verdict:
+        """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
+
+        A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused
+        for an answer outside of the rules.
+        """
+        verdict = _check_answer(self.body, answer, self.received, now, by)
+        if verdict.decision is None:
+            return verdict
+        return verdict._replace(decision={**verdict.decision, "digest": self.digest})
 
     def notices(self) -> Iterator[Notice]:
         """Yield what happens without an answer, in order."""
@@ -143,7 +149,7 @@ class Asked:
 # Answers
 
 
-def check_answer(
+def _check_answer(
     body: Mapping[str, Json], answer: Json, received: list[Json], now: float, by: str
 ) -> Verdict:
     """Return what an answer comes to, given at *now* by somebody who is *by* if it does not say.

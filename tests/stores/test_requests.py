@@ -305,12 +305,29 @@ def test_an_escalated_request_is_addressed_anew(tmp_path: Path) -> None:
         assert store.resume("a").output["approval"] == "approve"
 
 
-def test_the_history_says_what_was_shown(store: Store) -> None:
-    """By the digest of the request, which is that of the store."""
+def shown(request: Any) -> str:
+    """Return the digest of a request as it is shown."""
     from hashlib import sha256
 
     from asl.core.values import compact
 
+    return sha256(compact(request).encode()).hexdigest()
+
+
+def test_the_digest_is_of_what_the_last_one_saw(store: Store) -> None:
+    """With the approvals of others before."""
+    document = asking(Policy={"RequiredApprovals": 2})
+    (request,) = store.start(document, name="a").pending
+    store.answer(request["requestId"], "approve", by="ann")
+    (then,) = store.pending()
+    assert [each["approver"] for each in then["policy"]["received"]] == ["ann"]
+    store.answer(request["requestId"], "approve", by="bob")
+    details = next(each for each in store.resume("a").events if each.type == "ApprovalDecided")
+    assert details.details["digest"] == shown(then) != shown(request)
+
+
+def test_the_history_says_what_was_shown(store: Store) -> None:
+    """By the digest of the request, which is that of the store."""
     (request,) = store.start(ONE, "it", name="a").pending
     store.answer(request["requestId"], "approve", by="ann")
     decided = [each for each in store.resume("a").events if each.type == "ApprovalDecided"]
@@ -318,7 +335,7 @@ def test_the_history_says_what_was_shown(store: Store) -> None:
         "requestId": request["requestId"],
         "approval": "approve",
         "approver": "ann",
-        "digest": sha256(compact(request).encode()).hexdigest(),
+        "digest": shown(request),
     }
 
 
