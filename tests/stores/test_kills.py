@@ -15,9 +15,9 @@ from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
 POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
-KILLS = {"chain": 12, "whole": 20, "wide": 15, "group": 10}
+KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20}
 """How many lives are killed in each scene."""
-FULL = 20
+FULL = 10
 """How many times as many are in the full run."""
 
 
