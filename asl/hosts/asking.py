@@ -153,7 +153,7 @@ class Asking:
         self.at.now = now
         record = decision["record"]
         details = {key: record[key] for key in ("approval", "approver")}
-        details["digest"] = decision["digest"]
+        details["digest"] = decision.get("digest", self.asked.digest)  # older stores keep none
         self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
 
     # Handlers
