@@ -250,6 +250,16 @@ def test_what_is_no_longer_there_is_told() -> None:
     assert "FL-MAP" in lost(written({"M": {**mapped, "ItemProcessor": nested}}))
 
 
+@pytest.mark.parametrize("result", [1, "id", [1], None])
+def test_a_result_that_is_no_object_has_no_fields(result: Json) -> None:
+    """Nor has a text those that its letters name."""
+    first = {"Type": "Pass", "Result": result, "Next": "V"}
+    last = {"Type": "Task", "Agent": "A", "Parameters": {"task.$": "$.id"}, "End": True}
+    mapped = {"Type": "Map", "ItemsPath": "$.list", "MaxConcurrency": 1, "End": True}
+    processor = {"StartAt": "W", "States": {"W": first, "V": last}}
+    assert "FL-INTRINSIC" in lost(written({"M": {**mapped, "ItemProcessor": processor}}))
+
+
 def said(rule: Json) -> tuple[str, set[str]]:
     losses = Losses()
     text = condition(rule, "", losses)

@@ -74,7 +74,8 @@ class Held:
             made = state.get("Result")
             if kind != "Pass":
                 return Held(_BEFORE)
-            return Held(None, {key: f"{_CONTEXT}.{key}" for key in made or ()})
+            names = made if isinstance(made, dict) else ()
+            return Held(None, {name: f"{_CONTEXT}.{name}" for name in names})
         return self._written(field_of(path))
 
     def _written(self, key: str | None) -> "Held":
