@@ -159,7 +159,7 @@ class _Guard:
             if (rule := _rule(written, index, self)) is not None
         ]
         self.repeats = any(rule.action == "retry" for rule in self.rules)
-        self.retries = int(side.get("MaxRetries", 1))
+        self.retries = int(side.get("MaxRetries", 1)) if direction == "output" else 0
         """How often the agent may be asked again in one attempt."""
         self.validator: str | None = side.get("Validator")
         self.warns = side.get("OnFail") == "warn"
