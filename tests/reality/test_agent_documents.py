@@ -46,6 +46,10 @@ class Run:
     """What lies in the folder `templates`: a document, or the name of another published one."""
     people: Mapping[str, Any] = field(default_factory=dict)
     """What people answer, by the name of the Approval."""
+    did: str = ""
+    """Every event of its blocks and of people in order, each as type:state."""
+    workflows: Mapping[str, Any] = field(default_factory=dict)
+    """What it starts by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,11 @@ def risk(score: int, verified: bool, state: str, decision: dict[str, str]) -> Ru
     )
 
 
-def cost(agents: Mapping[str, Any], route: str, output: Any, profile: str = "lenient") -> Run:
+def cost(
+    agents: Mapping[str, Any], route: str, output: Any, profile: str = "lenient", did: str = ""
+) -> Run:
     """A run of the cost tutorial, whose last state reads what a Pass has dropped."""
-    return Run({"document": "long"}, agents, route, output, profile)
+    return Run({"document": "long"}, agents, route, output, profile, did=did)
 
 
 def notifying(channel: str, state: str, message: dict[str, Any]) -> Run:
@@ -96,6 +102,34 @@ def notifying(channel: str, state: str, message: dict[str, Any]) -> Run:
         f"PrepareMessage RouteChannel {state} NotificationSent",
         {"sent": True, "channel": channel, "recipient": "ann"},
         parameters={"channel": channel, "recipient": "ann"},
+    )
+
+
+def reviewed(answer: Any, route: str, output: Any) -> Run:
+    """A run of the application made of the three templates, with what a person answers, if asked."""
+    asked = answer is not None
+    return Run(
+        {"document": {"id": "d"}, "submittedBy": "ann", "requireApproval": asked},
+        {
+            "ValidationAgent": {"validatedData": {}},
+            "PDFExtractor": {"timestamp": "then"},
+            "ContentTransformer": {"data": [1], "timestamp": "now"},
+            "TemplateAgent": {"subject": "s", "body": "b", "blocks": []},
+            "EmailAgent": {},
+            "SlackAgent": {},
+        },
+        "ValidateInput CheckValidation ProcessDocument RequireApproval "
+        + ("WaitForApproval HandleApproval " if asked else "")
+        + route,
+        output,
+        "lenient",
+        templates={
+            "validation": "tutorial-12-building-skills.b01",
+            "notification": "tutorial-12-building-skills.b02",
+            "document-processing": "tutorial-12-building-skills.b03",
+        },
+        people={"WaitForApproval": answer},
+        did=asks("WaitForApproval") if asked else "",
     )
 
 
@@ -117,9 +151,15 @@ def decided(
     people: Mapping[str, Any],
     route: str,
     output: Any,
-) -> list[Run]:
+    did: str,
+) -> Run:
     """A run in which people decide; paths that lead nowhere are null."""
-    return [Run(input, agents, route, output, "lenient", people=people)]
+    return Run(input, agents, route, output, "lenient", people=people, did=did)
+
+
+def asks(*states: str) -> str:
+    """Return what is told where people are asked at once and answer."""
+    return " ".join(f"ApprovalRequested:{state} ApprovalDecided:{state}" for state in states)
 
 
 CONTENT = {
@@ -155,6 +195,7 @@ MEMORY = {
         "updatedHistory": [1],
     },
 }
+REMEMBERED = "MemoryRead:LoadUserContext ContextBuilt:ProcessRequest MemoryWritten:SaveToMemory"
 COSTS = {
     "CacheChecker": {"hit": False},
     "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_tokens": 900, "_cost": 1.5},
@@ -168,6 +209,7 @@ REPORT = {
     "ReportWriter": {"response": "written", "_tokens": 4, "_cost": 0.25},
 }
 PASS = {"Type": "Pass", "End": True}
+CHILD = {"Type": "Task", "Agent": "Child", "End": True}
 ETL = {
     name: {"StartAt": name, "States": {name: {**PASS, "Result": [name]}}}
     for name in ("extract", "transform", "load")
@@ -215,7 +257,7 @@ TABLE: dict[str, Refused | list[Run]] = {
             {"error": "Agent.Broken", "cause": "it broke"},
         ),
     ],
-    "example-code-review": decided(
+    "example-code-review": [decided(
         {"prNumber": 1},
         {
             "CodeLoader": {"files": []},
@@ -230,8 +272,9 @@ TABLE: dict[str, Refused | list[Run]] = {
         "LoadCode ParallelReview AggregateReviews DetermineApprovalPath RequireSeniorReview "
         "RequestChanges FinalizeReview",
         {"done": True},
-    ),
-    "example-content-pipeline": decided(
+        asks("RequireSeniorReview"),
+    )],
+    "example-content-pipeline": [decided(
         {"topic": "t"},
         CONTENT,
         {
@@ -242,8 +285,9 @@ TABLE: dict[str, Refused | list[Run]] = {
         "UseEditedContent OptimizeContent AssembleContent FinalApproval SchedulePublish "
         "NotifySuccess",
         {"sent": True},
-    ),
-    "example-customer-support": decided(
+        asks("HumanReview", "FinalApproval"),
+    )],
+    "example-customer-support": [decided(
         {"customerId": "c", "message": "m"},
         {
             "ContextLoader": {"customerId": "c", "message": "m"},
@@ -256,8 +300,9 @@ TABLE: dict[str, Refused | list[Run]] = {
         "LoadCustomerContext ClassifyIntent RouteByIntent RefundRequest CheckRefundApproval "
         "RefundApproval ProcessRefundDecision ProcessPartialRefund SaveInteraction FormatResponse",
         {"message": "ok"},
-    ),
-    "example-research-assistant": decided(
+        f"MemoryRead:LoadCustomerContext {asks('RefundApproval')} MemoryWritten:SaveInteraction",
+    )],
+    "example-research-assistant": [decided(
         {"query": "q"},
         {
             "QueryParser": {"type": "factual"},
@@ -273,8 +318,9 @@ TABLE: dict[str, Refused | list[Run]] = {
         "ParseQuery DetermineStrategy QuickFactCheck VerifyFindings CheckConfidence HumanReview "
         "SynthesizeAnswer FormatResponse",
         {"question": "q", "confidence": 0.5},
-    ),
-    "example-task-breakdown": decided(
+        asks("HumanReview"),
+    )],
+    "example-task-breakdown": [decided(
         {"goal": "g"},
         {
             "ClarifierAgent": {"hasQuestions": True, "questions": ["q"]},
@@ -288,7 +334,8 @@ TABLE: dict[str, Refused | list[Run]] = {
         "InitialBreakdown ProcessTaskBatch CollectResults CheckForMoreWork FinalizeBreakdown "
         "FormatOutput",
         {},
-    ),
+        asks("WaitForAnswers"),
+    )],
     "guide-best-practices.b05": [
         Run(
             {"email": "a@b.c"},
@@ -341,13 +388,21 @@ TABLE: dict[str, Refused | list[Run]] = {
         )
     ],
     "spec-01-introduction.b08": DANGLING,
-    "spec-06-human-in-the-loop.b19": decided(
+    "spec-06-human-in-the-loop.b19": [decided(
         {"topic": "t"},
         CONTENT,
         {"HumanReview": {"approval": "edit", "edited_content": {"content": "D"}}},
         "GenerateContent ModerateContent CheckModeration HumanReview PublishEdited",
         {"published": True},
-    ),
+        asks("HumanReview"),
+    ), decided(
+        {"topic": "t"},
+        CONTENT,
+        {"HumanReview": "approve"},
+        "GenerateContent ModerateContent CheckModeration HumanReview Publish",
+        {"published": True},
+        f"{asks('HumanReview')} FeedbackRequested:Publish",
+    )],
     "spec-07-cost-budget.b17": [
         Run(
             {"query": "why is the sky blue?"},  # 20 bytes are 5 tokens
@@ -421,6 +476,14 @@ TABLE: dict[str, Refused | list[Run]] = {
             },
             "ParseDocument ExtractSections AnalyzeSections GenerateSummary",
             "all good",
+            did="EventEmitted:ParseDocument MilestoneReached:ParseDocument "
+            "EventEmitted:ParseDocument EventEmitted:ParseDocument ProgressUpdated: "
+            "ProgressUpdated: ProgressUpdated:AnalyzeSections "
+            + "".join(
+                f"ProgressUpdated:{item} ProgressUpdated:AnalyzeSections " for item in range(4)
+            )
+            + "ProgressUpdated: StreamChunk:GenerateSummary StreamWarning:GenerateSummary "
+            "MilestoneReached:GenerateSummary EventEmitted:GenerateSummary ProgressUpdated:",
         )
     ],
     "spec-10-composition.b03": [
@@ -442,7 +505,16 @@ TABLE: dict[str, Refused | list[Run]] = {
     "spec-10-composition.b08": [
         Run({}, {}, "Extract Transform Load", ["load"], templates=ETL),
     ],
-    "spec-10-composition.b09": refused("V-TPL-03"),
+    "spec-10-composition.b09": [
+        Run(
+            {"x": 1},
+            {"Child": {"sequence": [{"raise": {"Error": "E"}}, {"echo": True}]}},
+            "ExecuteWithRetry",
+            {"x": 1},
+            parameters={"workflow": "child"},
+            workflows={"child": {"StartAt": "C", "States": {"C": CHILD}}},
+        )
+    ],
     "spec-10-composition.b14": [
         Run(
             {"config": {"notifyEmails": ["a@b.c"]}, "text": "fine"},
@@ -471,13 +543,14 @@ TABLE: dict[str, Refused | list[Run]] = {
             parameters={"type": "topics"},
         ),
     ],
-    "specification.b30": decided(
+    "specification.b30": [decided(
         {"sourceCode": "x"},
         {"CodeAnalyzer": {"severity": "critical"}},
         {"RequireApproval": "approve"},
         "AnalyzeCode CheckSeverity RequireApproval Complete",
         {"approval": "approve"},
-    ),
+        asks("RequireApproval"),
+    )],
     "tutorial-01-hello-world.b01": [
         Run({"userName": "Ada"}, {"GreeterAgent": {"hi": 1}}, "SayHello", {"hi": 1})
     ],
@@ -511,12 +584,14 @@ TABLE: dict[str, Refused | list[Run]] = {
             {**MEMORY, "ContextLoaderAgent": {"isNewUser": True, "history": []}},
             "LoadUserContext CheckNewUser WelcomeNewUser ProcessRequest UpdateHistory SaveToMemory",
             {"message": "Hi", "userId": "u", "isNewUser": True, "interactionCount": 4},
+            did=REMEMBERED,
         ),
         Run(
             {"userId": "u", "userMessage": "hello"},
             {**MEMORY, "ContextLoaderAgent": {"isNewUser": False, "history": [1]}},
             "LoadUserContext CheckNewUser ProcessRequest UpdateHistory SaveToMemory",
             {"isNewUser": False, "interactionCount": 4},
+            did=REMEMBERED,
         ),
     ],
     "tutorial-09-multi-agent-debate.b01": [
@@ -537,6 +612,7 @@ TABLE: dict[str, Refused | list[Run]] = {
             f"InitializeDebate {3 * 'DebateRound UpdateHistory CheckDebateComplete '}"
             "FinalDecision FormatResult",
             {"topic": "Architecture", "proposal": "split", "debateRounds": 3, **VERDICT},
+            did=" ".join(9 * ["DebateTurn:DebateRound"]),
         )
     ],
     "tutorial-10-cost-management.b01": [
@@ -558,6 +634,8 @@ TABLE: dict[str, Refused | list[Run]] = {
             # The state may not spend more than $2.00, so nothing is left to be summarized.
             {"error": "States.BudgetExceeded"},
             "default",
+            # Of the workflow's $5.00 more than 50 % and 80 % are gone.
+            "BudgetAlert:DeepAnalysis BudgetAlert:DeepAnalysis BudgetExceeded:DeepAnalysis",
         ),
     ],
     "tutorial-12-building-skills.b01": [
@@ -599,7 +677,21 @@ TABLE: dict[str, Refused | list[Run]] = {
             parameters={"extractorAgent": "PDFExtractor", "outputFormat": "csv"},
         ),
     ],
-    "tutorial-12-building-skills.b04": refused("V-IMP-01"),
+    "tutorial-12-building-skills.b04": [
+        reviewed(None, "NotifyComplete Success", {"success": True, "documentId": "d"}),
+        # The document routes on a field that only an answer with it has.
+        reviewed("approve", "NotifyRejected", {"channel": "email", "recipient": "ann"}),
+        reviewed(
+            {"approval": "approve", "decision": "approve"},
+            "NotifyApproved Success",
+            {"success": True},
+        ),
+        reviewed(
+            {"approval": "revise", "decision": "revise"},
+            "NotifyRevision",
+            {"sent": True, "channel": "email", "recipient": "ann"},
+        ),
+    ],
     "tutorial-13-integrating-claude-php-agent.b01": [
         Run(
             {"title": "T", "content": "C"},
@@ -683,7 +775,9 @@ def script(answer: Any) -> Any:
     if isinstance(answer, asl.StateError):
         named = {"Error": answer.name, "Cause": answer.cause}
         return {"raise": {key: text for key, text in named.items() if text is not None}}
-    scripted = answer == {"echo": True} or (isinstance(answer, dict) and "table" in answer)
+    scripted = answer == {"echo": True} or (
+        isinstance(answer, dict) and not answer.keys().isdisjoint({"table", "sequence"})
+    )
     return answer if scripted else {"return": answer}
 
 
@@ -699,6 +793,25 @@ def runs() -> Iterator[Any]:
         if isinstance(entry, list):
             for number, run in enumerate(entry):
                 yield pytest.param(name, run, id=f"{name}-{number}")
+
+
+TOLD = {
+    "ApprovalDecided", "ApprovalEscalated", "ApprovalRequested", "ApprovalTimedOut",
+    "BudgetAlert", "BudgetExceeded", "CacheHit", "ContextBuilt", "DebateDecided", "DebateTurn",
+    "EventEmitted", "FallbackApplied", "FeedbackRequested", "GuardrailViolation",
+    "GuardrailWarning", "MemoryRead", "MemoryWritten", "MilestoneReached", "ProgressUpdated",
+    "StreamChunk", "StreamWarning", "ToolCalled", "ToolRefused",
+}  # fmt: skip
+"""The events that say what blocks and people did."""
+
+
+def told(result: asl.Result) -> str:
+    """Return what blocks and people did, each as type:state."""
+    return " ".join(
+        f"{event.type}:{event.path[-1] if event.path else ''}"
+        for event in result.events
+        if event.type in TOLD
+    )
 
 
 def path_of(name: str) -> Path:
@@ -725,7 +838,7 @@ def test_every_document_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(("name", "run"), list(runs()))
 def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
-    """It takes the route that its agents' answers lead to, and ends as written here."""
+    """It takes the route that its agents' answers lead to, its blocks do what is written here."""
     path = beside_its_templates(name, run.templates, tmp_path) if run.templates else path_of(name)
     result = asl.run(
         asl.load(path, parameters=run.parameters),
@@ -736,8 +849,10 @@ def test_a_document_runs(name: str, run: Run, tmp_path: Path) -> None:
         prices=run.prices,
         memory={"redis": ProcessMemory()},
         approvals=lambda request: run.people.get(request["state"]),
+        workflows=run.workflows,
     )
     assert " ".join(result.visited) == run.route, (result.error, result.cause)
+    assert told(result) == run.did
     if result.ok:
         assert holds(run.output, result.output), result.output
     else:
@@ -839,7 +954,7 @@ def test_a_document_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["spec-10-composition.b08", "spec-10-composition.b14"],
+    ["spec-10-composition.b08", "spec-10-composition.b14", "tutorial-12-building-skills.b04"],
 )
 def test_a_document_is_refused_without_its_templates(name: str) -> None:
     """Imports that do not exist are errors, each at its own."""
@@ -888,7 +1003,7 @@ def test_the_blocks_of_an_example_do_their_part(name: str) -> None:
     """Its budget counts every answer, its memory is read and written, people are asked."""
     entry, watched = TABLE[name], WATCHED[name]
     assert isinstance(entry, list)
-    (run,) = entry
+    run = entry[0]
 
     def paid(answer: Any) -> Any:
         usage = {"_cost": 0.15, "_tokens": 10}
