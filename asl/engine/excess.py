@@ -54,7 +54,7 @@ def _unreported(state: str, fault: str) -> StateError:
     return StateError(
         "Agent.InvalidOutput",
         f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
-        "against the budget: numbers from 0",
+        "against the budget: _tokens, _cost, and input and output of _usage are numbers from 0",
     )
 
 

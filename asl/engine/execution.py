@@ -42,6 +42,7 @@ ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
+_PARTS = frozenset({"input", "output"})
 MOST = 10**12
 """The usage that one call can report; what is beyond is no usage but nonsense."""
 
@@ -374,7 +375,8 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
     Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
-    negative, no number or beyond all measure is a fault and counts 0; a part of a token is one.
+    negative, no number or beyond all measure is a fault and counts 0, and so is a `_usage` of other
+    keys alone, unless `_tokens` tells what it comes to; a part of a token is one.
     Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
     as the dearer of both.
     """
@@ -383,7 +385,8 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         usage: Json = result["_usage"]
         parts = usage if type(usage) is dict else {}
         given, made = _count(parts.get("input", 0)), _count(parts.get("output", 0))
-        if type(usage) is not dict or given is None or made is None:
+        unread = parts and "_tokens" not in result and _PARTS.isdisjoint(parts)
+        if type(usage) is not dict or given is None or made is None or unread:
             fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
     tokens = given + made
     if "_tokens" in result:
@@ -403,9 +406,8 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
     price = prices.get(model)
     if price is None:
         return Used(ZERO, tokens, given, made, model, True, fault)
-    if "_usage" not in result:
-        return Used(max(price) * tokens, tokens, given, made, model, False, fault)
-    whole = price.input * given + price.output * made
+    other = max(0, tokens - given - made)
+    whole = price.input * given + price.output * made + max(price) * other
     return Used(whole, tokens, given, made, model, False, fault)
 
 
