@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+LONGEST_MESSAGE: Final = 1000
+"""Characters of what an agent says of its progress."""
+
+
 class Tokens(Protocol):
     """The desk at which the answers to task tokens are given, by the names that AWS's API has."""
 
@@ -207,11 +211,12 @@ class Call:
         """Report how far the work is, 0 to 100.
 
         It counts as a sign of life, unless the state has a Progress block that does not say so.
-        Raises TypeError for a message that is no text.
+        Of a message the first `LONGEST_MESSAGE` characters are told. Raises TypeError for one that
+        is no text.
         """
         if not isinstance(message, str):
             raise TypeError(f"a message is text, not {type(message).__name__}")
-        percent, message = self.hide(percent), self.hide(whole_text(message))
+        percent, message = self.hide(percent), self.hide(whole_text(message))[:LONGEST_MESSAGE]
         self.progress = (percent, message)
         if self.watcher is None or self.watcher(percent, message):
             self.heartbeat()
