@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Sized
 from gc import is_tracked
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -400,6 +400,9 @@ def _check_key(key: object) -> None:
     _scalar(key)
 
 
+AWAITS: Final = "it has to be awaited first, in an async function"
+
+
 def _scalar(value: Json) -> Json:
     kind = type(value)
     if kind is str:
@@ -412,5 +415,6 @@ def _scalar(value: Json) -> Json:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise _Foreign(value, f"an integer of more than {MAX_DIGITS} digits")
     elif kind is not bool and value is not None:
-        raise _Foreign(value, "not a JSON value")
+        waits = hasattr(kind, "__await__")
+        raise _Foreign(value, AWAITS if waits else "not a JSON value")
     return value

@@ -194,6 +194,17 @@ def test_what_is_no_json_is_an_error_of_the_state(value: Any, kind: str) -> None
     assert "A returned no JSON: $" in result.output["Cause"]
 
 
+@pytest.mark.parametrize("shape", [lambda answer: answer, lambda answer: {"in": [answer]}])
+def test_what_nobody_has_awaited_is_named_as_that(shape: Any) -> None:
+    """A plain function cannot await, so what it passes on says where it could be."""
+    answer = awaited(1)
+    result = asl.run(task(), agents={"A": lambda parameters: shape(answer)})
+    answer.close()
+    assert (result.error, result.status) == ("States.TaskFailed", "FAILED")
+    assert result.cause is not None
+    assert "it has to be awaited first, in an async function (coroutine)" in result.cause
+
+
 @pytest.mark.parametrize("kind", ["plain", "async"])
 def test_a_function_may_change_what_it_gets(kind: str) -> None:
     """Neither the state's input nor the result of an agent changes behind the workflow's back."""
