@@ -106,7 +106,7 @@ def notifying(channel: str, state: str, message: dict[str, Any]) -> Run:
 
 
 def reviewed(answer: Any, route: str, output: Any) -> Run:
-    """A run of the application made of the three templates, with what a person answers, if asked."""
+    """A run of the application of the three templates; a person is asked if there is an answer."""
     asked = answer is not None
     return Run(
         {"document": {"id": "d"}, "submittedBy": "ann", "requireApproval": asked},
