@@ -292,6 +292,25 @@ def test_what_is_remembered_is_there() -> None:
     assert cases[0]["memory"] == ["redis"]
 
 
+def test_what_people_may_edit_is_there() -> None:
+    """An Approval shows the fields that may be edited, so they are part of the input."""
+    fields = {"Fields": ["$.draft.text"], "ResultPath": "$.edited"}
+    ask = {"Type": "Approval", "Prompt": "p", "Options": ["yes"], "Editable": fields, "End": True}
+    cases, missed, _ = cases_of(asl.load(machine(A=ask)), 10)
+    assert not missed
+    assert cases[0]["input"] == {"draft": {"text": "text"}}
+
+
+def test_what_a_state_writes_it_does_not_read() -> None:
+    """Nothing has to be there before where a path says only where to write."""
+    ask = {"n.$": "$.n"}
+    task = {"Type": "Task", "Agent": "A"}
+    last = {**task, "Parameters": ask, "Progress": {"Path": "$.p"}, "End": True}
+    cases, missed, _ = cases_of(asl.load(machine(T={**task, "Next": "U"}, U=last)), 10)
+    assert not missed
+    assert cases[0]["mocks"]["T"]["return"] == {"n": "text"}
+
+
 def test_a_way_that_was_left_says_where() -> None:
     """By the first state that is another one, or by the error."""
     sums = {"Type": "Pass", "Parameters": {"n.$": BOTH}, "Next": "C"}

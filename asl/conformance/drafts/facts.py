@@ -107,6 +107,8 @@ _NOT_READ = (
     *("ResultSelector", "Output", "Assign", "Result", "Memory"),
 )
 """The fields that speak of other data than a state's input, or of other states."""
+_WRITTEN = ("Path", "ProgressPath", "ResultPath")
+"""The fields of paths to which something is written."""
 
 
 def read(state: Mapping[str, Json], items: Json = None) -> Facts:
@@ -157,10 +159,11 @@ def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, 
     """Yield what the expressions of a template read: of which data, where, and a value for it."""
     if type(template) is dict:
         for key, each in template.items():
-            yield from _reads(each, key.endswith((".$", "Path", "Variable")))
+            read = key.endswith((".$", "Fields", "Path", "Variable")) and key not in _WRITTEN
+            yield from _reads(each, read)
     elif type(template) is list:
         for each in template:
-            yield from _reads(each)
+            yield from _reads(each, dynamic)
     elif type(template) is str and (dynamic or template.startswith("{%")):
         text = template.removeprefix("{%").removesuffix("%}")
         for match in _READ.finditer(text):

@@ -68,7 +68,7 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, s
         yield Step(name, "default"), state["Default"]
     if "Next" in state:
         yield Step(name, "next"), state["Next"]
-    elif state["Type"] not in ("Choice", "Approval"):
+    elif state.get("End") or state["Type"] not in ("Choice", "Approval"):
         yield Step(name, "end"), None
     catchers = state.get("Catch", ()) if state["Type"] in EFFECTS else ()
     for index, catcher in enumerate(catchers):
