@@ -133,6 +133,24 @@ def reviewed(answer: Any, route: str, output: Any) -> Run:
     )
 
 
+def complaint(found: bool, route: str, output: Any, did: str) -> Run:
+    """A run of the support desk where the checker of the tone finds its fault, or none."""
+    return Run(
+        {"customerId": "c", "message": "m"},
+        {
+            "ContextLoader": {"customerId": "c", "message": "m"},
+            "IntentClassifier": {"category": "complaint"},
+            "ComplaintAgent": {"message": "sorry", "severity": "low"},
+            "empathetic_tone": found,
+            "InteractionLogger": {"id": 1},
+        },
+        f"LoadCustomerContext ClassifyIntent RouteByIntent {route}",
+        output,
+        "lenient",
+        did=f"MemoryRead:LoadCustomerContext {did}",
+    )
+
+
 def strategy(kind: str, agents: Mapping[str, Any], route: str, output: Any) -> Run:
     """A run of the strategy tutorial after a problem has been classified as *kind*."""
     classified = {**ANALYSIS, "iterations": 1, "parsed": {"type": kind}}
@@ -286,7 +304,26 @@ TABLE: dict[str, Refused | list[Run]] = {
         "NotifySuccess",
         {"sent": True},
         asks("HumanReview", "FinalApproval"),
-    )],
+    ),
+        Run(
+            {"topic": "t"},
+            {**CONTENT, "ContentModerator": {"flagged": False, "note": "ask the competitor_names"}},
+            "ParseRequest GenerateContent ModerateContent CheckModerationResult OptimizeContent "
+            "AssembleContent FinalApproval SchedulePublish NotifySuccess",
+            {"sent": True},
+            "lenient",
+            people={"FinalApproval": {"approval": "schedule", "scheduledTime": "noon"}},
+            did=f"GuardrailWarning:ModerateContent {asks('FinalApproval')}",
+        ),
+        Run(
+            {"topic": "t"},
+            {**CONTENT, "harmful_content": True},
+            "ParseRequest GenerateContent ModerateContent",
+            {"error": "Agent.GuardrailViolation"},
+            "lenient",
+            did="GuardrailViolation:ModerateContent",
+        ),
+    ],
     "example-customer-support": [decided(
         {"customerId": "c", "message": "m"},
         {
@@ -301,7 +338,20 @@ TABLE: dict[str, Refused | list[Run]] = {
         "RefundApproval ProcessRefundDecision ProcessPartialRefund SaveInteraction FormatResponse",
         {"message": "ok"},
         f"MemoryRead:LoadCustomerContext {asks('RefundApproval')} MemoryWritten:SaveInteraction",
-    )],
+    ),
+        complaint(
+            False,
+            "ComplaintHandling CheckSeverity SaveInteraction FormatResponse",
+            {"message": "sorry"},
+            "MemoryWritten:SaveInteraction",
+        ),
+        complaint(
+            True,
+            "ComplaintHandling",
+            {"error": "Agent.GuardrailViolation"},
+            "GuardrailViolation:ComplaintHandling",
+        ),
+    ],
     "example-research-assistant": [decided(
         {"query": "q"},
         {
@@ -418,6 +468,15 @@ TABLE: dict[str, Refused | list[Run]] = {
             "CheckInput RouteByComplexity ExpensiveResearch",
             {"error": "States.ParameterPathFailure"},
             prices=OPUS,
+        ),
+        Run(
+            {"query": "why " * 20},
+            {"DeepResearcher": {"_cost": 7.75}, "Synthesizer": "scattering"},
+            "CheckInput RouteByComplexity ExpensiveResearch Synthesize",
+            "scattering",
+            "lenient",
+            prices=OPUS,
+            did="BudgetAlert:ExpensiveResearch",
         ),
     ],
     "spec-08-error-handling.b17": [
@@ -627,6 +686,18 @@ TABLE: dict[str, Refused | list[Run]] = {
             "CheckCache CacheDecision DeepAnalysis CheckBudgetForSummary GenerateSummary "
             "CombineResults SaveToCache",
             {"stored": True},
+        ),
+        cost(
+            {
+                **COSTS,
+                "CacheChecker": {"hit": False, "_cost": 2.75},
+                "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_cost": 0.25},
+            },
+            "CheckCache CacheDecision DeepAnalysis CheckBudgetForSummary GenerateSummary "
+            "CombineResults SaveToCache",
+            {"stored": True},
+            did="BudgetAlert:CheckCache FallbackApplied:DeepAnalysis "
+            "FallbackApplied:GenerateSummary FallbackApplied:SaveToCache",
         ),
         cost(
             {**COSTS, "DocumentAnalyzerAgent": {"analysis": "deep", "model": "m", "_cost": 4.5}},
