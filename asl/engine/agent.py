@@ -243,6 +243,8 @@ class Call:
         host: Any = self.at.host
         if self._broker is None:
             self._broker = host.broker(self)
+            if self.cancelled:  # who keeps the call beyond its end has no tools any more
+                self._broker.end()
         blocking = self.agent is not None and self.agent.blocking
         return self._broker.blocking() if blocking else self._broker
 

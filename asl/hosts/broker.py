@@ -158,7 +158,7 @@ class Broker:
     async def use(self, offer: Offer, arguments: Json) -> Json:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         if self.over:
-            raise Raised("Agent.ToolError", f"tool {offer.name!r}: the call of the agent has ended")
+            raise _ended(offer.name)
         clock = self.host.clock
         if self.real and self.host.in_event_loop:  # meanwhile the agent waits
             self.under_way += 1
@@ -551,6 +551,8 @@ class _Blocking:
 
     def call(self, name: str, arguments: Json = None) -> Json:
         """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        if self._broker.over:
+            raise _ended(name)
         return self._done(self._broker.call(name, arguments))
 
     def names(self) -> list[str]:
@@ -574,6 +576,11 @@ class _Blocking:
             return asked.result()
         finally:
             self._broker.tasks.discard(asked)
+
+
+def _ended(tool: str) -> Raised:
+    """Return the failure of a tool that is asked for when nobody waits for the agent any more."""
+    return Raised("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 
 def _blocks(answer: Json) -> bool:

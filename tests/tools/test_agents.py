@@ -239,3 +239,35 @@ def test_of_many_calls_the_history_tells_names_only() -> None:
 def test_an_answer_of_a_tool_is_what_it_said() -> None:
     """An endpoint, a program and a function answer alike."""
     assert answer(use(lambda arguments: {"a": arguments}, {"b": 1})) == {"a": {"b": 1}}
+
+
+def test_tools_end_with_the_call_also_for_whom_has_not_asked_for_them() -> None:
+    """Who keeps the call beyond its end reaches no tool, while the run goes on and after it."""
+    kept: list[asl.Call] = []
+    used: list[Any] = []
+    said: list[Any] = []
+
+    def first(parameters: Any, call: asl.Call) -> Any:
+        kept.append(call)
+
+    def second(parameters: Any) -> Any:
+        late()
+
+    def late() -> None:
+        with pytest.raises(asl.StateError) as raised:
+            kept[0].tools.call("note", {})
+        said.append((raised.value.name, raised.value.cause))
+
+    document = {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Task", "Agent": "First", "Next": "B"},
+            "B": {"Type": "Task", "Agent": "Second", "End": True},
+        },
+    }
+    agents = {"First": first, "Second": second}
+    result = asl.run(document, agents=agents, tools={"note": lambda given: used.append(given)})
+    assert result.status == "SUCCEEDED", result.cause
+    late()
+    assert not used
+    assert said == [("Agent.ToolError", "tool 'note': the call of the agent has ended")] * 2
