@@ -42,6 +42,7 @@ ROLE = "arn:aws:iam::111111111111:role/local"
 ZERO = Decimal(0)
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
 """The keys under which a raw result reports what it has used (Specification 7)."""
+_TOLD = frozenset({"_tokens", "_cost"})
 _PARTS = frozenset({"input", "output"})
 MOST = 10**12
 """The usage that one call can report; what is beyond is no usage but nonsense."""
@@ -376,7 +377,7 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
 
     Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
     negative, no number or beyond all measure is a fault and counts 0, and so is a `_usage` of other
-    keys alone, unless `_tokens` tells what it comes to; a part of a token is one.
+    keys alone, unless `_tokens` or `_cost` tells what it comes to; a part of a token is one.
     Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
     as the dearer of both.
     """
@@ -385,7 +386,7 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         usage: Json = result["_usage"]
         parts = usage if type(usage) is dict else {}
         given, made = _count(parts.get("input", 0)), _count(parts.get("output", 0))
-        unread = parts and "_tokens" not in result and _PARTS.isdisjoint(parts)
+        unread = parts and _TOLD.isdisjoint(result) and _PARTS.isdisjoint(parts)
         if type(usage) is not dict or given is None or made is None or unread:
             fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
     tokens = given + made
