@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
@@ -17,7 +17,7 @@ from asl.core.resources import folder
 from asl.core.values import Json
 from asl.expr.times import parse_timestamp
 
-__all__ = ["CHECK_FACTS", "DOCUMENTS", "Case", "InvalidSuite", "find_suites", "load_suite"]
+__all__ = ["CHECK_FACTS", "DOCUMENTS", "NAME", "Case", "InvalidSuite", "find_suites", "load_suite"]
 
 CHECK_FACTS = frozenset({"diagnostics", "diagnostics_exact", "valid"})
 """What `expect` says about the document alone; everything else is about a run of it."""
@@ -25,6 +25,9 @@ CHECK_FACTS = frozenset({"diagnostics", "diagnostics_exact", "valid"})
 DOCUMENTS = ("document", "document_file", "document_text")
 ORIGIN = ("resource", "variables")
 """How a document is taken from a template, or what its placeholders stand for."""
+
+NAME: Final = "case"
+"""What an execution is called where its case does not say."""
 
 SCRIPTED = ("agents", "resources", "mocks", "answers")
 SURROUNDINGS = (

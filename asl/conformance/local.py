@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from asl.conformance.case import CHECK_FACTS, Case
+from asl.conformance.case import CHECK_FACTS, NAME, Case
 from asl.core.diagnostics import Diagnostic, Report
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
@@ -106,7 +106,7 @@ def _run(
         request["input"],
         requestor=request.get("requestor"),
         clock=clock,
-        name=request.get("name", "case"),
+        name=request.get("name", NAME),
         **_bindings(request, buckets),
         **given,
     )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
@@ -27,6 +27,9 @@ from asl.core.values import SURROGATE, Json, detached, type_name
 
 if TYPE_CHECKING:
     from asl.core.yaml_text import Schema
+
+UNNAMED: Final = "workflow"
+"""What a workflow is called that comes from no file, and is not the resource of a template."""
 
 _FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -100,7 +103,7 @@ class Document:
         if self.resource is not None:
             return self.resource
         file = os.path.basename(self.source.name or "")
-        return "workflow" if file.startswith("<") else file.split(".")[0] or "workflow"
+        return UNNAMED if file.startswith("<") else file.split(".")[0] or UNNAMED
 
     @property
     def whole(self) -> Json:

@@ -7,12 +7,15 @@ the same (its data comes out of a template that cannot be followed) is left to a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
 from asl.conformance.drafts.search import search
 from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
+from asl.core.document import UNNAMED
 from asl.core.values import Json
 from asl.dialects import dialect
 
@@ -40,7 +43,8 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     import asl
     from asl.engine.memory import ProcessMemory
 
-    program = asl.compile(document)
+    # Called as when the case is run: what is random, and the names in the output, depend on it.
+    program = replace(asl.compile(document), name=UNNAMED)
     machine = document.whole
     cases: dict[tuple[str, ...], dict[str, Json]] = {}
     missed: list[Missed] = []
@@ -54,7 +58,7 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     def attempt(given: Given) -> Result:
         memory = {each: ProcessMemory() for each in ("memory", backend)}
         bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
-        return asl.run(program, given.data, clock="virtual", **bound)
+        return asl.run(program, given.data, clock="virtual", name=NAME, **bound)
 
     for way in found:
         if any(way[: len(each)] == each for each in dead):
