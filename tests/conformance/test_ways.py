@@ -421,3 +421,35 @@ def test_what_is_random_is_as_in_the_case(tmp_path: Path) -> None:
     suite = tmp_path / "named.asl-test.json"
     suite.write_text(json.dumps({"suite": "S", "document_file": file.name, "cases": cases}))
     assert [each.reasons for each in run_suite(load_suite(suite)).verdicts] == [()]
+
+
+def test_a_catcher_beside_next_is_a_way() -> None:
+    """Though it visits the same states; its title says which errors it takes."""
+    catch = [{"ErrorEquals": ["Busy"], "Next": "P"}]
+    task = {"Type": "Task", "Agent": "A", "Catch": catch, "Next": "P"}
+    cases, missed, _ = cases_of(asl.load(machine(T=task, P=PASS)), 10)
+    assert ([each["title"] for each in cases], missed) == (["T > P", "T (catch Busy) > P"], [])
+
+
+def test_what_a_reader_reads_is_the_mock_of_its_map(tmp_path: Path) -> None:
+    """And the bucket to which results are written is there; the case passes as it is written."""
+    reader = {"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "JSON"}}
+    writer = {"Resource": "arn:aws:states:::s3:putObject"}
+    task = {"Type": "Task", "Agent": "A", "Parameters": {"n.$": "$.name"}, "End": True}
+    processor = {
+        **machine(T=task),
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+    }
+    mapped = {
+        "Type": "Map",
+        "ItemReader": {**reader, "Parameters": {"Bucket": "in", "Key": "k"}},
+        "ItemProcessor": processor,
+        "ResultWriter": {**writer, "Parameters": {"Bucket": "out", "Prefix": "p"}},
+        "End": True,
+    }
+    document = machine(M=mapped)
+    cases, missed, _ = cases_of(asl.load(document), 10)
+    assert (missed, cases[0]["mocks"]["M"]) == ([], {"return": [{"name": "text"}]})
+    file = tmp_path / "s.asl-test.json"
+    file.write_text(json.dumps({"suite": "S", "document": document, "cases": cases}))
+    assert run_suite(load_suite(file)).ok

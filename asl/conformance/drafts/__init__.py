@@ -16,8 +16,9 @@ from asl.conformance.drafts.search import search
 from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.dialects import dialect
+from asl.graphs.words import caught
 
 if TYPE_CHECKING:
     from asl.core.document import Document
@@ -46,19 +47,21 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     # Called as when the case is run: what is random, and the names in the output, depend on it.
     program = replace(asl.compile(document), name=UNNAMED)
     machine = document.whole
-    cases: dict[tuple[str, ...], dict[str, Json]] = {}
+    cases: dict[str, dict[str, Json]] = {}
     missed: list[Missed] = []
     dead: list[Way] = []
     backend = machine.get("Memory", {}).get("Backend", "memory")
     found, complete = ways(machine, limit)
     agents = dict(_asides(machine))
+    buckets: dict[str, dict[str, str]] = {name: {} for name in _written(machine)}
     unsaid = tuple(dialect(document.dialect).unsaid(document))
     usual = [answer for _, answer in unsaid]
 
     def attempt(given: Given) -> Result:
         memory = {each: ProcessMemory() for each in ("memory", backend)}
         bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
-        return asl.run(program, given.data, clock="virtual", name=NAME, **bound)
+        places: Any = {each: {} for each in buckets}
+        return asl.run(program, given.data, clock="virtual", name=NAME, buckets=places, **bound)
 
     for way in found:
         if any(way[: len(each)] == each for each in dead):
@@ -70,15 +73,17 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
             names = tuple(step.name for step in way[: reached + 1])
             missed.append(Missed(names, _left(way, result)))
             continue
-        if tuple(result.visited) in cases:  # several ways wait for the same people
-            continue
         given, result = _lean(given, result, attempt)
-        cases[tuple(result.visited)] = {
+        course = compact(_course(result))
+        if course in cases:  # several ways wait for the same people
+            continue
+        cases[course] = {
             "id": f"{document.name}/{len(cases) + 1}",
-            "title": " > ".join(result.visited),
+            "title": _titled(machine, way, result),
             "input": given.data,
             **({"mocks": given.mocks} if given.scripts else {}),
             **({"agents": agents} if agents else {}),
+            **({"buckets": buckets} if buckets else {}),
             **({} if backend == "memory" else {"memory": [backend]}),
             "expect": _expected(result),
         }
@@ -112,6 +117,17 @@ def _lean(given: Given, result: Result, attempt: Callable[[Given], Result]) -> t
 def _course(result: Result) -> list[Json]:
     """Return what happened, and why it failed where it did, without the data."""
     return [[each.type, each.path, each.details.get("error")] for each in result.events]
+
+
+def _titled(machine: Mapping[str, Json], way: Way, result: Result) -> str:
+    """Return the states of a way, each with the errors by which it goes on."""
+    catchers = {
+        step.name: machine["States"][step.name]["Catch"][step.index]
+        for step in way
+        if step.by == "catch"
+    }
+    told = {name: f" ({caught(catcher)})" for name, catcher in catchers.items()}
+    return " > ".join(name + told.get(name, "") for name in result.visited)
 
 
 def _expected(result: Result) -> dict[str, Json]:
@@ -152,6 +168,21 @@ def _asides(part: Json) -> Iterator[tuple[str, Json]]:
                 yield name, {"return": {"response": TEXT}}
         for each in part.values():
             yield from _asides(each)
+
+
+def _written(part: Json) -> Iterator[str]:
+    """Yield the buckets to which a document writes results; `TEXT` for one that its data names."""
+    if type(part) is list:
+        for each in part:
+            yield from _written(each)
+    elif type(part) is dict:
+        writer = part.get("ResultWriter")
+        if type(writer) is dict and "Resource" in writer:
+            given = writer.get("Parameters", writer.get("Arguments"))
+            name = given.get("Bucket", TEXT) if type(given) is dict else TEXT
+            yield TEXT if type(name) is not str or name.startswith("{%") else name
+        for each in part.values():
+            yield from _written(each)
 
 
 _ANSWERS: Mapping[str, Json] = {

@@ -18,6 +18,7 @@ __all__ = [
     "assigned",
     "beside",
     "firmest",
+    "handed_on",
     "of_item",
     "outside",
     "passed",
@@ -35,7 +36,7 @@ Facts: TypeAlias = dict[Place, Json]
 
 ABSENT: Json = object()
 TEXT: Json = "text"
-_PATH = re.compile(r"\$((?:\.[A-Za-z_]\w*)*)")
+_PATH = re.compile(r"\$((?:\.[A-Za-z_][\w-]*)*)")
 
 
 def place_of(path: Json) -> Place | None:
@@ -72,7 +73,10 @@ _TAKEN: Mapping[str, Json] = {
 """What functions take as their first argument, where it is no text."""
 _ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
 """Those of which all arguments are as the first one."""
-_READ = re.compile(r"(?<![\w$])\$(states\.(?:input|result)|\w*)((?:\.[A-Za-z_]\w*)+)")
+_BEGUN = r"(?<![\w$])\$(states\.(?:input|result)|\w*)"
+_QUERIED = re.compile(_BEGUN + r"((?:\.[A-Za-z_]\w*)+)")
+_READ = re.compile(_BEGUN + r"((?:\.[A-Za-z_][\w-]*)+)")
+"""In a path; in a query a hyphen is a minus."""
 _INPUT, _RESULT = "states.input", "states.result"
 _COUNTED = re.compile(r"(?:[-+*/%]|[<>]=?\s*-?\d)")
 """What stands behind a path that leads to a number."""
@@ -103,10 +107,12 @@ _EXPECTED: Mapping[str, Json] = {
 _ITEM = "$$.Map.Item.Value"
 _MACHINES = ("Branches", "ItemProcessor", "Iterator", "Template")
 _NOT_READ = (
-    *(*_MACHINES, "Choices", "Retry", "Catch"),
+    *(*_MACHINES, "Choices", "Retry", "Catch", "OutputPath"),
     *("ResultSelector", "Output", "Assign", "Result", "Memory"),
 )
 """The fields that speak of other data than a state's input, or of other states."""
+_HELD = ("Items", "ItemsPath", "ItemReader")
+"""The fields that say where a Map has its items; without them the input is these."""
 _WRITTEN = ("Path", "ProgressPath", "ResultPath")
 """The fields of paths to which something is written."""
 
@@ -116,13 +122,11 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
 
     *items* are those of a Map.
     """
+    if state["Type"] == "Map" and state.keys().isdisjoint(_HELD):
+        return {(): items}
     read = {field: value for field, value in state.items() if field not in _NOT_READ}
     found = {place: sample for root, place, sample in _reads(read) if root in ("", _INPUT)}
-    for name, arguments in _CALL.findall(compact(read)):
-        taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
-        for root, place in taken if name in _TAKEN else ():
-            if not root:
-                found[tuple(place.split(".")[1:])] = _TAKEN[name]
+    found |= _taken(read)
     for field, value in (*_EXPECTED.items(), ("ItemsPath", items), ("Items", items)):
         for root, place, _ in _reads({f"{field}.$": state.get(field)}):
             if root in ("", _INPUT):
@@ -130,6 +134,25 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
     made = {field: state.get(field) for field in ("Output", "Assign")}
     asked = {place: sample for root, place, sample in _reads(made) if root == _INPUT}
     return beside(asked, found)
+
+
+def _taken(part: Json) -> Facts:
+    """Return facts about what functions take of the data, by the kinds that they want."""
+    found: Facts = {}
+    for name, arguments in _CALL.findall(compact(part)):
+        taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
+        for root, place in taken if name in _TAKEN else ():
+            if not root:
+                found[tuple(place.split(".")[1:])] = _TAKEN[name]
+    return found
+
+
+def handed_on(state: Mapping[str, Json], facts: Facts) -> Facts:
+    """Return what must be there before the `OutputPath` of a state takes its part."""
+    place = place_of(state.get("OutputPath", "$"))
+    if not place:
+        return facts
+    return {(*place, *at): value for at, value in (facts or {(): TEXT}).items()}
 
 
 def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
@@ -143,6 +166,9 @@ def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
     for root, place, sample in _reads(own):
         if root == _RESULT:
             result = firmest(result, {place: sample})
+    selector = state.get("ResultSelector")
+    plain = {place: sample for root, place, sample in _reads(selector) if not root}
+    result = firmest(result, plain | _taken(selector))
     for root, place, sample in _reads(state):
         if root not in ("", _INPUT, _RESULT):
             variables = firmest(variables, {(root, *place): sample})
@@ -166,7 +192,7 @@ def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, 
             yield from _reads(each, dynamic)
     elif type(template) is str and (dynamic or template.startswith("{%")):
         text = template.removeprefix("{%").removesuffix("%}")
-        for match in _READ.finditer(text):
+        for match in (_READ if dynamic else _QUERIED).finditer(text):
             sample = TEXT if dynamic else _sample(text[: match.start()], text[match.end() :])
             yield match[1], tuple(match[2].split(".")[1:]), sample
 
@@ -268,6 +294,10 @@ def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
 
 def of_item(state: Mapping[str, Json], facts: Facts) -> Facts:
     """Return what an item of a Map must be, of which its machine is to get what the facts say."""
+    if "ItemBatcher" in state:
+        batch = facts.get(("Items",))
+        first = batch[0] if type(batch) is list and batch else {}
+        facts = {(key,): each for key, each in first.items()} if type(first) is dict else {}
     selector = state.get("ItemSelector", state.get("Parameters"))
     if type(selector) is not dict:
         return facts

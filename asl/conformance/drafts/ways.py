@@ -19,6 +19,7 @@ from asl.conformance.drafts.facts import (
     assigned,
     beside,
     firmest,
+    handed_on,
     of_item,
     outside,
     passed,
@@ -128,6 +129,7 @@ def _asked(
     for step in reversed(way):
         state = machine["States"][step.name]
         asked, remain = queried(state)
+        facts = facts if step.by == "catch" else handed_on(state, facts)
         given, made, variables = assigned(state, _handler(state, step).get("Assign"), variables)
         inner: Facts = {}
         item: Facts = {}
@@ -142,7 +144,9 @@ def _asked(
             error = catcher["ErrorEquals"][0]
             name = "States.TaskFailed" if error == "States.ALL" else error
             script: Json = {"raise": {"Error": name}}
-            for task in islice(tasks_of(step.name, state), 1):
+            # What a reader raises is told as States.ItemReaderFailed, whatever it is.
+            first = 1 if "ItemReader" in state and error not in _OF_READERS else 0
+            for task in islice(tasks_of(step.name, state), first, first + 1):
                 scripts.setdefault(task, []).insert(0, script)
         elif state["Type"] == "Choice":
             facts |= chosen(state["Choices"], step.index if step.by == "rule" else None)
@@ -156,12 +160,18 @@ def _asked(
             scripts.setdefault(step.name, []).insert(0, {"return": value})
         elif state["Type"] == "Pass":
             facts = beside(remembered(state), passed(state, facts))
+        if "ItemReader" in state:
+            scripts.setdefault(step.name, [{"return": [value_of(item)] if items else []}])
         for task in tasks_of(step.name, state):
             scripts.setdefault(task, [{"return": answer}])
         given = firmest(read(state, [value_of(item)] if items else []), given)
         facts = firmest(beside(inner, given), facts)
         variables = firmest(variables, remain)
     return facts
+
+
+_OF_READERS = ("States.ALL", "States.TaskFailed", "States.ItemReaderFailed")
+"""By which the failure of a reader is caught."""
 
 
 def _inside(
@@ -189,8 +199,11 @@ def _handler(state: Mapping[str, Json], step: Step) -> Mapping[str, Json]:
 
 
 def tasks_of(name: str, state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the name of a state that is a Task, else those of the Tasks in its machines."""
-    if state["Type"] == "Task":
+    """Yield the name of a state that asks somebody, then those of such states in its machines.
+
+    That is a Task, or a Map for which a reader answers the items.
+    """
+    if state["Type"] == "Task" or "ItemReader" in state:
         yield name
     for _, machine in machines_of(state):
         for inner, each in machine.get("States", {}).items():
