@@ -12,6 +12,7 @@ from asl.conformance.drafts import cases_of
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
+END = {"End": True}
 BOTH = "States.Array(States.MathAdd($.m, 1), States.ArrayLength($.m))"
 """No value is a number and an array."""
 
@@ -423,33 +424,71 @@ def test_what_is_random_is_as_in_the_case(tmp_path: Path) -> None:
     assert [each.reasons for each in run_suite(load_suite(suite)).verdicts] == [()]
 
 
-def test_a_catcher_beside_next_is_a_way() -> None:
-    """Though it visits the same states; its title says which errors it takes."""
-    catch = [{"ErrorEquals": ["Busy"], "Next": "P"}]
-    task = {"Type": "Task", "Agent": "A", "Catch": catch, "Next": "P"}
-    cases, missed, _ = cases_of(asl.load(machine(T=task, P=PASS)), 10)
-    assert ([each["title"] for each in cases], missed) == (["T > P", "T (catch Busy) > P"], [])
+READ = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
+WRITTEN = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "c"}}
+DISTRIBUTED = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+ASKED = machine(T={"Type": "Task", "Agent": "A", "Parameters": {"n.$": "$.n"}, "End": True})
 
 
-def test_what_a_reader_reads_is_the_mock_of_its_map(tmp_path: Path) -> None:
-    """And the bucket to which results are written is there; the case passes as it is written."""
-    reader = {"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "JSON"}}
-    writer = {"Resource": "arn:aws:states:::s3:putObject"}
-    task = {"Type": "Task", "Agent": "A", "Parameters": {"n.$": "$.name"}, "End": True}
-    processor = {
-        **machine(T=task),
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-    }
-    mapped = {
-        "Type": "Map",
-        "ItemReader": {**reader, "Parameters": {"Bucket": "in", "Key": "k"}},
-        "ItemProcessor": processor,
-        "ResultWriter": {**writer, "Parameters": {"Bucket": "out", "Prefix": "p"}},
-        "End": True,
-    }
-    document = machine(M=mapped)
+@pytest.mark.parametrize(
+    ("fields", "inner", "items"),
+    [
+        ({"ItemReader": READ}, ASKED, [{"n": "text"}]),
+        ({"ItemReader": READ, "ResultWriter": WRITTEN}, ASKED, [{"n": "text"}]),
+        (
+            {"ItemReader": READ, "ItemBatcher": {"MaxItemsPerBatch": 2}},
+            machine(M={"Type": "Map", "ItemsPath": "$.Items", "Iterator": ASKED, "End": True}),
+            [{"n": "text"}],
+        ),
+    ],
+)
+def test_what_a_reader_reads_is_answered(fields: Any, inner: Any, items: Any) -> None:
+    """No bucket is needed to read; one for what is written is empty."""
+    document = machine(R={"Type": "Map", **fields, "ItemProcessor": inner | DISTRIBUTED, **END})
+    [case], missed, _ = cases_of(asl.load(document), 10)
+    assert (missed, case["mocks"]["R"]) == ([], {"return": items})
+    assert case["expect"]["status"] == "SUCCEEDED"
+    assert case.get("buckets") == ({"c": {}} if "ResultWriter" in fields else None)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [("States.ItemReaderFailed", "R"), ("States.ExceedToleratedFailureThreshold", "T")],
+)
+def test_what_fails_is_what_is_caught(error: str, raised: str) -> None:
+    """A reader or an item, also where what is caught leads to the same state as what succeeds."""
+    catch = [{"ErrorEquals": [error], "Next": "P"}]
+    read = {"Type": "Map", "ItemReader": READ, "ItemProcessor": ASKED | DISTRIBUTED}
+    document = machine(R={**read, "Catch": catch, "Next": "P"}, P=PASS)
     cases, missed, _ = cases_of(asl.load(document), 10)
-    assert (missed, cases[0]["mocks"]["M"]) == ([], {"return": [{"name": "text"}]})
-    file = tmp_path / "s.asl-test.json"
-    file.write_text(json.dumps({"suite": "S", "document": document, "cases": cases}))
-    assert run_suite(load_suite(file)).ok
+    assert not missed
+    assert [case["title"] for case in cases] == ["R > P", f"R (catch {error}) > P"]
+    assert list(cases[1]["mocks"][raised]) == ["raise"]
+
+
+TAKEN: list[tuple[dict[str, Any], Any, Any]] = [
+    ({"OutputPath": "$.p"}, {"n.$": "$.n"}, {"p": {"n": "text"}}),
+    ({"OutputPath": "$.p"}, {"n": 1}, {"p": "text"}),
+    ({"ResultPath": "$.r", "OutputPath": "$.r.p"}, {"n.$": "$.n"}, {"p": {"n": "text"}}),
+    ({"ResultSelector": {"a.$": "$.x.y"}}, {"n": 1}, {"x": {"y": "text"}}),
+    ({"ResultSelector": {"a.$": "States.StringToJson($.x)"}}, {"n": 1}, {"x": "{}"}),
+    ({}, {"n.$": "$.detail-type"}, {"detail-type": "text"}),
+]
+
+
+@pytest.mark.parametrize(("fields", "parameters", "answer"), TAKEN)
+def test_an_answer_has_what_is_taken_of_it(
+    fields: dict[str, Any], parameters: dict[str, Any], answer: Any
+) -> None:
+    """By the state itself, and by the one behind it."""
+    task = {"Type": "Task", "Agent": "A", **fields, "Next": "P"}
+    document = machine(T=task, P={"Type": "Pass", "Parameters": parameters, "End": True})
+    [case], missed, _ = cases_of(asl.load(document), 10)
+    assert (missed, case["input"], case["mocks"]["T"]) == ([], {}, {"return": answer})
+
+
+def test_a_map_of_its_whole_input_gets_an_item() -> None:
+    """The input is an array then."""
+    document = machine(M={"Type": "Map", "ItemProcessor": ASKED, "End": True})
+    [case], missed, _ = cases_of(asl.load(document), 10)
+    assert (missed, case["input"]) == ([], [{"n": "text"}])
