@@ -36,7 +36,7 @@ def simplified(rule: Mapping[str, Any]) -> dict[str, Any]:
 
     Negations are moved to the comparisons, and nothing is asked whose answer is known by then.
     """
-    found = _said(rule, (), negated=False)
+    found = _asked(_said(rule, negated=False), ())
     return {**rule} if found in (_TRUE, _FALSE) else found
 
 
@@ -46,31 +46,40 @@ _FALSE: Final[_Rule] = {"Or": []}
 _DUAL: Final = {"And": "Or", "Or": "And"}
 
 
-def _said(rule: Mapping[str, Any], known: Sequence[_Rule], *, negated: bool) -> _Rule:
+def _said(rule: Mapping[str, Any], *, negated: bool) -> _Rule:
+    """Return a rule with its negations at the comparisons, and no And in an And, or Or in an Or."""
     if "Not" in rule:
-        return _said(rule["Not"], known, negated=not negated)
+        return _said(rule["Not"], negated=not negated)
     for word, dual in _DUAL.items():
         if word in rule:
-            return _joined(dual if negated else word, rule[word], known, negated=negated)
-    said = _negation(rule) if negated else {**rule}
-    if said in known:
+            own = dual if negated else word
+            parts = [_said(each, negated=negated) for each in rule[word]]
+            flat = [each for part in parts for each in part.get(own, (part,))]
+            return flat[0] if len(flat) == 1 else {own: flat}
+    return _negation(rule) if negated else {**rule}
+
+
+def _asked(rule: _Rule, known: Sequence[_Rule]) -> _Rule:
+    """Return what of a rule is asked where some comparisons are known to hold."""
+    for word in _DUAL:
+        if word in rule:
+            return _joined(word, rule[word], known)
+    if rule in known:
         return _TRUE
-    return _FALSE if _negation(said) in known else said
+    return _FALSE if _negation(rule) in known else rule
 
 
-def _joined(
-    word: str, given: Sequence[Mapping[str, Any]], known: Sequence[_Rule], *, negated: bool
-) -> _Rule:
+def _joined(word: str, given: Sequence[_Rule], known: Sequence[_Rule]) -> _Rule:
     """Return parts under And or Or; each knows what those before it have come to."""
     neutral, ending = (_TRUE, _FALSE) if word == "And" else (_FALSE, _TRUE)
     parts: list[_Rule] = []
     for each in given:
-        found = _said(each, known, negated=negated)
-        if found == ending and parts:  # what stands before it is asked nevertheless
-            parts.append(_said(each, (), negated=negated))
-            break
-        if found == ending:
+        found = _asked(each, known)
+        if found == ending and not parts:
             return ending
+        if found == ending:  # what stands before it is asked nevertheless
+            parts += [part for part in [_asked(each, ())] if part not in parts]
+            break
         for part in found.get(word, () if found == neutral else (found,)):
             if part not in parts:
                 parts.append(part)

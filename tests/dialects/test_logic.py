@@ -65,3 +65,10 @@ def test_what_is_known_is_not_asked_again() -> None:
             ]
         }
     ) == {"And": [present, {"Not": null}, TESTS[5]]}
+
+
+def test_what_always_holds_ends_a_rule_once() -> None:
+    """It is asked again by nobody behind it."""
+    present, absent = TESTS[0], TESTS[2]
+    rule = {"Or": [{"Or": [absent, present]}, absent]}
+    assert simplified(rule) == {"Or": [absent, present]}
