@@ -15,6 +15,7 @@ import asl
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
+from asl.expr.contenox.texts import shown
 from asl.states.base import machines_of
 
 Json = Any
@@ -303,24 +304,43 @@ def _is_text_of(one: Json, other: Json) -> bool:
 
 
 def same_payload(one: Json, other: Json, dialect: str) -> bool:
-    """Whether an agent is given the same, in the form that the dialect has for it."""
-    if dialect == "contenox" and "provider" in str(other) and "provider" not in str(one):
-        args = other.get("args", {})
-        if isinstance(one, dict):  # the messages of a conversation belong to their platform
-            one = {key: each for key, each in one.items() if key != "history"}
-        if not args:
-            inner = [*one.values()] if isinstance(one, dict) and len(one) == 1 else []
-            return json_equal(one, other["input"]) or any(
-                json_equal(each, other["input"]) for each in inner
-            )
-        if not isinstance(one, dict) or any(one.get(key) != args[key] for key in args):
-            return False
-        rest = [each for key, each in one.items() if key not in args]
-        return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
+    """Whether an agent is given the same, in a form that the dialect has for it."""
+    if json_equal(one, other) or (dialect == "contenox" and _called(one, other)):
+        return True
     said = _close(" ".join((str(other), compact(other), *texts(other))))
-    return json_equal(one, other) or all(
-        _close(text) in said or _close(json.dumps(text)[1:-1]) in said for text in texts(one)
-    )
+    return _is_said(one, said)
+
+
+def _called(one: Json, other: Json) -> bool:
+    """Whether a tool of a chain is called with what an agent is given."""
+    if "provider" not in str(other) or "provider" in str(one):
+        return False
+    args = other.get("args", {})
+    if isinstance(one, dict):  # the messages of a conversation belong to their platform
+        one = {key: each for key, each in one.items() if key != "history"}
+    if not args:
+        inner = [*one.values()] if isinstance(one, dict) and len(one) == 1 else []
+        return any(json_equal(each, other["input"]) for each in (one, *inner))
+    if not isinstance(one, dict) or any(one.get(key) != args[key] for key in args):
+        return False
+    rest = [each for key, each in one.items() if key not in args]
+    return len(rest) < 2 and all(json_equal(each, other["input"]) for each in rest)
+
+
+def _is_said(value: Json, said: str) -> bool:
+    """Whether a text has all in it that a value says: as it is, as JSON, or as a chain shows it."""
+    if isinstance(value, dict):  # without what only its own platform hands on
+        within = [each for key, each in value.items() if key not in PLATFORM]
+    else:
+        within = value if isinstance(value, list) else None
+    if within is not None and all(_is_said(each, said) for each in within):
+        return True
+    text = value if isinstance(value, str) else compact(value)
+    ways = (text, json.dumps(text)[1:-1], shown(value, nested=True))
+    return any(_close(way) in said for way in ways)
+
+
+PLATFORM = ("history", "provider", "approver", "timestamp", "comment")
 
 
 def _close(text: str) -> str:
@@ -329,13 +349,10 @@ def _close(text: str) -> str:
 
 
 def texts(value: Json) -> Iterator[str]:
-    """What a payload says, without what only its own platform hands on."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            if key not in ("history", "provider", "approver", "timestamp", "comment"):
-                yield from texts(each)
-    elif isinstance(value, list):
-        for each in value:
+    """What a payload says."""
+    within = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        for each in within:
             yield from texts(each)
     else:
         yield value if isinstance(value, str) else compact(value)
@@ -377,6 +394,11 @@ def scripted(seed: int, answers: list[Json], failing: float = 0.15) -> Script:
     return script
 
 
+def told_apart(name: str, count: int) -> Json:
+    """Answer what no other answer has in it, so that it is seen where it is not handed on."""
+    return f"<{name} {count}>"
+
+
 # --------------------------------------------------------------------------------------------
 # What a loss excuses
 
@@ -394,28 +416,30 @@ class Excuse(NamedTuple):
     """Whether that is, of an output, about nothing but the keys that the state may have written."""
 
 
-RUN = frozenset(("asked", "order", "given", "status", "error", "time"))
+ASKING = frozenset(("asked", "order", "given"))
+"""Parts that are about a question."""
+RUN = ASKING | {"status", "error", "time"}
 OUTPUTS = frozenset(("output", "text", "none", "kept", "own", "named", "within", "keys"))
 EVERYTHING = RUN | OUTPUTS
 NOTHING = Excuse()
 GIVEN = Excuse(frozenset(("given",)))
 TOLD = Excuse(GIVEN.changes, own=True)
-"""An agent is told something else, or in another way."""
+"""The agent of the state is told something else."""
 OUTPUT = Excuse(OUTPUTS)
 WHOLE = Excuse(frozenset(("kept", "own", "named", "within")))
 """A run comes to more, or to a part."""
 CONTEXT = Excuse(WHOLE.changes | {"none"})
 """What is no object is no context, so nothing comes out."""
-TEXTS = Excuse(frozenset(("given", "output", "text", "keys")))
+TEXTS = Excuse(GIVEN.changes | {"output", "text", "keys"})
 """A text that an agent is given, or that comes out, misses a part."""
 DATA = Excuse(GIVEN.changes | OUTPUT.changes)
 """Data lies elsewhere; what decides by data may decide otherwise (see `excused`)."""
 WRITTEN = DATA._replace(written=True)
 """Where other data stays beside it."""
 TEXT = Excuse(frozenset(("text", "own")))
-KEYS = Excuse(frozenset(("given", "keys", "text", "own", "within")), when="answered")
+KEYS = Excuse(GIVEN.changes | {"keys", "text", "own", "within"}, when="answered")
 """The keys of an answer that is an object stand elsewhere; it may be a text, too."""
-KEPT = Excuse(frozenset(("given", "kept", "keys", "output")))
+KEPT = Excuse(GIVEN.changes | {"kept", "keys", "output"})
 TIME = Excuse(frozenset(("time", "order")))
 """What waits longer is asked behind what runs beside it."""
 WAITING = Excuse(frozenset(("time",)))
@@ -424,6 +448,8 @@ ERROR = Excuse(frozenset(("error",)))
 CHOICE = Excuse(EVERYTHING, when="decided")
 FAILURE = Excuse(EVERYTHING, when="failed")
 MISSING = Excuse(EVERYTHING, when="stumbled")
+REQUIRED = MISSING._replace(own=True)
+"""A placeholder without a value is left as it stands, or not; where that fails a run, it ends."""
 OTHERWISE = Excuse(EVERYTHING)
 """Something else stands in the place of a state."""
 
@@ -434,12 +460,12 @@ EXCUSES: Mapping[str, Excuse] = {
     code: excuse
     for excuse, codes in (
         (NOTHING, "L-ACTOR L-CHANGED L-CONCURRENCY L-DROPPED L-MERGED L-NAME L-AWS"),
-        (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS"),
+        (NOTHING, "L-PROMPT L-RESOURCE L-SETTING FL-OPTIONS FL-PAYLOAD"),
         (LIMITED, "L-BLOCK L-TIMEOUT L-CHECKPOINT"),
         (Excuse(EVERYTHING, when="rounds"), "L-LIMIT"),
         (LIMITED, "CX-META CX-CHECKPOINT FL-META FL-CHECKPOINT"),
         (MISSING, "L-MISSING"),
-        (Excuse(EVERYTHING, when="stumbled"), "L-REQUIRED"),
+        (REQUIRED, "L-REQUIRED"),
         (TIME, "L-RETRY CX-DELAY"),
         (WAITING, "L-WAIT CX-WAIT FL-WAIT"),
         (ERROR, "L-FAIL L-NODEFAULT FL-FAIL"),
@@ -447,7 +473,7 @@ EXCUSES: Mapping[str, Excuse] = {
         (TOLD, "L-MODEL L-PARAMETERS"),
         (Excuse(GIVEN.changes | {"output"}), "L-CONTEXT L-INTRINSIC L-PATH"),
         (Excuse(TEXTS.changes, when="nulls"), "L-NULL"),
-        (TOLD, "CX-PARAMS FL-PAYLOAD L-SHARED"),
+        (TOLD, "CX-PARAMS L-SHARED L-SELECTOR"),
         (
             WRITTEN,
             "L-UPDATES L-TRANSFORM L-JSONATA L-DEEP L-MAPRESULT L-PARRESULT",
@@ -459,7 +485,7 @@ EXCUSES: Mapping[str, Excuse] = {
         (CONTEXT, "FL-OUTPUT"),
         (KEPT, "L-REPLACE"),
         (TOLD, "L-HISTORY"),
-        (WRITTEN, "L-ANSWER L-RECORD L-SELECTOR"),
+        (WRITTEN, "L-ANSWER L-RECORD"),
         (DATA, "CX-OUTPUT CX-INPUTPATH CX-RESULTPATH CX-SELECTOR CX-PASS CX-GOFMT"),
         (WRITTEN, "FL-INTRINSIC FL-PATHS FL-RESULTPATH FL-APPROVAL"),
         (CHOICE, "L-NEXT L-CONDITION L-PATTERN L-TIMESTAMP L-COERCE L-PRESENT"),
@@ -476,6 +502,8 @@ EXCUSES: Mapping[str, Excuse] = {
     for code in codes.split()
 }
 """What each loss may change."""
+SAID: Mapping[str, Excuse] = {"CX-PARAMS": NOTHING}
+"""What a loss may change where it is no error: all is said, if in another way."""
 ACTING = (
     "Memory",
     "Context",
@@ -504,6 +532,12 @@ ERRORS = {
 """Errors of limits and blocks, of bounds on states, and of data that leads nowhere."""
 
 
+def excuse_of(loss: Any) -> Excuse:
+    """Return what a loss may change."""
+    said = SAID.get(loss.code) if loss.severity is not asl.Severity.ERROR else None
+    return said or EXCUSES[loss.code]
+
+
 def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") -> bool:
     """Whether a part of two runs may have changed where a loss is reported.
 
@@ -511,13 +545,12 @@ def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") 
     happened for it.
     """
     at = begun(loss, before, places)
-    if EXCUSES[loss.code].own and part.kind == "given":
+    if excuse_of(loss).own and part.kind == "given":
         agents = {agent for name in places(loss) for agent in places.agents[name]}
         if agents and before.asked[int(part.at)] not in agents:
             return False
     return at is not None and any(
-        part.kind in changes
-        and (part.kind not in ("asked", "order", "given") or int(part.at) >= asks)
+        part.kind in changes and (part.kind not in ASKING or int(part.at) >= asks)
         for changes, asks in _excuses(loss, part, places, before, after, *at)
     )
 
@@ -525,7 +558,7 @@ def excused(loss: Any, part: Part, before: Seen, after: Seen, places: "Places") 
 def begun(loss: Any, before: Seen, places: "Places") -> tuple[int, int] | None:
     """Return in which event a run comes to a loss, and how often agents had been asked by then."""
     states = places(loss)
-    if not states or EXCUSES[loss.code] is MISSING:  # that is wherever data is read
+    if not states or excuse_of(loss) is MISSING:  # that is wherever data is read
         return 0, 0
     return min((before.entered[each] for each in states if each in before.entered), default=None)
 
@@ -534,7 +567,7 @@ def _excuses(
     loss: Any, part: Part, places: "Places", before: Seen, after: Seen, event: int, asks: int
 ) -> Iterator[tuple[frozenset[str], int]]:
     """Yield what may have changed, and after how many questions."""
-    excuse = EXCUSES[loss.code]
+    excuse = excuse_of(loss)
     if excuse is MISSING:
         stumbled = before.since("stumbled")
         if stumbled is not None:
@@ -548,6 +581,8 @@ def _excuses(
             yield EVERYTHING, stumbled
     if excuse is KEYS:
         yield TEXT.changes, asks
+    if excuse is REQUIRED:
+        yield GIVEN.changes, asks
     since = asks if not excuse.when else _since(excuse.when, before, after, event, asks)
     if since is None:
         return

@@ -8,7 +8,7 @@ import pytest
 import asl
 from asl.core.document import Document
 from asl.dialects import load
-from tests.dialects.behaviour import observe, scripted
+from tests.dialects.behaviour import observe, scripted, told_apart
 from tests.dialects.generated import GENERATED, INPUTS, Draw
 from tests.dialects.test_behaviour import ANSWERS
 from tests.dialects.ways import changes, there_and_back, way
@@ -23,6 +23,7 @@ SCRIPTS = (
     scripted(1, ANSWERS),
     PLAIN,
     scripted(3, ["yes", 7, "a"], failing=0.3),
+    told_apart,
 )
 """Agents of all kinds; some whose answers are plain, so that less of what a report says excuses."""
 BACK = 3

@@ -145,5 +145,5 @@ def _argument(state: State, value: Json, where: str) -> str:
         told = f"arguments of tools are texts, and {text[:60]} is none"
         state.lost("CX-PARAMS", told, where, "its JSON", Severity.WARNING)
     elif any(macros_in(text)):
-        state.lost("CX-PARAMS", "this text is expanded there", where, None, Severity.WARNING)
+        state.lost("CX-PARAMS", "this text is expanded there", where)
     return text

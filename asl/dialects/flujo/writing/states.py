@@ -140,7 +140,7 @@ class Steps:
         if found is not None:
             return found
         if not isinstance(payload, dict):
-            self.losses.add("FL-PAYLOAD", "the parameters cannot be said", place, at_key=True)
+            self.losses.add("FL-INTRINSIC", "the parameters cannot be said", place, at_key=True)
             return None
         if key == "Arguments":  # a name there has no meaning in its end
             made = {name: self._part(each) for name, each in payload.items()}
