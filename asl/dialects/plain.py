@@ -30,6 +30,8 @@ class Plain:
     losses: list[Finding] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     """Pointers of states that the document does not have -> of the one that each is a part of."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Pointers of states that have another name here -> of the one in the document."""
 
     def add(self, wanted: str, state: dict[str, Json], of: str, taken: Iterable[str]) -> str:
         """Add a state that is a part of another one; return its name."""
@@ -41,8 +43,11 @@ class Plain:
     def placed(self, finding: Finding) -> Finding:
         """Return a finding about the machine as one about the document that it says again."""
         known = finding.pointer
-        while known and known not in self.beside:
+        while known and known not in self.beside and known not in self.renamed:
             known = known.rpartition("/")[0]
+        if known in self.renamed:
+            rest = finding.pointer.removeprefix(known)
+            return finding._replace(pointer=self.renamed[known] + rest)
         return finding._replace(pointer=self.beside[known]) if known else finding
 
     def lost(

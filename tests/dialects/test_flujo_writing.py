@@ -83,6 +83,18 @@ def test_a_failure_fails_the_run() -> None:
     assert statuses == ["SUCCEEDED", "FAILED"]
 
 
+def test_what_fails_the_run_stays_out_of_the_way_back() -> None:
+    """A machine that went there and back has its own states, and fails with its own errors."""
+    states = {"A": {**TASK, "Parameters": {"input": "x"}, "Next": "B"}, "B": {"Type": "Succeed"}}
+    there = written(states)
+    assert [each["name"] for each in there.document["steps"]] == ["workflow", "verdict", "outcome"]
+    home = asl.convert(there.text, "amazon")
+    assert [*home.document["States"]] == ["A", "B"]
+    assert "Catch" not in home.document["States"]["A"]
+    assert "L-CATCH-FAIL" in lost(home)
+    assert [*asl.convert(home.text, "flujo").document["steps"][0]["states"]] == ["A"]
+
+
 def test_catchers_are_rules() -> None:
     """On a name by the message, on all errors without a condition; then that of all states."""
     catch = [

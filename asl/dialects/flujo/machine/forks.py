@@ -48,7 +48,7 @@ def parallel(states: States, step: Step, then: Then, failing: Failing | None) ->
     if failing is not None:
         state["Catch"] = states.catch(step, failing)
     if coded:
-        following = states.whole.name(f"{name}:reduce")
+        following = states.whole.part(name, "reduce")
         state |= {"Output": query(output), "Next": following}
         states.put(name, state, step.pointer)
         _reducing(states, step, following, str(reduce), then, failing)
@@ -81,7 +81,7 @@ def router(states: States, step: Step, then: Then, failing: Failing | None) -> N
     if not step.branches:
         passing(states, step, literal({}), then)
         return
-    following = states.whole.name(f"{name}:branches")
+    following = states.whole.part(name, "branches")
     arguments: dict[str, Json] = {
         "input": query(states.given(step, name)),
         "context": query(states.context(name)),
@@ -92,7 +92,7 @@ def router(states: States, step: Step, then: Then, failing: Failing | None) -> N
     branches: list[Json] = []
     for branch, body in step.branches.items():
         machine = _forked(states, body, branch)
-        gate, skipped = (states.whole.name(f"{branch}:{each}") for each in ("if", "skipped"))
+        gate, skipped = (states.whole.part(branch, each) for each in ("if", "skipped"))
         asked = query(f"{literal(branch)} in {INPUT}.routes")
         machine["States"] |= {
             gate: {
@@ -123,13 +123,13 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
         inner = states.fork(name)
         start = inner.sequence(body.steps, Then(None), None)
         if start is None:
-            start = states.whole.name(f"{name}:nothing")
+            start = states.whole.part(name, "nothing")
             inner.states[start] = {"Type": "Pass", "End": True}
         processor = inner.machine(start)
     items = literal(source) if isinstance(source, list) else states.call("items", literal(source))
     around = rounds_of(step)
     if around.first:
-        following = states.whole.name(f"{name}:items")
+        following = states.whole.part(name, "items")
         prepared = query(states.call("prepared", literal(around.first)))
         states.put(name, {"Type": "Pass", "Output": prepared, "Next": following}, step.pointer)
         name = following
@@ -155,13 +155,13 @@ def _forked(
 ) -> dict[str, Json]:
     """Build a branch; one that fails hands back its message, so that the others go on."""
     branch = states.fork(name)
-    failed = states.whole.name(f"{name}:failed")
+    failed = states.whole.part(name, "failed")
     for step in body.steps:
         branch.name(step)
     start = branch.sequence(body.steps, Then(None), Failing(failed))
     output = f"{{'failed': {INPUT}.output.last_step.feedback}}"
     branch.states[failed] = {"Type": "Pass", "Output": query(output), "End": True}
     if start is None:
-        start = states.whole.name(f"{name}:nothing")
+        start = states.whole.part(name, "nothing")
         branch.states[start] = {"Type": "Pass", "End": True}
     return branch.machine(start)

@@ -23,7 +23,7 @@ def importing(
     branch = states.importing(name, child)
     start = branch.sequence(child.steps, Then(None), None)
     if start is None:
-        start = states.whole.name(f"{name}:nothing")
+        start = states.whole.part(name, "nothing")
         branch.states[start] = {"Type": "Pass", "End": True}
     settings = literal(_settings(step))
     begun = states.call("import", states.given(step, name), settings)

@@ -56,7 +56,7 @@ class _StateMachine:
         self.stop: str | None = None
 
     def own(self, part: str) -> str:
-        return self.whole.name(f"{self.name}:{part}")
+        return self.whole.part(self.name, part)
 
     def built(self, name: str | None = None) -> str:
         """Build the states and return where the machine begins."""
@@ -159,7 +159,7 @@ class _StateMachine:
         if not choices:
             self.decided[state, event] = default
             return
-        name = self.whole.name(f"{self.targets[state]}:{event}")
+        name = self.whole.part(self.targets[state], event)
         choice = {"Type": "Choice", "Choices": choices, "Default": default}
         self.states.put(name, choice, f"{self.step.pointer}/transitions")
         self.decided[state, event] = name

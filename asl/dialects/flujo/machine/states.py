@@ -174,7 +174,7 @@ class States:
     def fail(self, step: Step, failing: Failing | None, error: str, cause: str) -> dict[str, Json]:
         """Return the way of a rule to the failure of a step, which no Catch can hold."""
         if failing is None:
-            name = self.whole.name(f"{self.name(step)}:failed")
+            name = self.whole.part(self.name(step), "failed")
             state: dict[str, Json] = {"Type": "Fail", "Error": error, "Cause": query(cause)}
             self.put(name, state, step.pointer)
             return {"Next": name}

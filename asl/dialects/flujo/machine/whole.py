@@ -28,10 +28,17 @@ class Whole:
 
     def name(self, text: str, within: str = "") -> str:
         """Return a name that no other state of the whole document has, with room for a part."""
-        longest = MAX_NAME if ":" in text else MAX_NAME - ROOM
+        longest = MAX_NAME - ROOM
         base = text[:longest] or "_"
         if base in self.taken and within:
             base = f"{within}/{text}"[:longest]
+        return self._fresh(base, longest)
+
+    def part(self, name: str, part: str) -> str:
+        """Return the name of a state that is a part of one."""
+        return self._fresh(f"{name}:{part}"[:MAX_NAME], MAX_NAME)
+
+    def _fresh(self, base: str, longest: int) -> str:
         found, number = base, 1
         while found in self.taken:
             number += 1

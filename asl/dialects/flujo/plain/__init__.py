@@ -10,6 +10,7 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects.flujo.plain.effects import operations
+from asl.dialects.flujo.plain.frame import unframed
 from asl.dialects.flujo.plain.machine import Machine
 from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
@@ -24,7 +25,7 @@ INPUT: Final = "input"
 
 def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     """Return the machine of a blueprint in plain JSONPath, and what it does not say."""
-    value = document.value
+    value = unframed(document.value)
     calls = [*_calls(value)]
     sunk = frozenset(_sunk(calls))
     names = {*_names(value)}

@@ -11,6 +11,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.plain.conditions import Beyond
 from asl.dialects.flujo.plain.effects import After, Effects
+from asl.dialects.flujo.plain.frame import NO_BRANCH
 from asl.dialects.flujo.plain.places import START, Env, Makers, joined
 from asl.dialects.flujo.plain.terms import Call, Literal, Members, Term, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whole
@@ -60,9 +61,22 @@ class Machine:
                 name = passed[name]["Next"]
             return name
 
+        own = {step: name for name in passed if self._only_in(name, step := lead(name))}
+        kept = {name: each for name, each in self.states.items() if name not in own.values()}
+        self.states = {own.get(name, name): each for name, each in kept.items()}
+        for step, name in own.items():
+            self.whole.made.renamed[self._at(name)] = self._at(step)
+
+        def called(name: Any) -> Any:
+            return own.get(lead(name), lead(name))
+
         for state in self.states.values():
-            _led(state, lead)
-        return self.begins(self.begun(), lead(self.start))
+            _led(state, called)
+        return self.begins(self.begun(), called(self.start))
+
+    def _only_in(self, name: str, step: str) -> bool:
+        """Whether a state of the blueprint has no other step, so that this may have its name."""
+        return [each for each in self.states if each.startswith(f"{name}/")] == [step]
 
     def begins(self, passes: list[Fields], target: str) -> Fields:
         """Return the machine that begins with Passes of these fields, and goes on to a state."""
@@ -132,6 +146,10 @@ class Machine:
         for catcher in state.get("Catch", ()):
             if self.failing == "failed" and self._hands_back(catcher["Next"]):
                 continue  # its failure is that of all branches
+            if self._fails_run(catcher["Next"]):
+                message = f"the run fails with the error itself, instead of {NO_BRANCH!r}"
+                self.values.lost("L-CATCH-FAIL", message, name, "Catch")
+                continue
             behind = self.effects.after(catcher.get("Output"), env, name)
             ways.append((catcher["Next"], behind.env))
             caught = {"ErrorEquals": catcher["ErrorEquals"], "ResultPath": path_to(FAILED)}
@@ -150,6 +168,9 @@ class Machine:
         output = self.value["States"][name].get("Output")
         term = term_of(output) if output is not None else None
         return isinstance(term, Members) and term.get("failed") is not None
+
+    def _fails_run(self, name: str) -> bool:
+        return bool(self.value["States"][name].get("Error") == NO_BRANCH)
 
     def leaving(self, made: Fields, state: State, after: After, name: str) -> Fields:
         """Return a state with where it goes: past the Passes behind it."""
@@ -180,12 +201,12 @@ class Machine:
         name = fresh(wanted, self.whole.names)
         self.whole.names.add(name)
         self.states[name] = state
-        here, there = (
-            "".join(f"/{escape(str(step))}" for step in (*self.way, "States", each))
-            for each in (name, of)
-        )
-        self.whole.made.beside[here] = there
+        self.whole.made.beside[self._at(name)] = self._at(of)
         return name
+
+    def _at(self, name: str) -> str:
+        """Return the JSON Pointer of a state."""
+        return "".join(f"/{escape(str(step))}" for step in (*self.way, "States", name))
 
     def succeeded(self, name: str, state: State, env: Env) -> Fields:
         term = term_of(state["Output"])
@@ -193,6 +214,9 @@ class Machine:
         makers = env.get("previous_step", NOBODY)
         if isinstance(term, Call) and term.name == "ended":
             self.values.lost("L-OUTPUT", "a run ends with all of its data", name, "Output")
+            if env.get("updates", NOBODY):
+                told = "an answer stands under a key of its own, not its members in the context"
+                self.values.lost("L-UPDATES", told, name, "Output")
         elif makers:
             if isinstance(term, Call):
                 told = "a run ends with its last output, without the context"
