@@ -18,13 +18,15 @@ class Written:
     """A document in another dialect: its value, its text, and what was lost on the way to it.
 
     The losses point into the document that was written. `files` are the texts of further files that
-    it imports, by their paths from its own folder.
+    it imports, by their paths from its own folder. `given` tells how it is given its input, where
+    that is not the data of a run, and stands for what is told of that on the way.
     """
 
     value: Json
     text: str
     losses: tuple[Finding, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    given: Finding | None = None
 
 
 def _nothing(document: Document) -> Iterable[Finding]:

@@ -30,6 +30,8 @@ class Plain:
     losses: list[Finding] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     """Pointers of states that the document does not have -> of the one that each is a part of."""
+    given: Finding | None = None
+    """How the input of a run is given, if not as in the document."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Pointers of states that have another name here -> of the one in the document."""
 
@@ -64,6 +66,10 @@ class Plain:
         finding = Finding(code, message, place, hint, at_key=True)
         if finding not in self.losses:
             self.losses.append(finding)
+
+    def named(self, message: str, name: str, hint: str) -> None:
+        """Report, at the first state, that the input of a run has a name."""
+        self.given = Finding("L-INPUT", message, f"/States/{escape(name)}", hint, at_key=True)
 
     def unrefused(self, name: str) -> None:
         """Report, at the first state, that nothing refuses what the platform would."""

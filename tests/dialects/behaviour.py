@@ -101,6 +101,8 @@ def adapted(input: Json, conversion: asl.Conversion) -> Json:
             }
         )
         given = {"input": input.get("input"), **input["context"]} if opened else {"input": input}
+    if "give the value of 'input' as the input" in hints and isinstance(input, dict):
+        given = input.get("input", input)
     if "give an object as the input" in hints and not isinstance(input, dict):
         given = {"text": input}
     if "give the input as {context: ...}" in hints:

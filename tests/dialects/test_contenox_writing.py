@@ -68,6 +68,20 @@ def test_a_task_is_a_tool() -> None:
     }
 
 
+def test_the_input_of_a_chain_needs_no_name() -> None:
+    """Where a document reads nothing else of its input, that is what the chain is given."""
+    read = {"input.$": "$.input", "args": {"tone": "warm"}}
+    conversion = written({"A": {**TASK, "Parameters": read}})
+    assert told(conversion) == {"L-INPUT"}
+    worker = {"name": "Worker", "args": {"tone": "warm"}}
+    (task,) = conversion.document["tasks"]
+    assert {"id": "A", "handler": "tools", "tools": worker}.items() <= task.items()
+    assert "prompt_template" not in task
+    other = written({"A": {**TASK, "Parameters": {**read, "kind.$": "$.kind"}}})
+    assert "L-INPUT" not in told(other)
+    assert "L-INPUT" not in told(written({"A": {**TASK}}))
+
+
 def test_a_result_is_found_under_the_name_of_its_task() -> None:
     """Data is followed to whoever has made it."""
     conversion = written(

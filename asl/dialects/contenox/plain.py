@@ -74,13 +74,9 @@ class _Writer:
                 self.unled(name)
             elif name not in self.made.states and state["Type"] in ("Fail", "Approval", "Choice"):
                 self.made.states[name] = {**state, "QueryLanguage": "JSONata"}
-        self.made.lost(
-            "L-INPUT",
-            f"the input has a name: it is {path_to(INPUT)}",
-            self.value["StartAt"],
-            hint='give the input as {"input": ...}',
-        )
         start = self.value["StartAt"]
+        message = f"the input has a name: it is {path_to(INPUT)}"
+        self.made.named(message, start, 'give the input as {"input": ...}')
         self.made.unrefused(start)
         known = reached(start, self.made.states)
         for name in self.value["States"]:

@@ -6,17 +6,20 @@ it has no words for becomes the nearest that it has, or nothing, and is reported
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from asl.checks import check
+from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
 from asl.core.profile import LENIENT
 from asl.core.values import Json
 from asl.dialects.base import Written
 from asl.dialects.contenox.restoring import reading_of, restored
 from asl.dialects.contenox.writing import approvals, choices, ends, passes, tasks
-from asl.dialects.contenox.writing.chain import Chain
-from asl.dialects.contenox.writing.machine import Kind, Machine
+from asl.dialects.contenox.writing.chain import Chain, pointer
+from asl.dialects.contenox.writing.machine import GIVEN, Kind, Machine
+from asl.dialects.contenox.writing.values import Members, Part, Value
 from asl.dialects.foreign import unsaid
 
 __all__ = ["write"]
@@ -40,6 +43,12 @@ KINDS: Final[Mapping[str, Kind]] = {
 """How each state type is written."""
 
 
+_OTHERS: Final = "fields of the input"
+"""Stands for what a document may read beside the `input` in its input."""
+NAMED: Final = Members(Part(_OTHERS), (("input", GIVEN),))
+"""The data of a document that reads nothing else: then a chain is given just that."""
+
+
 def write(document: Document, *, profile: str = "union") -> Written:
     """Write a document as a chain; one that was read from a chain becomes that again.
 
@@ -50,9 +59,23 @@ def write(document: Document, *, profile: str = "union") -> Written:
     if found is not None:
         return Written(found, _text(found), tuple(unsaid(reading_of(document.whole))))
     check(document, LENIENT).raise_for_errors()
-    chain = Chain(document.whole, profile)
-    written = Machine(chain, KINDS).written()
-    return Written(written, _text(written), tuple(dict.fromkeys(chain.losses)))
+    plain, named = (_written(document.whole, profile, given) for given in (GIVEN, NAMED))
+    if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
+        message = "a chain is given what stands under 'input', and nothing beside it"
+        hint = "give the value of 'input' as the input"
+        where = pointer(document.whole["StartAt"])
+        return replace(named, given=Finding("L-INPUT", message, where, hint, at_key=True))
+    return plain
+
+
+def _written(value: Mapping[str, Json], profile: str, given: Value) -> Written:
+    chain = Chain(value, profile)
+    made = Machine(chain, KINDS, given).written()
+    return Written(made, _text(made), tuple(dict.fromkeys(chain.losses)))
+
+
+def _places(written: Written) -> set[tuple[str, str, Severity | None]]:
+    return {(loss.code, loss.pointer, loss.severity) for loss in written.losses}
 
 
 def _text(chain: Mapping[str, Json]) -> str:

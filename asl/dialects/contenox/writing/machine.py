@@ -8,10 +8,12 @@ from asl.dialects.contenox.writing.chain import Chain, pointer
 from asl.dialects.contenox.writing.fields import report
 from asl.dialects.contenox.writing.knowledge import Env, joined
 from asl.dialects.contenox.writing.state import State, Way
-from asl.dialects.contenox.writing.values import Moving, Part, Unknown
+from asl.dialects.contenox.writing.values import Moving, Part, Unknown, Value
 
-__all__ = ["Kind", "Machine"]
+__all__ = ["GIVEN", "Kind", "Machine"]
 
+GIVEN: Final = Part("input")
+"""What a chain is given."""
 ROUNDS: Final = 40
 """How often a state is looked at, until everything about its data is taken as unknown."""
 Handler: TypeAlias = Callable[[State], Iterable[Way]]
@@ -31,9 +33,11 @@ class Kind(NamedTuple):
 class Machine:
     """All states of the document of a chain."""
 
-    def __init__(self, chain: Chain, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, chain: Chain, kinds: Mapping[str, Kind], given: Value = GIVEN) -> None:
         self.chain = chain
         self.kinds = kinds
+        self.given = given
+        """The data in which a document begins."""
         self.start: str = chain.value["StartAt"]
 
     def written(self) -> dict[str, Json]:
@@ -51,8 +55,8 @@ class Machine:
 
     def learn(self) -> None:
         """Follow the data along all ways, until nothing new is learnt."""
-        given, envs = Part("input"), self.chain.envs
-        envs[self.start] = Env(given, given)
+        envs = self.chain.envs
+        envs[self.start] = Env(self.given, GIVEN)
         seen: dict[str, int] = {}
         todo = [self.start]
         while todo:

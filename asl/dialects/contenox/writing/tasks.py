@@ -19,6 +19,8 @@ from asl.expr.contenox.templates import macros_in
 
 __all__ = ["call", "stand_in", "stands_in", "task"]
 
+INPUT: Final = "input"
+"""The key under which a tool is given its input."""
 _STANDS_IN: Final[Mapping[str, str]] = {
     "Parallel": "CX-PARALLEL",
     "Map": "CX-MAP",
@@ -114,19 +116,36 @@ def _arguments(
     members = _members(payload)
     if members is None:
         return named, payload
-    constant = {key: each for key, each in members.items() if isinstance(each, Constant)}
     if not members:
         told = "a tool is always given what moves along"
         state.lost("CX-PARAMS", told, where, None, Severity.WARNING)
+    called = _called(members)
+    if called is not None:
+        name, constant = called
+        named |= {"tool_name": name} if name is not None else {}
+        others = {INPUT: members[INPUT]}
+    else:
+        constant = {key: each for key, each in members.items() if isinstance(each, Constant)}
+        others = {key: each for key, each in members.items() if key not in constant}
     args = {key: _argument(state, each.value, where) for key, each in constant.items()}
     if args:
         named["args"] = args
-    others = {key: each for key, each in members.items() if key not in constant}
     if not others:
         return named, state.env.flow
     if len(others) == 1:
         return named, next(iter(others.values()))
     return named, Members(None, tuple(others.items()), ("CX-PARAMS", where))
+
+
+def _called(members: Mapping[str, Value]) -> tuple[Json, dict[str, Constant]] | None:
+    """Return the tool and its arguments of a call as a chain makes it, None for anything else."""
+    if INPUT not in members or not members.keys() <= {INPUT, "tool", "args"}:
+        return None
+    tool, args = (members.get(key, Constant(None)) for key in ("tool", "args"))
+    match tool, args:
+        case Constant(str() | None as name), Constant(dict() | None as listed):
+            return name, {key: Constant(each) for key, each in (listed or {}).items()}
+    return None
 
 
 def _members(payload: Value) -> dict[str, Value] | None:

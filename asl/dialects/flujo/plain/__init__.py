@@ -44,12 +44,9 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     kept = {key: value[key] for key in ("Comment",) if key in value}
     start = value["StartAt"]
     whole.made.unrefused(start)
-    whole.made.lost(
-        "L-INPUT",
-        f"the input has a name: it is $.{INPUT}, with the context beside it",
-        start,
-        hint='give the input as {"input": ..., and the fields of the context}',
-    )
+    message = f"the input has a name: it is $.{INPUT}, with the context beside it"
+    hint = 'give the input as {"input": ..., and the fields of the context}'
+    whole.made.named(message, start, hint)
     return {**kept, **said}, whole.made
 
 
