@@ -16,6 +16,7 @@ __all__ = [
     "ANY",
     "EVENTS",
     "KINDS",
+    "STEP",
     "Blueprint",
     "Body",
     "Machine",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 ANY: Final = "*"
+STEP: Final = "_step"
+"""Ends the name of a state's only step, where a field of the context has that of the state."""
 EVENTS: Final = ("success", "failure", "pause")
 KINDS: Final = (
     "step", "parallel", "conditional", "loop", "map", "dynamic_router", "hitl", "cache",

@@ -15,6 +15,7 @@ from asl.dialects.flujo.plain.machine import Machine
 from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
 from asl.dialects.flujo.plain.values import FAILED, Whole
+from asl.dialects.flujo.reading import METADATA
 from asl.dialects.plain import Plain
 from asl.states.base import machines_of
 
@@ -29,11 +30,13 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     calls = [*_calls(value)]
     sunk = frozenset(_sunk(calls))
     names = {*_names(value)}
+    machines = value["Metadata"][METADATA].get("machines", {}).values()
+    authored = {each: name for made in machines for name, each in made.get("names", {}).items()}
     places = Places({FAILED, *sunk})
     places.made(START, INPUT)
     env: Env = {"previous_step": Makers((START,))}
     for _ in range(2):
-        whole = Whole(places, sunk, {*names})
+        whole = Whole(places, sunk, {*names}, authored)
         machine = Machine(whole, value, (), {**env})
         machine.learn()
         whole.looking = False

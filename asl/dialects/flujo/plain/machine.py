@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.dialects.flujo.blueprint import STEP
 from asl.dialects.flujo.plain.conditions import Beyond
 from asl.dialects.flujo.plain.effects import After, Effects
 from asl.dialects.flujo.plain.frame import NO_BRANCH
@@ -62,6 +63,9 @@ class Machine:
             return name
 
         own = {step: name for name in passed if self._only_in(name, step := lead(name))}
+        stay = (name for name in self.states if lead(name) == name)
+        free = {*self.value["States"]} - {own.get(name, name) for name in stay}
+        own |= {name: each for name, each in self.whole.authored.items() if each in free}
         kept = {name: each for name, each in self.states.items() if name not in own.values()}
         self.states = {own.get(name, name): each for name, each in kept.items()}
         for step, name in own.items():
@@ -76,7 +80,8 @@ class Machine:
 
     def _only_in(self, name: str, step: str) -> bool:
         """Whether a state of the blueprint has no other step, so that this may have its name."""
-        return [each for each in self.states if each.startswith(f"{name}/")] == [step]
+        inside = (f"{name}/", f"{name}{STEP}")
+        return [each for each in self.states if each.startswith(inside)] == [step]
 
     def begins(self, passes: list[Fields], target: str) -> Fields:
         """Return the machine that begins with Passes of these fields, and goes on to a state."""

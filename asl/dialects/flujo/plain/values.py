@@ -1,5 +1,6 @@
 """Where values stand, and what names, templates and conditions say of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +33,8 @@ class Whole:
     sunk: frozenset[str]
     """Fields of the context that steps write."""
     names: set[str]
+    authored: Mapping[str, str]
+    """Names of states -> those that the blueprint has for them, where these are others."""
     made: Plain = field(default_factory=Plain)
     looking: bool = True
     """Whether ways are followed, and nothing is written."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from asl.checks.structure import known_fields
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.dialects.flujo.blueprint import STEP
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
@@ -106,7 +107,7 @@ class _Machine:
 
     def step_name(self, name: str) -> str:
         """Return the name of a state's step: one that no field of the context has."""
-        return name if name not in self.fields else f"{name}_step"
+        return name if name not in self.fields else f"{name}{STEP}"
 
     # States
 
