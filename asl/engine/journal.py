@@ -183,8 +183,16 @@ class Journal(Protocol):
         """Make all that was put durable at once."""
         ...
 
-    def commit(self, in_event_loop: bool) -> Awaitable[None]:
-        """Return what is done when all that was put is durable."""
+    @property
+    def shared(self) -> bool:
+        """Whether other executions may put something into the same transaction."""
+        ...
+
+    def commit(self, together: bool) -> Awaitable[None]:
+        """Return what is done when all that was put is durable.
+
+        *together* with what others put in this turn of the event loop, otherwise at once.
+        """
         ...
 
     def commit_soon(self) -> None:

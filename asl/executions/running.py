@@ -45,7 +45,6 @@ class Running:
         self.kept = kept
         self.file = kept.file
         self.clock = clock
-        self._at_work: set[int] = set()
         self._last = 0
 
     async def start(
@@ -89,21 +88,21 @@ class Running:
         """
         self.file.insist_writable()
         place = _place(name)
-        if place in self._at_work or not self.file.locks.take(place):
+        if place in self.file.at_work or not self.file.locks.take(place):
             raise ExecutionBusy(
                 f"somebody else is at work on the execution {name!r}: wait, or end that process"
             )
-        self._at_work.add(place)
+        self.file.at_work.add(place)
         try:
             yield
         finally:
-            self._at_work.discard(place)
+            self.file.at_work.discard(place)
             self.file.locks.leave(place)
 
     def is_held(self, name: str) -> bool:
         """Whether somebody is at work on an execution."""
         place = _place(name)
-        return place in self._at_work or self.file.locks.is_held(place)
+        return place in self.file.at_work or self.file.locks.is_held(place)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.document != document:
@@ -193,7 +192,7 @@ class Running:
             journal=journal,
         )
         journal.put_result(result)
-        await journal.commit(in_event_loop)
+        await journal.commit(in_event_loop and journal.shared)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)
         return result

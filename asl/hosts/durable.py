@@ -15,7 +15,7 @@ from asl.engine.journal import STARTED, read_spent, written_spent
 from asl.hosts.callbacks import Polled
 from asl.hosts.calling import Account
 from asl.hosts.children import Begun
-from asl.hosts.kept import KeptHost
+from asl.hosts.kept import PATIENCE, KeptHost
 from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
@@ -40,18 +40,28 @@ class DurableHost(KeptHost):
     """Performs the effects of one execution that is kept in a journal."""
 
     def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
-        """Begin a call before which nothing has to be durable; all others are left to the work."""
-        log, journal = self._log(at), self.journal
-        if not (self.fresh and self._is_free(log)):
+        """Begin a call before which nothing has to be awaited; all others are left to the work."""
+        if not (self.fresh and self.in_event_loop and self.meter is None):
             return None
+        log, journal, shares = self._log(at), self.journal, self.shares
+        if shares:
+            if not self._is_free(log):
+                return None
+        elif self.unshared == PATIENCE:
+            return None
+        else:
+            self.unshared += 1
+            self._prepare(at, log)
+            journal.flush()
         try:
             asked = super().begin(at, step, data)
         except StateError:  # which the work keeps, where it is one of the call
             return None
         if asked is not None:
             log.calling = at.next_effect(log.path)
-            self._prepare(at, log)
-            journal.commit_soon()
+            if shares:
+                self._prepare(at, log)
+                journal.commit_soon()
             journal.reached("effect.ready")
             log.aside = {}
         return asked
@@ -130,7 +140,7 @@ class DurableHost(KeptHost):
             log = self._log(at)
             log.stretch, log.began = log.records, True
             self._put_position(at, log)
-            await self.journal.commit(self.in_event_loop)
+            await self.journal.commit(self.shares)
 
     async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
         """Find every agent, once: who was there at first is called later, or fails then."""
@@ -231,7 +241,7 @@ class DurableHost(KeptHost):
             self._prepare(at, log)
             journal.put_request(asked)
             journal.reached("request.put")
-            await journal.commit(self.in_event_loop)
+            await journal.commit(self.shares)
         else:  # no position is taken: somebody else may answer just now
             asked = known
         before = asked.received
@@ -277,7 +287,7 @@ class DurableHost(KeptHost):
         asked = known or Asked(f"{at.execution_id}:{key}", key, *question, self.now())
         if known is None:
             journal.put_request(asked)
-            await journal.commit(self.in_event_loop)
+            await journal.commit(self.shares)
         try:
             decision = await BudgetAsking(self, at, asked).decision()
             journal.put_answer(key, [asked.kind, at.now, decision, None])
@@ -318,7 +328,7 @@ class DurableHost(KeptHost):
             task = self._task(at, request, agent)
             self.journal.put_task(task)
             self.journal.reached("request.put")
-            await self.journal.commit(self.in_event_loop)
+            await self.journal.commit(self.shares)
         if options is not None:
             options.began = task.created
         kept = kept_agent(self, task, options, agent)

@@ -4,7 +4,8 @@ An effect first makes durable all that was put before it (the position of its ma
 answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
 event loop, at the latest before the next effect of its machine. What led to the first effect of a
 child was durable when the fork began, so it acts at once; where only so many children may be in
-flight, it waits for the answers of those before it. At recovery each machine runs again from its
+flight, it waits for the answers of those before it. A machine with which nobody shares a
+transaction makes one itself when it is about to act. At recovery each machine runs again from its
 position; effects that have an answer give it instead of acting.
 """
 
@@ -43,7 +44,7 @@ from asl.states.blocks.progress import Told
 from asl.states.errors import Exhausted, Expired
 from asl.states.host import Record
 
-__all__ = ["FAIL_POINTS", "ForeignAnswer", "KeptHost"]
+__all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "KeptHost"]
 
 FAIL_POINTS = (
     "effect.ready",
@@ -57,6 +58,8 @@ FAIL_POINTS = (
 
 MUCH = 256 * 1024
 """Bytes that are put from which on they are made durable, and others run, before anybody acts."""
+PATIENCE = 16
+"""Transactions of a machine by itself until all else on the event loop may run."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
 RIGHTS = "!rights"
@@ -81,6 +84,9 @@ class KeptHost(LocalHost):
     """The whole, which counts what the children of distributed Maps spend, too."""
     fresh = True
     """Whether there was nothing in the journal."""
+    unshared = PATIENCE
+    """Transactions made for this execution alone since others could run; at first they may, for
+    those that begin together are to share theirs."""
     kept = 0
     """The size of all answers and positions of the execution so far."""
 
@@ -280,10 +286,13 @@ class KeptHost(LocalHost):
                 return self._given(kind, key, answer, at)
         self._prepare(at, log)
         if not metered:
-            if self._is_free(log):
+            if not self.shares:
+                journal.flush()
+                await self._let_others_run()
+            elif self._is_free(log):
                 journal.commit_soon()
-            elif log.owes or not self.in_event_loop:
-                await journal.commit(self.in_event_loop)
+            elif log.owes:
+                await journal.commit(True)
             else:
                 journal.flush()
                 await self._sleep(0)
@@ -298,9 +307,27 @@ class KeptHost(LocalHost):
         self._put(at, log, key, kind, value, None)
         return value
 
+    @property
+    def shares(self) -> bool:
+        """Whether others may put something into the next transaction, which then is worth a wait.
+
+        One machine by itself makes durable at once what it has put, when it is about to act.
+        """
+        return self.in_event_loop and (
+            bool(self.forks) or self.first is not None or self.journal.shared
+        )
+
     def _is_free(self, log: MachineLog) -> bool:
-        """Whether a machine may act at once, without having anything made durable."""
-        return not log.owes and self.in_event_loop and self.journal.gathered <= MUCH
+        """Whether a machine that is not alone may act at once, with nothing made durable."""
+        return not log.owes and self.journal.gathered <= MUCH
+
+    async def _let_others_run(self) -> None:
+        """Give way now and then: a machine by itself waits for nothing that lets others run."""
+        self.unshared += 1
+        if self.unshared > PATIENCE:
+            self.unshared = 0
+            if self.in_event_loop:
+                await self._sleep(0)
 
     def _prepare(self, at: Any, log: MachineLog) -> None:
         """Put what led to an effect."""
@@ -347,7 +374,7 @@ class KeptHost(LocalHost):
         log.weight += size
         self.kept += size
         journal.reached("answer.put")
-        if self.in_event_loop:
+        if self.shares:
             journal.commit_soon()
 
     def _given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
@@ -407,5 +434,5 @@ class KeptHost(LocalHost):
         """Keep that a call is under way, and what is held for it, before it is made."""
         journal = self.journal
         journal.put_spending(written_spending(self.execution))
-        await journal.commit(self.in_event_loop)
+        await journal.commit(self.shares)
         journal.reached("effect.ready")

@@ -326,9 +326,17 @@ class SqliteJournal(Log):
         """Make all that was put durable at once."""
         self.store.flush()
 
-    def commit(self, in_event_loop: bool) -> Awaitable[None]:
-        """Return what is done when all that was put is durable."""
-        if not in_event_loop:
+    @property
+    def shared(self) -> bool:
+        """Whether other executions may put something into the same transaction."""
+        return len(self.store.at_work) > 1
+
+    def commit(self, together: bool) -> Awaitable[None]:
+        """Return what is done when all that was put is durable.
+
+        *together* with what others put in this turn of the event loop, otherwise at once.
+        """
+        if not together:
             self.store.flush()
             return _DONE
         return self.store.flush_soon()

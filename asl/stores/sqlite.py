@@ -115,6 +115,8 @@ class SqliteStore:
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
+        self.at_work: set[int] = set()
+        """The locks of the executions that this process runs."""
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: Commit | None = None
