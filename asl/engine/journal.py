@@ -114,8 +114,8 @@ class Journal(Protocol):
         ...
 
     @property
-    def latest(self) -> tuple[int, int]:
-        """Stands for the answer that was put last, as long as it is not written."""
+    def latest(self) -> tuple[int, int] | None:
+        """Stands for the answer that was put last, None once it is written."""
         ...
 
     def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:

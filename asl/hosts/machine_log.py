@@ -67,7 +67,7 @@ class MachineLog:
         """Know that a position was put, which makes past what was before."""
         self.weight, self.least = 0, WORTH
 
-    def answered(self, latest: tuple[int, int], value: Json) -> None:
+    def answered(self, latest: tuple[int, int] | None, value: Json) -> None:
         """Know of the last answer, so that the records behind it may refer to its value."""
         self.latest, self.owes = latest, True
         of = type(value)

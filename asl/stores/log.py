@@ -228,9 +228,12 @@ class Log:
             yield self._step()
 
     @property
-    def latest(self) -> tuple[int, int]:
-        """Stands for what was put last: its step, and which entry of that it is."""
-        return self.steps, len(self._entries) - 1
+    def latest(self) -> tuple[int, int] | None:
+        """Stands for what was put last: its step, and which entry of that; None once it is written.
+
+        What makes a step full is written at once.
+        """
+        return (self.steps, len(self._entries) - 1) if self._entries else None
 
     def put_instead(self, index: int, *entry: Json) -> int:
         """Replace an entry of the next step; returns the size of the new one in bytes."""
