@@ -252,13 +252,17 @@ def handed_over(value: Json, limit: int, state: str) -> Json:
 
     Raises StateError where it is too large or too deep.
     """
-    # What the garbage collector does not follow is flat: the usual payload, whatever its texts.
-    if type(value) is dict and not is_tracked(value):
-        try:
-            if len(orjson.dumps(value)) <= limit:
-                return value.copy()
-        except orjson.JSONEncodeError:  # integers beyond 64 bits
-            pass
+    # What the garbage collector does not follow is flat: the usual payload, whatever its texts. So
+    # are the members of many others, and a text of few such members is safe to make.
+    if type(value) is dict:
+        flat = not is_tracked(value)
+        if flat or (len(value) <= FEW and not any(map(is_tracked, value.values()))):
+            try:
+                text = orjson.dumps(value)
+                if len(text) <= limit:
+                    return value.copy() if flat else orjson.loads(text)
+            except orjson.JSONEncodeError:  # integers beyond 64 bits
+                pass
     return _handed_over(value, limit, state)
 
 

@@ -6,7 +6,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 (design of durability: docs/notes/durability.md). Records of the history are written once each.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -39,6 +39,7 @@ __all__ = [
     "read_spending",
     "read_spent",
     "read_usage",
+    "tells_next",
     "written_error",
     "written_record",
     "written_spending",
@@ -70,6 +71,10 @@ class Journal(Protocol):
     tasks: dict[str, Awaited]
     """The same of those that are answered by task token."""
 
+    at_work: set[int]
+    """Stands for the executions that may put something into the same transaction."""
+    reached: Callable[[str], object]
+    """Called at named instants, for tests that end the process there."""
     saved: list[tuple[str, str]]
     """Ids and names of the checkpoints found at recovery."""
     paused: bool
@@ -78,11 +83,6 @@ class Journal(Protocol):
     @property
     def gathered(self) -> int:
         """The bytes that were put and wait for the next commit."""
-        ...
-
-    @property
-    def reached(self) -> Callable[[str], object]:
-        """What is called at named instants, for tests that end the process there."""
         ...
 
     def records_of(self, reader: "RecordReader") -> Iterable[Record]:
@@ -181,11 +181,6 @@ class Journal(Protocol):
 
     def flush(self) -> None:
         """Make all that was put durable at once."""
-        ...
-
-    @property
-    def shared(self) -> bool:
-        """Whether other executions may put something into the same transaction."""
         ...
 
     def commit(self, together: bool) -> Awaitable[None]:
@@ -292,7 +287,8 @@ def written_record(
     is the input with the answer as a member only that member is written. The value *given*, a
     container or a text, is written as the *reference* to where it stands. What stood where is
     known by identity, so the last record must be alive. A stretch of no states ends as it begins,
-    and its end is left out.
+    and its end is left out; one that follows from the end of a state is not written at all, see
+    `tells_next`.
     """
     seen: list[int] = []
     write = _WRITERS.get(record[0], _written_other)
@@ -325,10 +321,33 @@ def _written_exit(record: Record, known: _Known) -> Json:
         seen.append(id(output))
     else:
         left = _written(output, known)
-    return [
-        EXITED, time, visit, step.pointer, result, left, _written(variables, known),
-        _written(after, known), _step(goto),
-    ]  # fmt: skip
+    own = _written(variables, known)
+    if after is variables:  # as nearly always
+        then = _HERE[seen.index(id(after))]
+        seen.append(id(after))
+    else:
+        then = _written(after, known)
+    following = {"enter": goto.pointer} if _begins_next(record) else _step(goto)
+    return [EXITED, time, visit, step.pointer, result, left, own, then, following]
+
+
+def _begins_next(exited: Record) -> bool:
+    """Whether a state that reaches the world begins where this one ends, with what it leaves.
+
+    The interpreter emits the record of that, a stretch of no states, at once; nothing of it is new.
+    """
+    frame, goto = exited[2], exited[9]
+    if goto is None or goto.work is None:
+        return False
+    execution = frame.execution
+    return execution.usage is NO_USAGE and (
+        execution.program.between is None or frame.parent is not None
+    )
+
+
+def tells_next(written: Json) -> bool:
+    """Whether a written record stands for that stretch, too."""
+    return written[0] == EXITED and written[-1] is not None and "enter" in written[-1]
 
 
 def _written_other(record: Record, known: _Known) -> Json:
@@ -440,16 +459,26 @@ class RecordReader:
             self._program = self._program_of(document)
             self._steps = _steps(self._program.machines)
 
-    def read(self, path: str, written: Json) -> Record:
-        """Return the record of the machine at *path*."""
+    def read(self, path: str, written: Json) -> Iterator[Record]:
+        """Yield what a written record of the machine at *path* stands for: one record, or two."""
+        record = self._read_one(path, written)
+        yield record
+        if tells_next(written):
+            _, time, frame, visit, _, _, data, _, variables, goto = record
+            yield (
+                STRETCH, time, frame, visit + 1, goto, goto, data, variables, NO_USAGE, 0, data,
+                variables,
+            )  # fmt: skip
+
+    def _read_one(self, path: str, written: Json) -> Record:
         kind, time, visit, pointer, *rest = written
         steps = self._steps_of(path)
         seen: list[Json] = []
         last = self._last.get(path, [])
         values: list[Any] = []
         for value in rest:
-            if type(value) is dict and "step" in value:
-                values.append(steps[value["step"]])
+            if type(value) is dict and ("step" in value or "enter" in value):
+                values.append(steps[next(iter(value.values()))])
             else:
                 values.append(self._value(value, values, seen, last))
         self._last[path] = seen

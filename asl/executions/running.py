@@ -172,27 +172,29 @@ class Running:
         bindings: Bindings,
         in_event_loop: bool,
     ) -> Result:
+        from asl.hosts.garbage import rarely
         from asl.hosts.run import execute
         from asl.stores.tabs import StoreTabs
 
         bound = bind(bindings, program)
         bound.services.keeper = self
         bound.services.tabs = StoreTabs(self.file)
-        result = await execute(
-            program,
-            data,
-            bound.find,
-            self.clock,
-            identity_of(stored),
-            foreign=True,
-            buckets=bound.buckets,
-            listener=bound.listener,
-            in_event_loop=in_event_loop,
-            services=bound.services,
-            journal=journal,
-        )
+        with rarely:  # its history only grows
+            result = await execute(
+                program,
+                data,
+                bound.find,
+                self.clock,
+                identity_of(stored),
+                foreign=True,
+                buckets=bound.buckets,
+                listener=bound.listener,
+                in_event_loop=in_event_loop,
+                services=bound.services,
+                journal=journal,
+            )
         journal.put_result(result)
-        await journal.commit(in_event_loop and journal.shared)
+        await journal.commit(in_event_loop and len(journal.at_work) > 1)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)
         return result

@@ -56,13 +56,13 @@ def _woken(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     with heard, told:
         heard.setblocking(False)
         told.setblocking(False)
-        loop.add_reader(heard, heard.recv, 4096)
+        loop.add_reader(heard.fileno(), heard.recv, 4096)
         before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
         try:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            loop.remove_reader(heard)
+            loop.remove_reader(heard.fileno())
 
 
 async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:

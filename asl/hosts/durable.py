@@ -17,6 +17,7 @@ from asl.hosts.calling import Account
 from asl.hosts.children import Begun
 from asl.hosts.kept import PATIENCE, KeptHost
 from asl.hosts.kept_tasks import kept_agent
+from asl.hosts.machine_log import MachineLog
 from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
 from asl.program import Program, Step
@@ -40,12 +41,12 @@ class DurableHost(KeptHost):
     """Performs the effects of one execution that is kept in a journal."""
 
     def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
-        """Begin a call before which nothing has to be awaited; all others are left to the work."""
+        """Begin a call that needs nothing but its parameters; all others are left to the work."""
         if not (self.fresh and self.in_event_loop and self.meter is None):
             return None
         log, journal, shares = self._log(at), self.journal, self.shares
         if shares:
-            if not self._is_free(log):
+            if not (log.owes or self._is_free(log)):
                 return None
         elif self.unshared == PATIENCE:
             return None
@@ -57,14 +58,28 @@ class DurableHost(KeptHost):
             asked = super().begin(at, step, data)
         except StateError:  # which the work keeps, where it is one of the call
             return None
-        if asked is not None:
-            log.calling = at.next_effect(log.path)
-            if shares:
-                self._prepare(at, log)
-                journal.commit_soon()
-            journal.reached("effect.ready")
-            log.aside = {}
+        if asked is None:
+            return None
+        log.calling, log.aside = at.next_effect(log.path), {}
+        if shares:
+            self._prepare(at, log)
+            if log.owes:
+                return self._behind(log, journal.commit(True), asked)
+            journal.commit_soon()
+        journal.reached("effect.ready")
         return asked
+
+    async def _behind(self, log: MachineLog, commit: Awaitable[None], asked: Any) -> Json:
+        """Have a call answered when all that led to it is durable."""
+        log.committing = True
+        try:
+            await commit
+        except BaseException:
+            asked.close()  # it is a coroutine that nobody will await
+            raise
+        log.committing = False
+        self.journal.reached("effect.ready")
+        return await asked
 
     def answered(
         self, at: Any, target: Target, answer: Json, account: Account | None = None
@@ -89,6 +104,8 @@ class DurableHost(KeptHost):
         """Return the error that an exception is, which is kept here if the call was begun here."""
         log = self._log(at)
         key, log.calling = log.calling, None
+        if log.committing:  # nobody was called yet
+            raise error
         blamed = super().blamed(at, target, error, account)
         if key is not None:
             self._put(at, log, key, "call", None, blamed)

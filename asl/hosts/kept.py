@@ -220,8 +220,9 @@ class KeptHost(LocalHost):
             _, time, _, _, _, event, details = record
             self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
             return
-        log = self._log(record[2])
-        self._remember(log, record)
+        log = record[2].log or self._log(record[2])
+        if log.aside is not None or record[0] is STRETCH:
+            self._remember(log, record)
         self._write(log, record)
 
     def _emit_of_child(self, record: Record) -> None:
@@ -252,7 +253,7 @@ class KeptHost(LocalHost):
                 self.paused = False
                 self.tell(self.top, RESUMED)
             self.history(record)
-            if record[0] in (NOTED, TOLD) and log.aside is not None:
+            if log.aside is not None and record[0] in (NOTED, TOLD):
                 log.noted.append(record)
             else:
                 if log.noted:
@@ -314,7 +315,7 @@ class KeptHost(LocalHost):
         One machine by itself makes durable at once what it has put, when it is about to act.
         """
         return self.in_event_loop and (
-            bool(self.forks) or self.first is not None or self.journal.shared
+            bool(self.forks) or self.first is not None or len(self.journal.at_work) > 1
         )
 
     def _is_free(self, log: MachineLog) -> bool:

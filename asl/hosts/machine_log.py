@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from asl.core.values import Json
-from asl.engine.journal import Journal, written_record
+from asl.engine.journal import Journal, tells_next, written_record
+from asl.engine.records import EXITED
 from asl.states.host import Record
 
 __all__ = ["WORTH", "MachineLog"]
@@ -24,8 +25,8 @@ class MachineLog:
     """One machine, as far as it is kept."""
 
     __slots__ = (
-        "aside", "attempt", "began", "calling", "forks", "given", "last", "latest", "least",
-        "noted", "owes", "path", "records", "stretch", "weight",
+        "aside", "attempt", "began", "begins", "calling", "committing", "forks", "given", "last",
+        "latest", "least", "noted", "owes", "path", "records", "stretch", "weight",
     )  # fmt: skip
 
     def __init__(self, path: str, owes: bool = True) -> None:
@@ -46,6 +47,8 @@ class MachineLog:
         """How much they must weigh before it is worth to see whether a position is smaller."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
+        self.begins = False
+        """Whether the next record stands there with the last one."""
         self.last: tuple[Record | None, Sequence[int]] = None, ()
         """The last record that was written, and the identities of the containers in it."""
         self.latest: tuple[int, int] | None = None
@@ -54,6 +57,8 @@ class MachineLog:
         """The value of that answer, if it is worth to refer to it."""
         self.calling: str | None = None
         """The key of a call that was begun and that nobody else keeps."""
+        self.committing = False
+        """Whether that call waits for what led to it to be durable."""
         self.aside: dict[str, Any] | None = None
         """What an effect under way has come to beside its answer: `notes`, `used`, `said`
         and `progress`, how many records say that it was `advanced`, and when it `began`."""
@@ -76,12 +81,16 @@ class MachineLog:
 
     def write(self, journal: Journal, record: Record) -> None:
         """Put a record, which refers to what stands there already."""
-        reference = None
+        if self.begins:  # with the record before
+            self.begins = False
+            return
+        given = reference = None
         if self.given is not None and self.latest is not None:
             reference = journal.reference(self.latest)
-        given = None if reference is None else self.given
+            given = None if reference is None else self.given
         written, seen = written_record(record, self.last[1], given, reference)
         self.last = record, seen
+        self.begins = record[0] is EXITED and tells_next(written)
         journal.put_record(self.path, written)
 
     def write_notes(self, journal: Journal) -> None:

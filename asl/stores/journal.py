@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, compact, encoded
-from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, written_whole
+from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, tells_next, written_whole
 from asl.engine.records import TOLD
 from asl.stores import requests
 from asl.stores.alive import Alive
@@ -78,6 +78,7 @@ class SqliteJournal(Log):
 
     def __init__(self, store: SqliteStore, number: int) -> None:
         super().__init__(store, number)
+        self.at_work, self.reached = store.at_work, store.reached
         self.found = 0
         """How many steps there were at first."""
         self.positions: dict[str, Json] = {}
@@ -100,11 +101,6 @@ class SqliteJournal(Log):
         self.programs: Callable[[str], Program] | None = None
         """Gives the program of a document by its hash."""
         self._standing: tuple[Json, str] | None = None
-
-    @property
-    def reached(self) -> Callable[[str], object]:
-        """What is called at the instants at which a test may end the process."""
-        return self.store.reached
 
     # What an earlier process has written
 
@@ -137,10 +133,10 @@ class SqliteJournal(Log):
         self.answers |= dict(self._decided.values())
 
     def _count(self, path: str, record: Json) -> None:
-        known = self.recorded.get(path, 0)
-        self.recorded[path] = known + 1
+        known, more = self.recorded.get(path, 0), tells_next(record)
+        self.recorded[path] = known + 1 + more
         if path == "":
-            self.visits = record[2] + 1
+            self.visits = record[2] + 1 + more
         elif known == 0 and path != WHOLE_PATH and record[0] != TOLD:
             self.began[path] = read_beginning(record)
 
@@ -325,11 +321,6 @@ class SqliteJournal(Log):
     def flush(self) -> None:
         """Make all that was put durable at once."""
         self.store.flush()
-
-    @property
-    def shared(self) -> bool:
-        """Whether other executions may put something into the same transaction."""
-        return len(self.store.at_work) > 1
 
     def commit(self, together: bool) -> Awaitable[None]:
         """Return what is done when all that was put is durable.

@@ -75,8 +75,6 @@ class Log:
         """Those of the next one."""
         self.gathered = 0
         """Their bytes."""
-        self._is_due = False
-        """Whether the next transaction asks for a step."""
 
     # Reading
 
@@ -142,7 +140,7 @@ class Log:
             if what == "filled":
                 reader.fill(where, content[0])
             elif what == "record":
-                yield reader.read(where, self._record(content[0], entries))
+                yield from reader.read(where, self._record(content[0], entries))
 
     def _record(self, written: list[Json], entries: list[Json]) -> list[Json]:
         return [self._slot(slot, entries) for slot in written]
@@ -185,15 +183,15 @@ class Log:
     def put(self, *entry: Json) -> int:
         """Add an entry to the next step: what, where and its content; returns its size in bytes."""
         text = self._text(entry)
-        if not self._is_due:
-            self._is_due = True
+        size = len(text)
+        if not self._entries:
             self.store.write_at_last(self._last_step)
         self._entries.append(text)
-        self.gathered += len(text)
+        self.gathered += size
         if self.gathered > MOST:
             statement, values = self._step()
             self.store.write(statement, *values)
-        return len(text)
+        return size
 
     def _text(self, entry: tuple[Json, ...]) -> bytes:
         text = encoded(entry)
@@ -220,10 +218,11 @@ class Log:
         self._entries, self.gathered = [], 0
         self.steps += 1
         self.chain = sha256(self.chain + body).digest()
-        return STEP, (self.number, self.steps, self.number, self.chain, body)
+        # For bytes, the module `sqlite3` looks for adapters, in vain; a copy costs less.
+        kept = bytearray(self.chain), bytearray(body)
+        return STEP, (self.number, self.steps, self.number, *kept)
 
     def _last_step(self) -> Iterator[Write]:
-        self._is_due = False
         if self._entries:
             yield self._step()
 

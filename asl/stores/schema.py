@@ -199,6 +199,7 @@ UPGRADES = (
         UPDATE head SET step = NEW.number, place = NEW.place WHERE execution = NEW.execution;
     END;
     """,
+    "",  # from here on the record of the end of a state may stand for the beginning of the next
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

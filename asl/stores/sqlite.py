@@ -240,14 +240,17 @@ class SqliteStore:
         if not writes:
             return
         try:
-            with self._errors():
-                self._commit(writes)
-        except StoreError:
-            self._writes = writes + self._writes  # nothing is lost: it may work the next time
-            raise
+            self._commit(writes)
         except BaseException:
-            self._interrupted = True
-            raise
+            try:
+                with self._errors():
+                    raise
+            except StoreError:
+                self._writes = writes + self._writes  # nothing is lost: it may work the next time
+                raise
+            except BaseException:
+                self._interrupted = True
+                raise
 
     def _flush(self) -> None:
         """Do it for all that wait for it."""
