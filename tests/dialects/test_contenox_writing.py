@@ -327,3 +327,43 @@ def test_the_command_writes_in_the_words_of_either(tmp_path: Any) -> None:
         (task,) = asl.load(run.stdout).value["Metadata"]["Contenox"]["chain"]["tasks"]
         assert task["handler"] == word
         assert task[word] == {"name": "x"}
+
+
+def test_a_choice_that_went_there_is_a_choice_again() -> None:
+    """Conditions of a template are rules, whatever they compare; nothing grows on the way."""
+    rules = [
+        {"Variable": "$.a", "StringEquals": "x", "Next": "B"},
+        {"And": [{"Variable": "$.n", "NumericGreaterThan": 3}], "Next": "B"},
+        {"Not": {"Variable": "$.a", "StringMatches": "y*"}, "Next": "C"},
+        {"Variable": "$.a", "IsNull": True, "Next": "C"},
+    ]
+    states = {
+        "A": {"Type": "Choice", "Choices": rules, "Default": "B"},
+        "B": {**TASK, "Parameters": {"input.$": "$.a"}},
+        "C": {**TASK, "Parameters": {"input.$": "$.n"}},
+    }
+    there = written(states)
+    home = asl.convert(there.text, "amazon")
+    assert "L-TRANSFORM" not in told(home)
+    choice = home.document["States"]["A"]
+    assert [each["Next"] for each in choice["Choices"]] == ["B", "B", "C", "C"]
+    assert choice["Choices"][0] == {
+        "Variable": "$.input.a",
+        "StringEquals": "x",
+        "Next": "B",
+    }
+    assert choice["Choices"][2]["Not"]["StringMatches"] == "y*"
+    again = asl.convert(asl.convert(home.text, "contenox").text, "amazon")
+    assert again.document["States"]["A"]["Choices"] == choice["Choices"]
+
+
+def test_a_template_that_no_rule_says_decides_nothing_elsewhere() -> None:
+    """Which is told."""
+    deciding = {"id": "a", "handler": "parse_transition"}
+    branches = [{"operator": "equals", "when": "b", "goto": "b"}, {"operator": "default"}]
+    deciding |= {"prompt_template": "/{{if len .input}}b{{else}}c{{end}}"}
+    chain = {"id": "c", "tasks": [{**deciding, "transition": {"branches": branches}}]}
+    chain["tasks"].append({"id": "b", "handler": "prompt_to_string"})
+    made = asl.convert(chain, "amazon")
+    assert "L-CONDITION" in told(made)
+    assert made.document["States"]["a"]["Next"] != "b"

@@ -12,6 +12,7 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.deciding import Beyond, Case, cases, rule
 from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.reading import METADATA
 from asl.dialects.contenox.tokens import aliases, tool_token
@@ -64,7 +65,12 @@ class _Writer:
                 continue  # an end, or a question
             task = self.chain.tasks[found]
             self.made.states[name] = {}  # in front of what stands beside it
-            if state["Type"] == "Choice":
+            decides = cases(self.chain, task)
+            if decides is not None and state["Type"] != "Choice":
+                self.made.states[name] = self.decision(name, state, task, decides)
+            elif decides is not None:
+                del self.made.states[name]
+            elif state["Type"] == "Choice":
                 self.made.states[name] = self.choice(name, state, task)
             else:
                 self.made.states[name] = self.state(name, state, task)
@@ -95,6 +101,9 @@ class _Writer:
 
     def state(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
         kept = {key: state[key] for key in ("Comment", "Retry", "TimeoutSeconds") if key in state}
+        if task.id not in self.asked and _ends(task):
+            own = self.variable(name, task.input_var) if task.input_var else None
+            return {"Type": "Succeed", **kept, "OutputPath": own or self.at(("", task.id))}
         if task.handler == "raise_error":
             return {**kept, **self.raising(name, state, task)}
         if state["Type"] == "Pass":
@@ -401,22 +410,63 @@ class _Writer:
         written = state["Choices"][-len(explicit) :] if explicit else []
         rules: list[Json] = []
         otherwise = state.get("Default")
-        for index, (branch, rule) in enumerate(zip(explicit, written, strict=False)):
+        for index, (branch, each) in enumerate(zip(explicit, written, strict=False)):
             test = self.test(name, task, branch, index)
             if test is True:
-                otherwise, default = rule["Next"], branch
+                otherwise, default = each["Next"], branch
                 break
             if test:
-                rules.append({**test, "Next": self.along(name, task, branch, rule["Next"])})
+                rules.append({**test, "Next": self.along(name, task, branch, each["Next"])})
         if not rules:
             if otherwise is None:
-                error, cause = "States.NoChoiceMatched", "no branch matches"
-                return {"Type": "Fail", "Error": error, "Cause": cause}
+                return {**_UNMATCHED}
             return {"Type": "Pass", "Next": self.along(name, task, default, otherwise)}
         made: dict[str, Json] = {"Type": "Choice", "Choices": rules}
         if otherwise is not None:
             made["Default"] = self.along(name, task, default, otherwise)
         return made
+
+    def decision(
+        self, name: str, state: Mapping[str, Any], task: Task, decides: list[Case]
+    ) -> dict[str, Json]:
+        """Return the Choice of a task that fills in where to go."""
+        explicit, default = self.chain.ordered(task)
+        choice = self.value["States"][state["Next"]]
+        written = [each["Next"] for each in choice["Choices"][-len(explicit) :]]
+        targets: dict[Branch | None, str | None] = {default: choice.get("Default")}
+        targets.update(zip(explicit, written, strict=True))
+        rules: list[Json] = []
+        otherwise = None
+        for case in decides:
+            test: dict[str, Json] | bool = True
+            try:
+                if case.test is not None:
+                    test = rule(case.test, lambda names: self.known(name, task, names))
+            except Beyond:
+                message = "no rule says a condition of the template, so it never holds"
+                self.made.lost("L-CONDITION", message, name)
+                continue
+            following = targets[case.branch]
+            if test is False or following is None:
+                continue
+            following = self.via(self.word(task, case.text), name, self.target(task, following))
+            if test is True:
+                otherwise = following
+                break
+            rules.append({**test, "Next": following})
+        kept = {key: state[key] for key in ("Comment",) if key in state}
+        if not rules:
+            return {"Type": "Pass", **kept, "Next": otherwise} if otherwise else {**_UNMATCHED}
+        made: dict[str, Json] = {"Type": "Choice", **kept, "Choices": rules}
+        return {**made, "Default": otherwise} if otherwise is not None else made
+
+    def word(self, task: Task, text: str) -> list[dict[str, Json]]:
+        """Return the fields of the Pass that leaves what a task has filled in, if anybody asks."""
+        behind = {each.goto for each in task.branches}
+        taken = END in behind or any(_takes(self.chain.tasks[each]) for each in behind - {END})
+        if not taken and task.id not in self.asked:
+            return []
+        return [{"Result": text, "ResultPath": path_to(self.keys[task.id])}]
 
     def target(self, task: Task, name: str) -> str:
         return self.end(task) if self.value["States"][name]["Type"] == "Succeed" else name
@@ -493,6 +543,11 @@ class _Writer:
         return None
 
 
+_UNMATCHED: Final[dict[str, Json]] = {
+    "Type": "Fail",
+    "Error": "States.NoChoiceMatched",
+    "Cause": "no branch matches",
+}
 _PATTERNS: Final = {
     "contains": "*{}*",
     "not_contains": "*{}*",
@@ -532,6 +587,18 @@ def _picked(compose: Mapping[str, Any]) -> str | None:
     return path if path != strategy and path.rfind("$") == 0 else None
 
 
+def _takes(task: Task) -> bool:
+    """Whether a task is given what moves along to it."""
+    return not task.input_var and (not task.template or "previous_output" in task.template)
+
+
+def _ends(task: Task) -> bool:
+    """Whether a task only ends the chain, with a variable or what moves along."""
+    behind = [(each.operator, each.goto, each.compose) for each in task.branches]
+    plain = task.handler == "noop" and not task.template and not task.value.get("compose")
+    return plain and task.on_failure is None and behind == [("default", END, None)]
+
+
 def _leaves(task: Task, asked: frozenset[str]) -> bool:
     """Whether a task that fails leaves its input under its name, not just where it moves along."""
     return bool(task.template or task.input_var) or task.id in asked
@@ -554,11 +621,7 @@ def _keys(chain: Chain) -> dict[Any, str]:
         if one != other:
             group[other] = one
 
-    used = {
-        task.id
-        for task in chain.tasks.values()
-        if not task.input_var and (not task.template or "previous_output" in task.template)
-    }
+    used = {task.id for task in chain.tasks.values() if _takes(task)}
     for task in chain.tasks.values():
         if task.handler == "noop" and not task.template and not task.input_var:
             join(("", task.id), task.id)

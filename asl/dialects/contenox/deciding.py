@@ -1,0 +1,190 @@
+"""Templates that say where to go: `/{{if eq .a "x"}}one{{else}}other{{end}}` as choice rules.
+
+A chain has no conditions on its variables but those of templates, so a task that decides fills in
+the word to choose by and has a branch for each. In a language with rules the conditions are those.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json
+from asl.dialects.contenox.chain import Branch, Chain, Task
+from asl.expr.contenox import answers
+from asl.expr.contenox.templates import (
+    Block,
+    Call,
+    Constant,
+    Expression,
+    Field,
+    Node,
+    Show,
+    parse,
+)
+from asl.expr.contenox.texts import shown
+
+__all__ = ["Beyond", "Case", "cases", "rule"]
+
+Rule = dict[str, Json]
+Find = Callable[[tuple[str, ...]], str | None]
+"""Returns the path of a variable of the chain, None or nothing if there is none."""
+
+
+class Beyond(Exception):
+    """No rule says this condition."""
+
+
+class Case(NamedTuple):
+    """What is filled in where a condition holds, or none does, and the branch that is taken then.
+
+    No branch is the default, None where there is none.
+    """
+
+    test: Expression | None
+    text: str
+    branch: Branch | None
+
+
+def cases(chain: Chain, task: Task) -> list[Case] | None:
+    """Return the cases of a task that only decides, None for any other."""
+    if task.handler != "parse_transition" or not task.template or task.on_failure is not None:
+        return None
+    explicit, default = chain.ordered(task)
+    if not explicit or any(each.operator != "equals" for each in explicit):
+        return None
+    if task.value.get("compose") or any(each.compose for each in task.branches):
+        return None
+    try:
+        listed = _listed(parse(task.template))
+        words = [(test, text, str(answers.command(text)["eval"])) for test, text in listed or ()]
+    except (ExpressionFault, StateError):
+        return None
+    found = (
+        (test, text, next((each for each in explicit if each.when == word), default))
+        for test, text, word in words
+    )
+    return [Case(*each) for each in found] or None
+
+
+def _listed(nodes: Sequence[Node]) -> list[tuple[Expression | None, str]] | None:
+    """Return the texts of a template with one `if`, None for any other."""
+    blocks = [index for index, each in enumerate(nodes) if isinstance(each, Block)]
+    if not blocks:
+        text = _text(nodes)
+        return None if text is None else [(None, text)]
+    block = nodes[blocks[0]]
+    before, after = _text(nodes[: blocks[0]]), _text(nodes[blocks[0] + 1 :])
+    if not isinstance(block, Block) or block.kind != "if" or before is None or after is None:
+        return None
+    body, others = _text(block.body), _listed(block.otherwise)
+    if body is None or others is None:
+        return None
+    inner = [(block.value, body), *others]
+    return [(test, f"{before}{text}{after}") for test, text in inner]
+
+
+def _text(nodes: Sequence[Node]) -> str | None:
+    """Return a text that is written out, None for one that is filled in."""
+    parts: list[str] = []
+    for node in nodes:
+        match node:
+            case str():
+                parts.append(node)
+            case Show(Constant(value)):
+                parts.append(shown(value))
+            case _:
+                return None
+    return "".join(parts)
+
+
+# --------------------------------------------------------------------------------------------
+# Conditions
+
+_ORDERED: Final[Mapping[str, str]] = {
+    "lt": "LessThan",
+    "le": "LessThanEquals",
+    "gt": "GreaterThan",
+    "ge": "GreaterThanEquals",
+}
+_TURNED: Final[Mapping[str, str]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_PATTERNS: Final[Mapping[str, str]] = {
+    "contains": "*{}*",
+    "hasPrefix": "{}*",
+    "hasSuffix": "*{}",
+}
+
+
+def rule(test: Expression, find: Find) -> Rule | bool:
+    """Return a condition as a rule, or its truth where it is known; raises Beyond."""
+    match test:
+        case Constant(value):
+            return bool(value)
+        case Call("and" | "or" as word, given):
+            return _joined(word == "and", [rule(each, find) for each in given])
+        case Call("not", (inner,)):
+            return _not(rule(inner, find))
+        case Call("eq", (first, *others)):
+            return _joined(False, [_equal(first, each, find) for each in others])
+        case Call("ne", (first, other)):
+            return _not(_equal(first, other, find))
+        case Call(word, (Constant() as first, Field() as second)) if word in _TURNED:
+            return rule(Call(_TURNED[word], (second, first)), find)
+        case Call(word, (Field(names), Constant(value))) if word in _ORDERED:
+            return {"Variable": _path(names, find), f"{_kind(value)}{_ORDERED[word]}": value}
+        case Call(word, (Constant(str() as part), Field(names))) if word in _PATTERNS:
+            written = part.replace("\\", "\\\\").replace("*", "\\*")
+            return {
+                "Variable": _path(names, find),
+                "StringMatches": _PATTERNS[word].format(written),
+            }
+    raise Beyond
+
+
+def _joined(every: bool, parts: list[Rule | bool]) -> Rule | bool:
+    """Return what holds where every part does, or any."""
+    if any(each is not every for each in parts if isinstance(each, bool)):
+        return not every
+    left: list[Json] = [each for each in parts if not isinstance(each, bool)]
+    if not left:
+        return every
+    found = left[0] if len(left) == 1 else {"And" if every else "Or": left}
+    assert isinstance(found, dict)
+    return found
+
+
+def _not(found: Rule | bool) -> Rule | bool:
+    return not found if isinstance(found, bool) else {"Not": found}
+
+
+def _equal(one: Expression, other: Expression, find: Find) -> Rule | bool:
+    match one, other:
+        case Constant(left), Constant(right):
+            return type(left) is type(right) and left == right
+        case Constant(), Field():
+            return _equal(other, one, find)
+        case Field(names), Constant(None):
+            path = _path(names, find)
+            return {
+                "Or": [{"Variable": path, "IsPresent": False}, {"Variable": path, "IsNull": True}]
+            }
+        case Field(names), Constant(value):
+            return {"Variable": _path(names, find), f"{_kind(value)}Equals": value}
+    raise Beyond
+
+
+def _kind(value: Json) -> str:
+    """Return how operators that compare with a value begin."""
+    if isinstance(value, bool):
+        return "Boolean"
+    if isinstance(value, int | float):
+        return "Numeric"
+    if isinstance(value, str):
+        return "String"
+    raise Beyond
+
+
+def _path(names: tuple[str, ...], find: Find) -> str:
+    found = find(names)
+    if not found:
+        raise Beyond
+    return found
