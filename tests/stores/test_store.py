@@ -181,6 +181,72 @@ def test_items_that_wait_for_nothing_let_others_run(
     assert turns > 7
 
 
+def test_an_execution_by_itself_lets_others_run(path: Path) -> None:
+    """It shares no transaction, so it waits for none; yet the event loop goes round."""
+    states = {
+        f"S{i}": {
+            "Type": "Task",
+            "Agent": "W",
+            **({"Next": f"S{i + 1}"} if i < 99 else {"End": True}),
+        }
+        for i in range(100)
+    }
+    turns = 0
+
+    async def answer(data: Any) -> int:
+        return turns
+
+    async def aside(store: asl.Store) -> Any:
+        nonlocal turns
+        running = asyncio.create_task(store.astart({"StartAt": "S0", "States": states}, {}))
+        while not running.done():
+            await asyncio.sleep(0)
+            turns += 1
+        return running.result()
+
+    with asl.open_store(path, agents={"W": answer}) as store:
+        seen = asyncio.run(aside(store)).output
+    assert 5 <= seen <= 20
+
+
+def test_a_write_that_fails_is_no_failure_of_who_was_to_be_called(tmp_path: Path) -> None:
+    """The disk does not take one of the transactions that two share: no state catches that."""
+    catching = {
+        name: {**state, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}]}
+        if state["Type"] == "Task"
+        else state
+        for name, state in DOCUMENT["States"].items()
+    }
+
+    async def answer(data: Any) -> int:
+        return 1
+
+    async def both(store: asl.Store) -> list[Any]:
+        document = {**DOCUMENT, "States": catching}
+        started = (store.astart(document, {}) for _ in range(2))
+        return await asyncio.gather(*started, return_exceptions=True)
+
+    def ended(at: int) -> list[Any]:
+        """Return what becomes of them where the disk is full at one transaction."""
+        commits = 0
+
+        def full(point: str) -> None:
+            nonlocal commits
+            commits += point == "commit.begin"
+            if point == "commit.begin" and commits == at:
+                raise sqlite3.OperationalError("database or disk is full")
+
+        with asl.open_store(tmp_path / f"{at}.db", agents={"W": answer}) as store:
+            store.file.reached = full
+            return asyncio.run(both(store))
+
+    found = [each for at in range(1, 6) for each in ended(at)]
+    failed = [each for each in found if isinstance(each, asl.StoreError)]
+    assert all("disk is full" in str(each) for each in failed)
+    assert all(each in failed or each.output == {"a": 1, "b": 1, "d": 1} for each in found)
+    assert len(failed) > 3
+
+
 @pytest.mark.parametrize("turns", range(1, 6))
 def test_who_is_cancelled_does_not_cancel_those_that_wait_for_the_same_commit(
     path: Path, turns: int
