@@ -79,9 +79,13 @@ class Machine:
         return self.begins(self.begun(), called(self.start))
 
     def _only_in(self, name: str, step: str) -> bool:
-        """Whether a state of the blueprint has no other step, so that this may have its name."""
+        """Whether a state of the blueprint has no other step, so that this may have its name.
+
+        Where it has none at all, its rules are all there is of it.
+        """
         inside = (f"{name}/", f"{name}{STEP}")
-        return [each for each in self.states if each.startswith(inside)] == [step]
+        steps = [each for each in self.states if each.startswith(inside)]
+        return steps == [step] or (not steps and step == f"{name}:success")
 
     def begins(self, passes: list[Fields], target: str) -> Fields:
         """Return the machine that begins with Passes of these fields, and goes on to a state."""
