@@ -367,3 +367,11 @@ def test_a_template_that_no_rule_says_decides_nothing_elsewhere() -> None:
     made = asl.convert(chain, "amazon")
     assert "L-CONDITION" in told(made)
     assert made.document["States"]["a"]["Next"] != "b"
+
+
+def test_an_error_that_a_chain_has_raised_keeps_its_message() -> None:
+    """It has a name elsewhere, which is not put into the message again."""
+    chain = {"id": "c", "tasks": [{"id": "a", "handler": "raise_error", "prompt_template": "no"}]}
+    home = asl.convert(asl.convert(chain, "amazon").text, "contenox")
+    assert home.document["tasks"][0]["prompt_template"] == "no"
+    assert told(home) == set()

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-__all__ = ["END", "HANDLERS", "OPERATORS", "SYNONYMS", "Branch", "Chain", "Task"]
+__all__ = ["END", "HANDLERS", "OPERATORS", "RAISED", "SYNONYMS", "Branch", "Chain", "Task"]
 
 END: Final = "end"
 """The target that ends a run."""
+RAISED: Final = "Contenox.RaiseError"
+"""The error of a task that raises one."""
 SYNONYMS: Final[Mapping[str, str]] = {
     "prompt_to_condition": "condition_key",
     "prompt_to_int": "parse_number",

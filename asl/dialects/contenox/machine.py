@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, Task
 from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
@@ -107,13 +107,13 @@ class _Machine:
     def raising(self, task: Task, name: str) -> None:
         given = self.given(task)
         message = f"$contenox_prompt({given})"
-        error = f"{{'Error': 'Contenox.RaiseError', 'Cause': {message}}}"
+        error = f"{{'Error': '{RAISED}', 'Cause': {message}}}"
         if task.on_failure is None:
             if task.id in self.chain.rescuers:
                 message = f"{self.after(task, error)}.Cause"
             state: dict[str, Json] = {
                 "Type": "Fail",
-                "Error": "Contenox.RaiseError",
+                "Error": RAISED,
                 "Cause": query(message),
             }
         else:

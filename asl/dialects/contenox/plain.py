@@ -11,7 +11,7 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, Branch, Chain, Task
+from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, Task
 from asl.dialects.contenox.deciding import Beyond, Case, cases, rule
 from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.reading import METADATA
@@ -164,7 +164,7 @@ class _Writer:
 
     def raising(self, name: str, state: Mapping[str, Any], task: Task) -> dict[str, Json]:
         ending, cause = said(self.given(name, task))
-        error = {"Error": "Contenox.RaiseError"}
+        error = {"Error": RAISED}
         if task.on_failure is None:
             if task.id in self.chain.rescuers:
                 self.unled(name)

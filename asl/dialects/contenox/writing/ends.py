@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from asl.dialects.contenox.chain import END
+from asl.dialects.contenox.chain import END, RAISED
 from asl.dialects.contenox.writing.inputs import inexpressible, sayable
 from asl.dialects.contenox.writing.outputs import output
 from asl.dialects.contenox.writing.state import State, Way, default
@@ -29,11 +29,12 @@ def succeed(state: State) -> Iterable[Way]:
 
 def fail(state: State) -> Iterable[Way]:
     """Write a Fail: its error and its cause are one message."""
-    parts = [_said(state, field) for field in ("Error", "Cause")]
+    named = state.value.get("Error") != RAISED
+    parts = [_said(state, field) for field in ("Error", "Cause") if named or field == "Cause"]
     said = ": ".join(each for each in parts if each is not None) or "failed"
-    state.lost(
-        "L-FAIL", "an error has no name there", state.at(), "its name is part of the message"
-    )
+    if named:
+        told = "an error has no name there"
+        state.lost("L-FAIL", told, state.at(), "its name is part of the message")
     state.add({"id": state.id, "handler": "raise_error", "prompt_template": said})
     return ()
 
