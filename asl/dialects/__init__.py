@@ -245,9 +245,15 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         machine, made = plain(document)
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
-    written = target.write(said, **(writing or {}))
+    prompts = {"prompts": made.prompts} if target.defining else {}
+    written = target.write(said, **(writing or {}), **prompts)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
-    losses = map(_advised, (*lost, *given, *made.losses, *map(made.placed, written.losses)))
+    if to != NATIVE:  # nothing is kept there
+        listed = (each for each in lost if each.code != "L-ACTOR" or not target.defining)
+        lost = [each._replace(hint=None) for each in listed]
+    once = {each.code for each in made.losses} & {"L-MISSING"}
+    others = (made.placed(each) for each in written.losses if each.code not in once)
+    losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = place(document, losses)
     report = replace(report, document=document)
     return Conversion(written.text, written.value, report, to, written.files)

@@ -56,7 +56,8 @@ class Dialect(NamedTuple):
     are the input and an answer of its agents, to be tried where nothing is known of either.
     `words(part, written)` says in the words of the language when a choice rule is taken, or what a
     state does; *written* is what either was read from, null where nothing is. None leaves the part
-    to speak for itself.
+    to speak for itself. What is `defining` says what its agents are made of: its `write` takes
+    `prompts`, the system prompts of agents by their names, and tells of what is not known.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Dialect(NamedTuple):
     importing: bool = False
     unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
     words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
+    defining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

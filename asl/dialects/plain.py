@@ -30,6 +30,8 @@ class Plain:
     losses: list[Finding] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     """Pointers of states that the document does not have -> of the one that each is a part of."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The system prompts of agents, by their names."""
     given: Finding | None = None
     """How the input of a run is given, if not as in the document."""
     renamed: dict[str, str] = field(default_factory=dict)

@@ -1206,3 +1206,41 @@ def test_the_text_of_a_task_is_no_longer_after_a_trip() -> None:
     there = asl.convert(load(workflow, dialect="codemie"), "flujo")
     back = asl.convert(load(there.text, dialect="flujo", files=there.files), "codemie")
     assert [each["task"] for each in back.document["states"] if "task" in each] == ["Help."]
+
+
+def test_a_system_prompt_goes_along() -> None:
+    """Where both languages say what agents are made of; the report says what is not known."""
+    assistants = [{"id": "w", "system_prompt": "Be brief."}, {"id": "r", "assistant_id": "0f-12"}]
+    states = [
+        {"id": "a", "assistant_id": "w", "task": "do", "next": {"state_id": "b"}},
+        {"id": "b", "assistant_id": "r", "task": "see", "next": {"state_id": "end"}},
+    ]
+    there = asl.convert({"assistants": assistants, "states": states}, "flujo")
+    prompts = {name: each["system_prompt"] for name, each in there.document["agents"].items()}
+    assert prompts == {"w": "Be brief.", "r": "r"}
+    assert [each.hint for each in there.losses if each.code == "L-ACTOR"] == [
+        "complete them under agents"
+    ]
+    home = asl.convert(there.text, "codemie")
+    assert [each["system_prompt"] for each in home.document["assistants"]] == [
+        "Be brief.",
+        "You are r.",
+    ]
+
+
+def test_a_third_language_keeps_nothing_in_metadata() -> None:
+    """So no report says that it does; and what is missing is told of once."""
+    workflow = {
+        "name": "w",
+        "recursion_limit": 9,
+        "enable_summarization_node": True,
+        "tokens_limit_before_summarization": 9,
+        "assistants": [{"id": "w", "system_prompt": "Be brief."}],
+        "states": [{"id": "a", "assistant_id": "w", "task": "{{x}}", "next": {"state_id": "end"}}],
+    }
+    for target in ("amazon", "contenox", "flujo"):
+        losses = [*asl.convert(workflow, target).losses]
+        assert not [each for each in losses if "Metadata" in str(each.hint)]
+        assert sum(each.code == "L-MISSING" for each in losses) == 1
+    kept = asl.convert(workflow, "asl").losses
+    assert all("Metadata" in str(each.hint) for each in kept if each.code == "L-SETTING")

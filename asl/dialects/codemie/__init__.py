@@ -55,10 +55,12 @@ def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: b
     return read(what, limits, Options(**options))
 
 
-def _write(document: Document, tools: Collection[str] = ()) -> Written:
+def _write(
+    document: Document, tools: Collection[str] = (), *, prompts: Mapping[str, str]
+) -> Written:
     from asl.dialects.codemie.writing import write
 
-    return write(document, tools)
+    return write(document, tools, prompts=prompts)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -74,5 +76,15 @@ def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
 
 
 DIALECT = Dialect(
-    "codemie", "CodeMie workflow", _of_text, _of_value, _read, _write, _lost, NAMES, TOOLS, _plain
+    "codemie",
+    "CodeMie workflow",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    NAMES,
+    TOOLS,
+    _plain,
+    defining=True,
 )

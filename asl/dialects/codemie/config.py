@@ -118,6 +118,12 @@ class Config:
         listed: list[dict[str, Any]] = self.value.get(ACTORS[key], [])
         return next(each for each in listed if each["id"] == name)
 
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The system prompts of assistants, by their names."""
+        listed: list[dict[str, Any]] = self.value.get(ACTORS["assistant_id"], [])
+        return {each["id"]: each["system_prompt"] for each in listed if "system_prompt" in each}
+
     def policy(self, state: State) -> dict[str, float]:
         """Return how often a state is tried: its own policy over the workflow's over defaults."""
         own = state.value.get("retry_policy", {})

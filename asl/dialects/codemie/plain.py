@@ -49,6 +49,7 @@ class _Writer:
         self.pointer = ""
 
     def written(self) -> tuple[dict[str, Json], Plain]:
+        self.made.prompts = self.config.prompts
         start = self.value["StartAt"]
         kept = {key: self.value[key] for key in ("Comment",) if key in self.value}
         machine = self.machine(self.value, "", item=False)

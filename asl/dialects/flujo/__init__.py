@@ -49,10 +49,10 @@ def _read(
     return read(what, limits, options_of(**options), files)
 
 
-def _write(document: Document) -> Written:
+def _write(document: Document, *, prompts: Mapping[str, str]) -> Written:
     from asl.dialects.flujo.writing import write
 
-    return write(document)
+    return write(document, prompts=prompts)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -85,4 +85,5 @@ DIALECT = Dialect(
     plain=_plain,
     importing=True,
     words=_words,
+    defining=True,
 )

@@ -46,15 +46,21 @@ KINDS: Final[Mapping[str, Kind]] = {
 """How each state type is written."""
 
 
-def write(document: Document, tools: Collection[str] = ()) -> Written:
+def write(
+    document: Document,
+    tools: Collection[str] = (),
+    *,
+    prompts: Mapping[str, str],
+) -> Written:
     """Write a document as a workflow; one that was read from a workflow becomes that again.
 
-    The agents of *tools* are tools there, all others assistants.
+    The agents of *tools* are tools there, all others assistants, with their *prompts* where they
+    are known.
     """
     found = restored(document.value)
     if found is not None:
         return Written(found, written(found))
-    workflow = Workflow(document.whole, frozenset(tools))
+    workflow = Workflow(document.whole, frozenset(tools), prompts)
     workflow.begun()
     if type(document.whole.get("States")) is dict:
         Machine(workflow, KINDS, document.whole).written()

@@ -31,8 +31,11 @@ class Workflow:
     The agents of *tools* are tools there, all others assistants.
     """
 
-    def __init__(self, value: Mapping[str, Any], tools: frozenset[str]) -> None:
+    def __init__(
+        self, value: Mapping[str, Any], tools: frozenset[str], prompts: Mapping[str, str]
+    ) -> None:
         self.value = value
+        self.prompts = prompts
         self.losses: list[Finding] = []
         self.states: list[dict[str, Json]] = []
         self.ids: set[str] = set()
@@ -182,14 +185,18 @@ class Workflow:
         """Return the definition of an actor of which nothing is known but its name."""
         known = {str(each["id"]) for each in (self.tools if tool else self.assistants).values()}
         id = fresh(_slug(function_of(name)) or "actor", known, "_")
+        prompt = None if tool else self.prompts.get(name)
+        said = "what" if prompt is None else "beside its prompt what"
         self.lost(
             "L-ACTOR",
-            f"nothing says what {name!r} is made of",
+            f"nothing says {said} {name!r} is made of",
             pointer,
             f"the {'tool' if tool else 'assistant'} {id!r} is a stub: complete it",
             key=False,
         )
-        return {"id": id, "tool": name} if tool else {"id": id, "system_prompt": f"You are {name}."}
+        if tool:
+            return {"id": id, "tool": name}
+        return {"id": id, "system_prompt": prompt or f"You are {name}."}
 
     def defined(self, key: str, name: str) -> dict[str, Json] | None:
         """Return the definition of an actor that was kept from a workflow."""

@@ -50,6 +50,11 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     message = f"the input has a name: it is $.{INPUT}, with the context beside it"
     hint = 'give the input as {"input": ..., and the fields of the context}'
     whole.made.named(message, start, hint)
+    agents = value["Metadata"][METADATA]["blueprint"].get("agents") or {}
+    texts = {name: each.get("system_prompt") for name, each in agents.items()}
+    whole.made.prompts = {
+        name: each for name, each in texts.items() if isinstance(each, str) and each != name
+    }
     return {**kept, **said}, whole.made
 
 

@@ -26,8 +26,11 @@ _OF_MACHINE: Final = frozenset(
 )
 
 
-def write(document: Document) -> Written:
-    """Write a document as a blueprint, with what is lost."""
+def write(document: Document, *, prompts: Mapping[str, str]) -> Written:
+    """Write a document as a blueprint, with what is lost.
+
+    Its agents have their *prompts* where they are known.
+    """
     value = document.whole
     blueprint = restored(value)
     if blueprint is not None:
@@ -37,11 +40,13 @@ def write(document: Document) -> Written:
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
-    made = _blueprint(document, value, losses)
+    made = _blueprint(document, value, losses, prompts)
     return Written(made, yaml_writer.written(made), tuple(losses.found))
 
 
-def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> dict[str, Json]:
+def _blueprint(
+    document: Document, value: Mapping[str, Any], losses: Losses, prompts: Mapping[str, str]
+) -> dict[str, Json]:
     made: dict[str, Json] = {"version": "0.1", "name": document.name}
     comment = value.get("Comment")
     if isinstance(comment, str):
@@ -55,13 +60,18 @@ def _blueprint(document: Document, value: Mapping[str, Any], losses: Losses) -> 
     if agents:
         losses.add(
             "L-ACTOR",
-            "agents are stubs: the document does not say what they are made of",
+            "agents are stubs: the document does not say what they are made of"
+            + (", but for their prompts" if prompts.keys() >= agents.keys() else ""),
             "",
             "complete them under agents",
         )
         made["agents"] = {
-            name: {"model": "openai:gpt-4o", "system_prompt": name, "output_schema": {}}
-            for name in agents.values()
+            own: {
+                "model": "openai:gpt-4o",
+                "system_prompt": prompts.get(name, own),
+                "output_schema": {},
+            }
+            for name, own in agents.items()
         }
     made["steps"] = body
     return made
