@@ -17,6 +17,9 @@ from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import load
 from asl.dialects.base import Dialect, Written
+from asl.dialects.plain import path_to
+from tests.dialects.ways import there_and_back
+from tests.matrix_page import WRITTEN
 
 FLOW = """\
 assistants:
@@ -1244,3 +1247,74 @@ def test_a_third_language_keeps_nothing_in_metadata() -> None:
         assert sum(each.code == "L-MISSING" for each in losses) == 1
     kept = asl.convert(workflow, "asl").losses
     assert all("Metadata" in str(each.hint) for each in kept if each.code == "L-SETTING")
+
+
+NAMES = (
+    *("Ä ü", "名前", "a'b\"c", "true", "null", "and", "end", "a.b", "a~2", "x" * 80, "x y " * 20),
+    *("{{x}}", "{%x%}", "-", "_", "*"),
+)
+"""Names that a language may have a meaning of its own for."""
+
+
+def named(name: str) -> dict[str, Any]:
+    """Return documents that have a name in many places, by their dialects."""
+    second = f"{name}2"[-80:] if name.isascii() else "second"
+    goes = {"expression": "'yes' in output", "then": second, "otherwise": "end"}
+    on = [{"operator": "equals", "when": "yes", "goto": second}, {"operator": "default"}]
+    return {
+        "asl": {
+            "StartAt": name,
+            "States": {
+                name: {"Type": "Task", "Agent": "w", "ResultPath": "$.r", "Next": "C"},
+                "C": {
+                    "Type": "Choice",
+                    "Choices": [{"Variable": "$.r", "StringEquals": "yes", "Next": "T"}],
+                    "Default": "D",
+                },
+                "T": {"Type": "Task", "Agent": name, "ResultPath": path_to(name), "Next": "D"},
+                "D": {"Type": "Pass", "Parameters": {"a.$": path_to(name)}, "End": True},
+            },
+        },
+        "codemie": {
+            "assistants": [{"id": name, "system_prompt": "x"}],
+            "states": [
+                {"id": name, "assistant_id": name, "task": "do", "next": {"condition": goes}},
+                {"id": second, "assistant_id": name, "task": "do", "next": {"state_id": "end"}},
+            ],
+        },
+        "contenox": {
+            "id": "c",
+            "tasks": [
+                {"id": name, "handler": "prompt_to_string", "transition": {"branches": on}},
+                {"id": second, "handler": "tools", "tools": {"name": name}, "input_var": name},
+            ],
+        },
+        "flujo": {
+            "steps": [
+                {
+                    "kind": "StateMachine",
+                    "name": "sm",
+                    "start_state": name,
+                    "end_states": ["e"],
+                    "states": {name: [{"name": name, "agent": {"id": "w"}, "sink_to": "r"}]},
+                    "transitions": [
+                        {"from": name, "on": "success", "to": "e", "when": "context.r == 'yes'"},
+                        {"from": "*", "on": "failure", "to": "e"},
+                    ],
+                }
+            ]
+        },
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_can_be_read_where_it_is_written(name: str) -> None:
+    """In every language, and on the way back; a name that is refused is so while reading."""
+    for source, document in named(name).items():
+        try:
+            found = asl.load(document, dialect=source)
+            asl.check(found).raise_for_errors()
+        except asl.InvalidDocument:
+            continue
+        for target in WRITTEN:
+            there_and_back(found, target, source)

@@ -1,35 +1,30 @@
 """Whose answers are there for sure in front of each state of a workflow, on all ways."""
 
-import re
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from asl.dialects.plain import leads
 
-__all__ = ["Answered", "last_of", "of_workflow"]
-
-_BESIDE: Final = re.compile(r"(:(?:if|fork|each|gate))?(~\d+)?$")
+__all__ = ["Answered", "last_of"]
 
 
-def of_workflow(name: str) -> str:
-    """Return the state of the workflow to which one of the document belongs."""
-    return _BESIDE.sub("", name)
+def last_of(iteration: Mapping[str, Any], owners: Mapping[str, str]) -> str | None:
+    """Return the worker whose answers are what comes of an iteration, None if there is none.
 
-
-def last_of(iteration: Mapping[str, Any], workers: Collection[str]) -> str | None:
-    """Return the worker whose answers are what comes of an iteration, None if there is none."""
-    ends = (
-        of_workflow(name)
-        for name, state in iteration["ItemProcessor"]["States"].items()
-        if state.get("End")
-    )
-    return next((each for each in ends if each in workers), None)
+    *owners* are the states of the workflow to which those of the document belong.
+    """
+    states = iteration["ItemProcessor"]["States"].items()
+    ends = (owners.get(name) for name, state in states if state.get("End"))
+    return next((each for each in ends if each is not None), None)
 
 
 class Answered:
     """The keys of a document's answers, by the state in front of which they are there for sure."""
 
-    def __init__(self, document: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    def __init__(
+        self, document: Mapping[str, Any], keys: Mapping[str, str], owners: Mapping[str, str]
+    ) -> None:
+        self.owners = owners
         self.keys = keys
         """Under which key the answer of each state stands."""
         self.before: dict[str, frozenset[str]] = {}
@@ -59,8 +54,8 @@ class Answered:
                 return given.union(*(self._machine(each, given) for each in state["Branches"]))
             case "Map":
                 self._machine(state["ItemProcessor"], given)
-                last = last_of(state, self.keys)
+                last = last_of(state, self.owners)
                 return given if last is None else given | {self.keys[last]}
-        own = of_workflow(name)
+        own = self.owners.get(name, "")
         made = state["Type"] in ("Task", "Pass") and own in self.keys
         return given | {self.keys[own]} if made else given

@@ -34,6 +34,8 @@ class Built(NamedTuple):
     """Objects of the machine, and the JSON Pointers where each is written."""
     reached: frozenset[str]
     findings: list[Finding]
+    owners: Mapping[str, str]
+    """The state of the workflow to which each of the machine belongs."""
 
 
 class Scope(NamedTuple):
@@ -49,7 +51,8 @@ def built(config: Config, options: Options = DEFAULT) -> Built:
     builder = _Builder(config, options)
     machine = builder.machine(config.start.id, Scope())
     findings = [*builder.findings, *builder.tasks.findings]
-    return Built(machine, builder.origins, frozenset(builder.reached), findings)
+    reached = frozenset(builder.reached)
+    return Built(machine, builder.origins, reached, findings, builder.owners)
 
 
 class _Builder:
@@ -62,6 +65,7 @@ class _Builder:
         self.waiting: set[str] = set()
         """States that were reported to wait while others do."""
         self.names: set[str] = set()
+        self.owners: dict[str, str] = {}
         self.left = 20 * len(config.states) + 200
         limit = config.value.get("recursion_limit", RECURSION_LIMIT)
         self.limit = limit if self.graph.longest > limit else None
@@ -72,6 +76,12 @@ class _Builder:
         """Return a name that no other state of the whole document has."""
         found = fresh(text if len(text) <= MAX_NAME else text[: MAX_NAME - 6], self.names)
         self.names.add(found)
+        return found
+
+    def named(self, state: str, part: str = "") -> str:
+        """Return such a name for a state of the workflow, or for a part of one."""
+        found = self.name(f"{state}:{part}" if part else state)
+        self.owners[found] = state
         return found
 
     def found(self, code: str, message: str, pointer: str, hint: str | None = None) -> None:
@@ -161,7 +171,7 @@ class _Machine:
     def task(self, name: str) -> str:
         """Return the name of a state's Task, which is to be built in this machine."""
         if name not in self.tasks:
-            self.tasks[name] = self.builder.name(name)
+            self.tasks[name] = self.builder.named(name)
             self.todo.append(name)
         return self.tasks[name]
 
@@ -233,7 +243,7 @@ class _Machine:
 
     def choice(self, state: State) -> str:
         """Build the Choice of a state's conditions; return its name."""
-        name = self.builder.name(f"{state.id}:if")
+        name = self.builder.named(state.id, "if")
         self.states[name] = choice = self.written(state, {"Type": "Choice"}, "/next")
         choice["Choices"] = [
             self.written(
@@ -266,7 +276,7 @@ class _Machine:
         """Build the Parallel of a state's branches; return its name."""
         builder, scope = self.builder, self.scope
         meeting = builder.graph.meeting(heads)
-        name = builder.name(f"{state.id}:fork")
+        name = builder.named(state.id, "fork")
         if not builder.fits(state, heads, meeting, scope):
             return name
         for each in sorted(builder.graph.reachable(heads, meeting)):
@@ -307,7 +317,7 @@ class _Machine:
             return
         if scope.depth and meeting not in (scope.stop, END):
             builder.waits(meeting, scope.stop)
-        name = builder.name(f"{state.id}:each")
+        name = builder.named(state.id, "each")
         include = state.next.get("include_in_iterator_context")
         parts = [INPUT, "$states.context.Map.Item.Value"]
         if include is not None:
@@ -357,7 +367,7 @@ class _Machine:
     def gate(self, state: State, following: str) -> str:
         """Put a gate in front of a state; return its name."""
         builder = self.builder
-        name = builder.name(f"{state.id}:gate")
+        name = builder.named(state.id, "gate")
         if self.cancelled is None:
             self.cancelled = builder.name("cancelled")
         prompt: dict[str, Json] = {"Title": f"Continue with {state.id}?"}

@@ -8,10 +8,10 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.dialects.codemie.answered import Answered, last_of, of_workflow
+from asl.dialects.codemie.answered import Answered, last_of
 from asl.dialects.codemie.conditions import Beyond, comparisons
 from asl.dialects.codemie.config import END, Config, State
-from asl.dialects.codemie.restoring import workflow
+from asl.dialects.codemie.restoring import owners, workflow
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import fresh
@@ -43,9 +43,10 @@ class _Writer:
         self.config = config
         self.value = value
         self.made = Plain()
+        self.owners = owners(value)
         self.keys = _keys(config)
         self.rooted = _rooted(config, self.keys)
-        self.answered = Answered(value, self.keys)
+        self.answered = Answered(value, self.keys, self.owners)
         self.pointer = ""
 
     def written(self) -> tuple[dict[str, Json], Plain]:
@@ -74,7 +75,7 @@ class _Writer:
         outer, self.pointer = self.pointer, pointer
         states: dict[str, Json] = {}
         for name, state in machine["States"].items():
-            found = self.config.states.get(of_workflow(name))
+            found = self.config.states.get(self.owners.get(name, ""))
             states[name] = self.state(name, state, found, item=item)
         known = reached(machine["StartAt"], states)
         for name in states:
@@ -271,7 +272,7 @@ class _Writer:
         inner = self.machine(
             state["ItemProcessor"], f"{self.pointer}/States/{name}/ItemProcessor", item=True
         )
-        last = last_of(state, self.keys)
+        last = last_of(state, self.owners)
         message = "answers for items become a list, under the key of the last one"
         self.lost("L-MAPRESULT", message, name, "Output")
         made: dict[str, Json] = {"Type": "Map", "QueryLanguage": "JSONata"}

@@ -16,12 +16,13 @@ from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects import foreign
 from asl.dialects.codemie.config import Config
+from asl.dialects.codemie.machine import built
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
 from asl.states.base import machines_of
 
-__all__ = ["kept", "lost", "restored", "workflow", "wrapped"]
+__all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
 
 _TEXT = re.compile(rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL)
 _SETTINGS = (
@@ -62,6 +63,11 @@ def workflow(value: Mapping[str, Any]) -> Config:
     config = value["Metadata"][METADATA]["config"]
     texts = dict(_texts(value))
     return Config({**config, "states": [_with_task(each, texts) for each in config["states"]]}, "")
+
+
+def owners(value: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the states of the workflow to which those of a document belong."""
+    return built(workflow(value), _options(value["Metadata"][METADATA])).owners
 
 
 def _options(about: Mapping[str, Any]) -> Options:

@@ -91,7 +91,10 @@ def _path(node: ast.expr, output: str) -> str:
 
 def _is_name(key: str) -> bool:
     """Whether JSONata reads a name as one."""
-    return key.isascii() and key.isidentifier() and key not in ("and", "or", "in", "function")
+    return key.isascii() and key.isidentifier() and key not in _WORDS
+
+
+_WORDS: Final = frozenset(("and", "or", "in", "function", "true", "false", "null"))
 
 
 def yields_boolean(text: str) -> bool:

@@ -56,7 +56,7 @@ class Extracted:
             return None
         dotted = ".".join(found)
         if dotted not in self.names:
-            base = re.sub(r"\W+", "_", dotted).strip("_")
+            base = re.sub(r"\W+", "_", dotted).strip("_") or "value"
             base = f"at_{base}" if base[:1].isdecimal() else base
             name, number = base, 1
             while name in self.names.values() or name in _KEYWORDS:

@@ -12,6 +12,7 @@ from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.restoring import kept
 from asl.dialects.contenox.writing.knowledge import Env
 from asl.dialects.missing import missing
+from asl.dialects.names import computed
 
 __all__ = ["ANYTHING", "LEFT", "Chain", "pointer"]
 
@@ -79,10 +80,11 @@ class Chain:
     def id(self, name: str) -> str:
         """Return the name of the task of a state, or of what stands beside it."""
         if name not in self.ids:
-            found, number = name or "task", 1
+            wanted = name.lstrip("${% .") or "task" if computed(name) else name or "task"
+            found, number = wanted, 1
             while found in _NAMES or found.endswith("_error") or found in self.ids.values():
                 number += 1
-                found = f"{name.removesuffix('_error')}_{number}"
+                found = f"{wanted.removesuffix('_error')}_{number}"
             self.ids[name] = found
         return self.ids[name]
 

@@ -1,5 +1,7 @@
 """What is lost on the way to a blueprint, and which agents it asks."""
 
+import re
+
 from asl.core.diagnostics import Finding
 from asl.dialects.flujo.blueprint import USES
 from asl.dialects.names import fresh, function_of
@@ -32,8 +34,8 @@ class Losses:
             return name
         if name not in self.agents:
             own = function_of(name)
-            wanted = "".join(char if char.isalnum() or char == "_" else "_" for char in own)
-            if not wanted or wanted[0].isdigit():
+            wanted = re.sub(r"\W", "_", own, flags=re.ASCII)
+            if not wanted.strip("_") or wanted[0].isdigit():
                 wanted = f"agent_{wanted}"
             self.agents[name] = fresh(wanted, self.agents.values(), "_")
         found = self.agents[name]
