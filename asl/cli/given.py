@@ -18,6 +18,7 @@ from asl.cli.arguments import (
     with_options,
 )
 from asl.cli.streams import warn
+from asl.core.errors import AslError
 
 if TYPE_CHECKING:
     from asl.agents.bound import Bindings
@@ -168,7 +169,10 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
             bound = bound | load_bindings(file, warn=None if quiet else warn)
     for each in pairs:
         name, function = pair(each, "NAME=module:function", "--agent")
-        bound.agents[name] = named_function(function)
+        try:
+            bound.agents[name] = named_function(function)
+        except AslError as error:
+            raise AslError(f"--agent {name}: {error}") from None
     return bound
 
 

@@ -80,7 +80,7 @@ def _rules(policy: dict[str, Json]) -> str:
     if who := [*approvers.get("users", ()), *roles]:
         rules.append(f"by {' or '.join(who)}")
     if "excludes" in policy:
-        rules.append(f"not by {policy['excludes']}")
+        rules.append(f"not by {policy['excludes']}, who asked for it")
     if (needed := policy.get("requiredApprovals", 1)) > 1:
         given = [each["approver"] for each in policy["received"]]
         rules.append(

@@ -217,7 +217,7 @@ def test_who_may_decide_on_what_is_listed(asl: Any) -> None:
     asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
     assert asl("inbox").stdout.splitlines()[1:3] == [
         '  editable: title = "x"',
-        "  by ann or cy or the role lead; not by ann; 1 of 2 approvals: cy; "
+        "  by ann or cy or the role lead; not by ann, who asked for it; 1 of 2 approvals: cy; "
         "a reason is required (--comment)",
     ]
 

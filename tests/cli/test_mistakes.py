@@ -36,7 +36,7 @@ FILES = {
         ("run judge.asl.json", 1, "= hint: bind it: --agent Judge=module:function"),
         ("run judge.asl.json --agent Jugde=mine:judge", 1, "= hint: did you mean 'Jugde'?"),
         ("run judge.asl.json --agent Judge=mine.judge", 2, "(did you mean 'mine:judge'?)"),
-        ("run judge.asl.json --agent Judge=mine", 2, "is not of the form 'module:function'\n"),
+        ("run judge.asl.json --agent Judge=mine", 2, "--agent Judge: 'mine' is not of the form"),
         ("run judge.asl.json --agent Judge=mine:nothing", 2, "not nothing()\n"),
         ("test judge.asl.json", 2, "'asl test init judge.asl.json' drafts one"),
         ("test agents.yaml", 2, "this is an agents file, and no suite of cases"),
