@@ -25,6 +25,9 @@ __all__ = [
     "substituted",
 ]
 
+SHOWN = 5
+"""How many other places of a placeholder without a value are named."""
+
 Lookup = Callable[[str], str | None]
 """Gives the value for the name of a placeholder, None to leave it as it is."""
 
@@ -196,9 +199,10 @@ def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
     """Yield the placeholders for which there is no value: READ-11.
 
     `${...}` may be meant as it is written, so only a whole string counts, or one that names a
-    resource.
+    resource. One value fills in all places, so the first tells of the others.
     """
     known = {note.text for note in reading.notes}
+    places: dict[str, list[str]] = {}
     for pointer, string in _strings(value):
         if "${" not in string or string in known:
             continue
@@ -206,9 +210,15 @@ def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
         if found is None and pointer.endswith("/Resource"):
             found = json_text.PLACEHOLDER.search(string)
         if found is not None and found[0] not in known:
-            message = f"no value is given for {found[0]}"
-            hint = f"give it one: --var {found[1]}=..."
-            yield Finding("READ-11", message, pointer, hint)
+            places.setdefault(found[1], []).append(pointer)
+    for name, (first, *others) in places.items():
+        yield Finding(
+            "READ-11",
+            f"no value is given for ${{{name}}}",
+            first,
+            f"give it one: --var {name}=...",
+            related=tuple((each, "and here") for each in others[:SHOWN]),
+        )
 
 
 def _strings(value: Json) -> Iterator[tuple[str, str]]:

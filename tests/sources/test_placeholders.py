@@ -132,6 +132,17 @@ def test_a_resource_that_holds_a_placeholder_wants_a_value() -> None:
     assert found(asl.load(text)) == [("READ-11", "no value is given for ${Part}", 4, 39)]
 
 
+def test_a_placeholder_that_stands_in_several_places_wants_one_value() -> None:
+    """It is told once, at the first, with the others beside it."""
+    states = {"A": {"Type": "Pass", "Result": ["${X}", "${Y}", "${X}"], "End": True}}
+    found = asl.check({"StartAt": "A", "States": states})
+    places = [(each.pointer, [other.pointer for other in each.related]) for each in found]
+    assert places == [
+        ("/States/A/Result/0", ["/States/A/Result/2"]),
+        ("/States/A/Result/1", []),
+    ]
+
+
 def test_without_a_value_the_place_of_a_number_is_named() -> None:
     """A placeholder that keeps the text from being JSON says which value is missing."""
     with pytest.raises(asl.InvalidDocument) as refusal:
