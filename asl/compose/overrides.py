@@ -11,6 +11,8 @@ __all__ = ["admitted", "check", "patched"]
 
 _SETTLED: Final = ("Parameters", "Imports", "_lock")
 """What a template has been put together by before a patch applies."""
+_NEEDED: Final = ("StartAt", "States")
+"""What no patch may take from a machine."""
 
 
 def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
@@ -30,19 +32,28 @@ def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str
 
 def admitted(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
     """Return what a patch may change: nothing that is settled, and no states that are not there."""
-    own = {key: part for key, part in patch.items() if key not in _SETTLED}
+    own = {
+        key: part
+        for key, part in patch.items()
+        if key not in _SETTLED and not (part is None and key in _NEEDED)
+    }
     if type(states) is dict and type(own.get("States")) is dict:
         own["States"] = {name: part for name, part in own["States"].items() if name in states}
     return own
 
 
 def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield the states that the template lacks (V-OVR-01), and what comes too late (V-INC-07)."""
+    """Yield what the template lacks or must keep (V-OVR-01) or settles first (V-INC-07)."""
     for key in _SETTLED:
         if key in patch:
             message = f"{key!r} of a template is settled before the override applies"
             place = f"{pointer}/{key}"
             yield Finding("V-INC-07", message, place, "change it in the template", at_key=True)
+    for key in _NEEDED:
+        if key in patch and patch[key] is None:
+            message = f"without {key!r} the template is no machine"
+            hint = "null takes it away: say what it shall be, or leave it out"
+            yield Finding("V-OVR-01", message, f"{pointer}/{key}", hint, at_key=True)
     named = patch.get("States")
     known = states if type(states) is dict else {}
     for name in named if type(named) is dict else ():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_integer, is_number, json_equal, type_name
 
@@ -69,12 +69,25 @@ def declared(template: Mapping[str, Json]) -> dict[str, Parameter]:
 
 
 def check(template: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield defaults and enumerations that contradict the declaration they stand in (V-TPL-01)."""
+    """Yield the parts of declarations that contradict the rest of them (V-TPL-01)."""
     for name, parameter in declared(template).items():
         place = f"{pointer}/Parameters/{escape(name)}"
         if parameter.default is not None and (misfit := parameter.misfit(parameter.default)):
             yield Finding("V-TPL-01", f"the default of {name!r} {misfit}", f"{place}/Default")
         least, most = parameter.least, parameter.most
+        if parameter.type not in (None, "number", "integer"):
+            for key in ("Min", "Max"):
+                if key in template["Parameters"][name]:
+                    message = f"{key!r} bounds numbers, and {name!r} is of type {parameter.type}"
+                    hint = "take it out: nothing is held to it"
+                    yield Finding(
+                        "V-TPL-01",
+                        message,
+                        f"{place}/{key}",
+                        hint,
+                        at_key=True,
+                        severity=Severity.WARNING,
+                    )
         if least is not None and most is not None and least > most:
             message = f"no number is at least {least} and at most {most}"
             yield Finding("V-TPL-01", message, f"{place}/Min")

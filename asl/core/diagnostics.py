@@ -115,6 +115,11 @@ class Diagnostic:
             return ":".join(part for part in (self.file, self.pointer) if part) or "document"
         return f"{self.file or '<document>'}:{self.line}:{self.column}"
 
+    @property
+    def is_of_itself(self) -> bool:
+        """Whether its other place is its own."""
+        return any((each.file, each.pointer) == (self.file, self.pointer) for each in self.related)
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.severity} {self.code}: {self.message}"
         return f"{text} ({self.hint})" if self.hint else text
@@ -187,6 +192,8 @@ def place(
         )
         if severity is not None:
             diagnostic, offset = _diagnostic(document, finding, severity)
+            if severity is not Severity.ERROR and diagnostic.is_of_itself:
+                continue  # one text that is included twice
             placed.append(((files[diagnostic.file], offset, diagnostic.code), diagnostic))
     placed.sort(key=lambda each: each[0])
     found = (diagnostic for _, diagnostic in placed)
