@@ -15,6 +15,7 @@ from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
 from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
+from asl.hosts.driving import Driver
 from asl.stores.sqlite import SqliteStore, Stored
 
 if TYPE_CHECKING:
@@ -53,12 +54,14 @@ class Store:
         self.bindings = bindings
         self._kept = Kept(self.file, self.clock.now)
         self._running = Running(self._kept, self.clock)
+        self._driver = Driver(self.clock)
 
     def close(self) -> None:
         """Write what is left and close the file; a second time nothing happens.
 
         Raises StoreError where it cannot be written; the file is closed all the same.
         """
+        self._driver.close()
         self.file.close()
 
     def __repr__(self) -> str:
@@ -89,11 +92,9 @@ class Store:
         Starting the same document on the same input under a name that exists goes on with that
         execution, or returns what it came to. Raises ExecutionExists where they differ.
         """
-        from asl.hosts.driving import drive
-
         refuse_running_loop()
         work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
-        return drive(work, self.clock)
+        return self._driver.drive(work)
 
     async def astart(
         self,
@@ -126,11 +127,9 @@ class Store:
         ExecutionNotFound, ExecutionBusy while another process is at work on it, and
         CheckpointRefused where it cannot go on from the checkpoint.
         """
-        from asl.hosts.driving import drive
-
         refuse_running_loop()
         again = self._rewinding(from_checkpoint, document, force, bindings)
-        return drive(self._resume(name, bindings, False, again), self.clock)
+        return self._driver.drive(self._resume(name, bindings, False, again))
 
     async def aresume(
         self,
@@ -158,13 +157,11 @@ class Store:
         corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
         ended without success, and for a document without a state at which the execution stands.
         """
-        from asl.hosts.driving import drive
-
         refuse_running_loop()
         work = self._resume(
             name, bindings, False, lambda known: redriven(self._kept, known, document)
         )
-        return drive(work, self.clock)
+        return self._driver.drive(work)
 
     async def aredrive(
         self,

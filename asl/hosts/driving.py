@@ -7,16 +7,13 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from types import coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from asl.hosts.clock import Clock
 
-if TYPE_CHECKING:
-    import asyncio
-
-__all__ = ["EventLoopWanted", "drive"]
+__all__ = ["Driver", "EventLoopWanted", "drive"]
 
 T = TypeVar("T")
 
@@ -28,41 +25,95 @@ class EventLoopWanted:
         yield self
 
 
-def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
-    """Run a coroutine to its end, on an event loop only from the point where it asks for one."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
-    import asyncio
+class Driver:
+    """Runs coroutines to their ends.
 
-    found: list[T] = []
-    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner, _woken(runner.get_loop()):
-        runner.run(_resumed(work, found))
-    return found[0]
+    The event loop that one has needed is kept for the next one, unless anything is left on it.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: _EventLoop | None = None
+
+    def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, on an event loop only from where it asks for one."""
+        try:
+            work.send(None)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
+        # Nobody else has it meanwhile: an agent may start an execution, in a thread of its own.
+        loop, self._kept = self._kept or _EventLoop(self._clock), None
+        found: list[T] = []
+        left = True
+        try:
+            left = loop.run(_resumed(work, found))
+        finally:
+            if left or self._kept is not None:
+                loop.close()
+            else:
+                self._kept = loop
+        return found[0]
+
+    def close(self) -> None:
+        """End the event loop that is kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+
+class _EventLoop:
+    """An event loop that a signal wakes, even one that comes the instant before it waits."""
+
+    def __init__(self, clock: Clock) -> None:
+        import asyncio
+        import socket
+
+        self._opened = ExitStack()
+        enter = self._opened.enter_context
+        self._runner = enter(asyncio.Runner(loop_factory=clock.new_event_loop))
+        heard, told = map(enter, socket.socketpair())
+        heard.setblocking(False)
+        told.setblocking(False)
+        self._loop, place = self._runner.get_loop(), heard.fileno()
+        self._loop.add_reader(place, heard.recv, 4096)
+        self._opened.callback(self._loop.remove_reader, place)
+        self._wakes = told.fileno()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Run a coroutine to its end; whether it has left a task or a thread."""
+        from asyncio import all_tasks
+        from threading import active_count
+
+        threads = active_count()
+        with _written_by_signals(self._wakes):
+            self._runner.run(work)
+        return bool(all_tasks(self._loop)) or active_count() > threads
+
+    def close(self) -> None:
+        """End it, and what is left on it."""
+        self._opened.close()
+
+
+def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
+    """Run one coroutine to its end; nothing of its event loop stays."""
+    with closing(Driver(clock)) as driver:
+        return driver.drive(work)
 
 
 @contextmanager
-def _woken(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Let a signal wake an event loop, even one that comes the instant before it begins to wait."""
+def _written_by_signals(place: int) -> Iterator[None]:
+    """Let signals be written to a file descriptor."""
     import signal
-    import socket
     import threading
 
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread hears of signals
         return
-    heard, told = socket.socketpair()
-    with heard, told:
-        heard.setblocking(False)
-        told.setblocking(False)
-        loop.add_reader(heard.fileno(), heard.recv, 4096)
-        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(before)
-            loop.remove_reader(heard.fileno())
+    before = signal.set_wakeup_fd(place, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
 
 
 async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:

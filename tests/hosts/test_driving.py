@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,3 +60,41 @@ def test_a_run_in_another_thread_leaves_signals_alone() -> None:
     thread.start()
     thread.join()
     assert found[0].output == "done"
+
+
+def test_a_store_keeps_its_event_loop_unless_anything_is_left_on_it(tmp_path: Path) -> None:
+    """What an agent has begun and not ended ends with the run, as ever."""
+    loops: list[Any] = []
+    left: list[Any] = []
+
+    async def agent(leaves: Any) -> None:
+        loops.append(asyncio.get_running_loop())
+        if leaves == "a task":
+            left.append(asyncio.create_task(asyncio.sleep(3600)))
+        if leaves == "a thread":
+            await asyncio.to_thread(int)
+
+    with asl.open_store(tmp_path / "runs.db", agents={"A": agent}) as store:
+        for leaves in ("nothing", "nothing", "a task", "a thread", "nothing"):
+            threads = threading.active_count()
+            store.start(TASK, leaves)
+            assert threading.active_count() == threads
+    first, second, third, fourth, fifth = loops
+    assert first is second is third
+    assert left[0].cancelled()
+    assert len({first, fourth, fifth}) == 3
+    assert all(loop.is_closed() for loop in loops)
+
+
+def test_an_agent_may_start_an_execution_of_the_same_store(tmp_path: Path) -> None:
+    """It runs in a thread of its own, on an event loop of its own."""
+
+    async def inner(parameters: Any) -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    def outer(parameters: Any) -> Any:
+        return store.start(TASK, agents={"A": inner}).output
+
+    with asl.open_store(tmp_path / "runs.db", agents={"A": outer}) as store:
+        assert [store.start(TASK).output for _ in range(2)] == ["done", "done"]
