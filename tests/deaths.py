@@ -32,3 +32,4 @@ def lived(store: Store, live: Callable[[], T], die_at: int | None = None, *of: s
         return None
     finally:
         store.file.crash()
+        store.close()

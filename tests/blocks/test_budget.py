@@ -470,6 +470,7 @@ def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any
     with pytest.raises(Died):
         store.start(parent, {}, name="e")
     store.file.crash()
+    store.close()
     with asl.open_store(tmp_path / "s.db", **given) as store:
         result = store.start(parent, {}, name="e")
         assert (result.output, result.usage["assumed"]["cost"]) == ({"left": 1.5}, 0.1)

@@ -142,6 +142,7 @@ def test_a_crashed_execution_is_resumed_from_a_checkpoint(tmp_path: Path) -> Non
     with pytest.raises(KeyboardInterrupt):
         store.start(SAVING, {}, name="it")
     store.file.crash()
+    store.close()
     with opened(tmp_path / "runs.db", agents=LUCK) as store:
         assert store.get("it").status == "RUNNING"
         result = store.resume("it", from_checkpoint="after-a")
