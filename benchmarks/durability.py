@@ -24,7 +24,7 @@ Json = Any
 
 STEPS = 20
 RUNS = 10
-"""How many times one after another: a disk that has been idle takes longer for the first commits."""
+"""Times that it is done in a row: a disk that was idle takes longer for the first commits."""
 
 
 def _steps() -> Json:
