@@ -1318,3 +1318,17 @@ def test_any_name_can_be_read_where_it_is_written(name: str) -> None:
             continue
         for target in WRITTEN:
             there_and_back(found, target, source)
+
+
+def test_what_is_lost_at_one_place_is_told_once() -> None:
+    """However many states of the document stand for it."""
+    ways = [{"operator": "equals", "when": each, "goto": each} for each in ("b", "c")]
+    tasks = [
+        {"id": "a", "handler": "prompt_to_string", "transition": {"branches": ways}},
+        {"id": "b", "handler": "prompt_to_string"},
+        {"id": "c", "handler": "prompt_to_string"},
+    ]
+    for target in WRITTEN:
+        losses = [*asl.convert({"id": "c", "tasks": tasks}, target).losses]
+        told = {(each.code, each.pointer, each.message, each.hint) for each in losses}
+        assert len(told) == len(losses)

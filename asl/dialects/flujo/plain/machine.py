@@ -225,7 +225,8 @@ class Machine:
             self.values.lost("L-OUTPUT", "a run ends with all of its data", name, "Output")
             if env.get("updates", NOBODY):
                 told = "an answer stands under a key of its own, not its members in the context"
-                self.values.lost("L-UPDATES", told, name, "Output")
+                hint = "read them below the key of the step that gave them"
+                self.values.lost("L-UPDATES", told, name, "Output", hint=hint)
         elif makers:
             if isinstance(term, Call):
                 told = "a run ends with its last output, without the context"
