@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Covered", "Missed", "coverage_of", "watched"]
 
-EVENTS = "events"
+EVENTS, CHILDREN = "events", "children"
 
 
 class Missed(NamedTuple):
@@ -64,8 +64,8 @@ class _Taken:
 
 
 def watched(case: Case) -> Case:
-    """Return a case whose events are asked for, whatever it expects."""
-    return replace(case, also=(EVENTS,))
+    """Return a case whose events are asked for, and those of items, whatever it expects."""
+    return replace(case, also=(EVENTS, CHILDREN))
 
 
 def coverage_of(verdicts: Iterable[Verdict]) -> list[Covered]:
@@ -84,7 +84,8 @@ def coverage_of(verdicts: Iterable[Verdict]) -> list[Covered]:
             known[key] = _begun(case)
         taken = known[key]
         if taken is not None:
-            _Walk(taken, tells_catchers=case.profile != "aws").follow(events)
+            walk = _Walk(taken, tells_catchers=case.profile != "aws")
+            walk.follow([*events, *verdict.observation.get(CHILDREN, ())])
     return [_covered(taken) for taken in known.values() if taken is not None]
 
 

@@ -8,6 +8,9 @@ from asl.conformance.case import CHECK_FACTS, NAME, Case
 from asl.core.diagnostics import Diagnostic, Report
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
+from asl.engine.events import Event
+from asl.engine.execution import Execution
+from asl.engine.map_run import ChildExecution
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.program import Program
@@ -72,7 +75,13 @@ def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
         return _refused(refusal.report)
     buckets = {name: dict(objects) for name, objects in request.get("buckets", {}).items()}
     sent: dict[str, Json] = {}
-    facts = _facts(*_run(program, request, buckets, sent), wanted)
+    children: list[Json] = []
+    given: dict[str, Any] = {"sinks": {"*": _taking(sent)}}
+    if "children" in wanted:
+        given["listener"] = _Whole(children)
+    facts = _facts(*_run(program, request, buckets, given), wanted)
+    if "children" in wanted:
+        facts["children"] = children
     if "sent" in wanted:
         facts["sent"] = sent
     if "objects" in wanted:
@@ -89,17 +98,17 @@ def _called(document: Json, workflows: Mapping[str, Json]) -> str | None:
 
 
 def _run(
-    program: Program, request: Mapping[str, Json], buckets: Buckets, sent: dict[str, Json]
+    program: Program, request: Mapping[str, Json], buckets: Buckets, hearing: Mapping[str, Any]
 ) -> tuple[Result, str | None]:
     """Run a case and resume it as it says; returns the result and why going on was refused.
 
-    What the document sends is put into *sent*.
+    *hearing* are the bindings of those who take what is told.
     """
     import asl
     from asl.expr.times import epoch, parse_duration
 
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
-    given: dict[str, Any] = {"sinks": {"*": _taking(sent)}, "memory": memory}
+    given = {**hearing, "memory": memory}
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
     result = asl.run(
         program,
@@ -155,6 +164,40 @@ def _taking(sent: dict[str, Json]) -> Callable[[dict[str, Json], dict[str, Json]
         known["events"].append(event)
 
     return take
+
+
+class _Whole:
+    """Listens to an execution for the sake of the items of its distributed Maps.
+
+    What these do stands in histories of their own, though in the same document.
+    """
+
+    def __init__(self, told: list[Json]) -> None:
+        self.told = told
+
+    def __call__(self, event: Event) -> None:
+        """Leave what stands in the history of the whole."""
+
+    def within(self, place: object) -> "_Within":
+        """Return the listener of what the state at a place starts."""
+        return _Within(self.told)
+
+
+class _Within:
+    def __init__(self, told: list[Json]) -> None:
+        self.told = told
+
+    def of(self, execution: Execution) -> _Whole:
+        """Return the listener of one of them; nobody hears one of another document."""
+        return _Child(self.told) if isinstance(execution, ChildExecution) else _Whole([])
+
+
+class _Child(_Whole):
+    """Listens to an item."""
+
+    def __call__(self, event: Event) -> None:
+        """Keep what it does."""
+        self.told.append(event.to_json())
 
 
 class _Broken:

@@ -214,3 +214,37 @@ execution_config:
     )  # fmt: skip
     (found,) = covered(one)
     assert Missed("twice.yaml:11", "'second' is never entered") in found.missed
+
+
+def test_states_of_items_of_distributed_maps_are_taken() -> None:
+    """Each item has a history of its own; what is started of another document has no part."""
+    inner = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Big",
+        "States": {
+            "Big": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "NumericGreaterThan": 9, "Next": "Yes"}],
+                "Default": "Other",
+            },
+            "Yes": {"Type": "Pass", "End": True},
+            "Other": {"Type": "Workflow", "WorkflowId": "other", "End": True},
+        },
+    }
+    document = {
+        "StartAt": "M",
+        "States": {"M": {"Type": "Map", "ItemProcessor": inner, "End": True}},
+    }
+    other = {
+        "StartAt": "Big",
+        "States": {"Big": {"Type": "Pass", "Next": "Yes"}, "Yes": {"Type": "Succeed"}},
+    }
+    one = Case(
+        "one", {"status": "SUCCEEDED"}, document=document, input=[1], workflows={"other": other}
+    )
+    (found,) = covered(one)
+    assert found.states == (3, 4)
+    assert [missed.what for missed in found.missed] == [
+        "'Big' never goes to 'Yes' ($ > 9)",
+        "'Yes' is never entered",
+    ]
