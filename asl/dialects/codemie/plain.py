@@ -225,7 +225,7 @@ class _Writer:
         answer = first in self.keys.values() and not rest
         if answer and first in self.answered.before.get(name, ()):
             return path_to(first)
-        message = "a placeholder without value does not stay as it is: it is empty, or fails the run"
+        message = "a placeholder without value does not stay: it is empty, or fails the run"
         self.lost("L-REQUIRED", message, name, hint=f"let there be {'.'.join(steps)!r}")
         if first == ITEM and not item:
             before = self.before(found)

@@ -202,7 +202,7 @@ class Values:
         return path_to(*map(_index, rest))
 
     def required(self, name: str, steps: tuple[str, ...]) -> None:
-        message = "a placeholder without value is no empty text: it stays as it is, or fails the run"
+        message = "a placeholder without value is no empty text: it stays, or fails the run"
         self.lost("L-REQUIRED", message, name, hint=f"let there be {'.'.join(steps)!r}")
 
     def test(self, term: Term, env: Env, name: str) -> Rule:
