@@ -305,7 +305,9 @@ class SqliteStore:
                 self.reached("commit.written")
                 run("COMMIT")
             except BaseException:
-                run("ROLLBACK")
+                self._known.clear()  # what was put within may be gone again
+                if self._file.in_transaction:
+                    run("ROLLBACK")
                 raise
             finally:
                 self._gathered()

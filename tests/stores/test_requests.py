@@ -427,3 +427,23 @@ def test_of_two_answers_at_the_same_instant_one_counts(tmp_path: Path) -> None:
     with opened(path) as store:
         output = store.resume("a").output
         assert output == ["approve" if each["requestId"] in ann else "reject" for each in requests]
+
+
+def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -> None:
+    """All of it is written then, though it was to be before."""
+    ask = {"Type": "Approval", "Prompt": "?", "Editable": {"Fields": ["$.text"]}, "End": True}
+    asked = {"StartAt": "Ask", "States": {"Ask": {**ask, "ResultPath": None}}}
+    (request,) = store.start(asked, {"text": ""}, name="it").pending
+    edited = {"text": "x" * 100_000}
+
+    def full(point: str) -> None:
+        if point == "commit.written":
+            raise asl.StoreError("the disk is full")
+
+    store.file.reached = full
+    with pytest.raises(asl.StoreError):
+        store.answer(request["requestId"], "approve", by="ann", edited=edited)
+    store.file.reached = lambda point: None
+    store.answer(request["requestId"], "approve", by="ann", edited=edited)
+    assert store.resume("it").output["editedContent"] == edited
+    assert list(store.faults()) == []
