@@ -351,7 +351,8 @@ def _run(
     with redirect_stdout(sys.stderr):  # what agents print is not the result
         result = (asl.run if store is None else store.start)(program, data, **bound, **options)
     if record is not None:
-        _write_case(record, recording.case(program.name, document, data, result))
+        case = recording.case(program.name, document, data, result, bound["workflows"])
+        _write_case(record, case)
     return result
 
 

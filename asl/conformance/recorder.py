@@ -18,6 +18,8 @@ from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
+from asl.engine.execution import Execution
+from asl.engine.map_run import ChildExecution
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.states.calls import Target
@@ -36,26 +38,39 @@ class Recording:
     """
 
     def __init__(self) -> None:
-        self.calls: dict[str, list[_Exchange]] = {}
+        self.calls: list[_Exchange] = []
 
     def around(self, bindings: Mapping[str, Any]) -> dict[str, Openable]:
         """Return the same bindings (of agents, resources or mocks) with every call recorded."""
         return {name: _Around(as_agent(value, name), self) for name, value in bindings.items()}
 
-    def mocks(self) -> dict[str, Json]:
-        """Return a script for each Task state that was reached."""
-        return {state: _script(calls) for state, calls in self.calls.items()}
+    def case(
+        self,
+        id: str,
+        document: Document,
+        input: Json,
+        result: Result,
+        workflows: Mapping[str, Document] | None = None,
+    ) -> dict[str, Json]:
+        """Return the run as a case: expects what it came to, with agents that answer the same.
 
-    def case(self, id: str, document: Document, input: Json, result: Result) -> dict[str, Json]:
-        """Return the run as a case: expects what it came to, with agents that answer the same."""
+        *workflows* are those that the document may start.
+        """
         execution = result.execution
+        mocks: dict[str, list[_Exchange]] = {}
+        others: dict[str, dict[str, list[_Exchange]]] = {"agent": {}, "resource": {}}
+        for each in self.calls:
+            # A mock stands for the agent of a Task of this document, and for no other.
+            mocked = each.execution == execution.id and not each.target.aside
+            name = each.target.state if mocked else each.target.name
+            (mocks if mocked else others[each.target.kind]).setdefault(name, []).append(each)
         expect: dict[str, Json] = {"status": result.status}
         if result.ok:
             expect["output"] = literal(result.output)
         else:
             expect |= {"error": result.error, "cause": result.cause}
         expect["visited"] = result.visited
-        return {
+        case: dict[str, Json] = {
             "id": id,
             "title": f"{execution.program.name} ends {result.status}",
             "document": document.whole,
@@ -63,18 +78,28 @@ class Recording:
             "profile": execution.program.profile.name,
             "clock": format_timestamp(execution.started),
             "name": execution.name,
-            "mocks": self.mocks() | _told(result, self.calls.keys()),
+            "mocks": _scripts(mocks) | _told(result, mocks.keys()),
+            "agents": _scripts(others["agent"]),
+            "resources": _scripts(others["resource"]),
+            "workflows": {name: each.whole for name, each in (workflows or {}).items()},
             "expect": expect,
+        }
+        return {
+            key: value
+            for key, value in case.items()
+            if value or key not in ("agents", "resources", "workflows")
         }
 
 
 class _Exchange:
-    """One call: what was asked, and the script of what was answered."""
+    """One call: who was asked what in which execution, and the script of what was answered."""
 
-    __slots__ = ("request", "script")
+    __slots__ = ("execution", "request", "script", "target")
 
-    def __init__(self, request: Json) -> None:
+    def __init__(self, request: Json, target: Target, execution: str) -> None:
         self.request = detached(request)
+        self.target = target
+        self.execution = execution
         self.script: dict[str, Json] = HANG
 
     def answered(self, result: Json, call: Call) -> None:
@@ -104,8 +129,8 @@ class _Recorded(Deputy):
     def answer(self, payload: Json, call: Call | None) -> Json:
         """Let the agent answer."""
         assert call is not None
-        exchange = _Exchange(payload)
-        self.recording.calls.setdefault(call.state_name, []).append(exchange)
+        exchange = _Exchange(payload, call.target, _whole(call.at.execution).id)
+        self.recording.calls.append(exchange)
         if not self.blocking:
             return self._awaited(exchange, payload, call)
         with _errors_written(exchange):
@@ -118,6 +143,11 @@ class _Recorded(Deputy):
             result = await self.agent.answer(payload, call)
             exchange.answered(result, call)
         return result
+
+
+def _whole(execution: Execution) -> Execution:
+    """Return the execution of which the document of this one is: an item's is that of its Map."""
+    return execution.run.whole if isinstance(execution, ChildExecution) else execution
 
 
 @contextmanager
@@ -144,19 +174,20 @@ def _told(result: Result, recorded: Collection[str]) -> dict[str, dict[str, Json
 
     Their requests hold tokens and ids, so answers go by their order alone.
     """
-    states = {
-        step.name
+    targets = {
+        step.name: Target("resource", step.resource, step.name)
         for machine in result.execution.program.machines.values()
         for step in machine.steps.values()
         if step.resource is not None
-        and (step.name not in recorded or Target("resource", step.resource, "").by_token)
     }
+    states = {name for name, each in targets.items() if name not in recorded or each.by_token}
     calls: dict[str, list[_Exchange]] = {}
     under_way: dict[tuple[str | int, ...], _Exchange] = {}
     for event in result.events:
         state, details = event.path[-1] if event.path else "", event.details
         if event.type in SCHEDULED and state in states:
-            under_way[event.path] = exchange = _Exchange(None)
+            exchange = _Exchange(None, targets[str(state)], result.id)
+            under_way[event.path] = exchange
             calls.setdefault(str(state), []).append(exchange)
         elif event.type.endswith("Succeeded") and event.path in under_way:
             under_way.pop(event.path).script = {"return": details["output"]}
@@ -166,8 +197,12 @@ def _told(result: Result, recorded: Collection[str]) -> dict[str, dict[str, Json
     return {state: _sequence(each) for state, each in calls.items()}
 
 
+def _scripts(calls: Mapping[str, list[_Exchange]]) -> dict[str, Json]:
+    return {name: _script(each) for name, each in calls.items()}
+
+
 def _script(calls: list[_Exchange]) -> dict[str, Json]:
-    """Script the calls of one state: by request where requests differ, else by their order."""
+    """Script the calls of one state or agent: by request where that differs, or by order."""
     rows: dict[str, list[_Exchange]] = {}
     for call in calls:
         rows.setdefault(compact(call.request), []).append(call)

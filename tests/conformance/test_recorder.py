@@ -30,7 +30,8 @@ def recorded(tmp_path: Path, what: dict[str, Any], data: Any, worker: Any, **mor
     agents = recording.around({"Worker": worker})
     loaded = asl.load(what)
     result = asl.run(loaded, data, agents=agents, **more)
-    case = recording.case("recorded/one", loaded, data, result)
+    workflows = {name: asl.load(each) for name, each in more.get("workflows", {}).items()}
+    case = recording.case("recorded/one", loaded, data, result, workflows)
     file = tmp_path / "recorded.asl-test.json"
     file.write_text(json.dumps(case), encoding="utf-8")
     report = run_suite(load_suite(file))
@@ -43,6 +44,44 @@ def test_one_answer_is_a_return(tmp_path: Path) -> None:
     case = recorded(tmp_path, document(Ask=TASK), {"x": 1}, lambda data: {"got": data})
     assert case["mocks"] == {"Ask": {"return": {"got": {"x": 1}}}}
     assert case["expect"]["output"] == {"got": {"x": 1}}
+
+
+def test_workflows_that_it_starts_go_with_it(tmp_path: Path) -> None:
+    """Mocks are for the states of the document itself; another may have one of the same name."""
+    start = {"Type": "Workflow", "WorkflowId": "other", "Input": "theirs", "Next": "Ask"}
+    case = recorded(
+        tmp_path,
+        document(Start=start, Ask=TASK),
+        {},
+        lambda data: {"got": data},
+        workflows={"other": document(Ask={**TASK, "Parameters": {"x": 1}})},
+    )
+    assert case["mocks"] == {"Ask": {"return": {"got": {"got": {"x": 1}}}}}
+    assert case["agents"] == {"Worker": {"return": {"got": {"x": 1}}}}
+
+
+def test_an_item_of_a_distributed_map_is_asked_by_the_document(tmp_path: Path) -> None:
+    """Its execution is its own, and its states are those of the document."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}
+    processor = {**EACH["ItemProcessor"], "ProcessorConfig": config}
+    case = recorded(tmp_path, document(Each={**EACH, "ItemProcessor": processor}), [1], str)
+    assert case["mocks"] == {"Ask": {"return": "1"}}
+    assert "agents" not in case
+
+
+def test_an_agent_beside_that_of_a_state_is_recorded_by_its_name(tmp_path: Path) -> None:
+    """No mock stands for it, though it speaks for the same state."""
+    guarded = {**TASK, "Agent": "Echo", "Guardrails": {"Input": {"Validator": "Worker"}}}
+    recording = Recording()
+    agents = recording.around({"Echo": lambda data: data, "Worker": lambda data: {"valid": True}})
+    loaded = asl.load(document(Ask=guarded))
+    case = recording.case("one", loaded, 7, asl.run(loaded, 7, agents=agents))
+    assert case["expect"]["status"] == "SUCCEEDED"
+    assert case["mocks"] == {"Ask": {"return": 7}}
+    assert case["agents"] == {"Worker": {"return": {"valid": True}}}
+    file = tmp_path / "recorded.asl-test.json"
+    file.write_text(json.dumps(case), encoding="utf-8")
+    assert run_suite(load_suite(file)).ok
 
 
 def test_answers_that_differ_by_request_are_a_table(tmp_path: Path) -> None:
