@@ -18,6 +18,7 @@ from asl.core.values import Json
 from asl.dialects import load
 from asl.dialects.base import Dialect, Written
 from asl.dialects.plain import path_to
+from tests.dialects.features import FEATURES
 from tests.dialects.ways import there_and_back
 from tests.matrix_page import WRITTEN
 
@@ -1332,3 +1333,37 @@ def test_what_is_lost_at_one_place_is_told_once() -> None:
         losses = [*asl.convert({"id": "c", "tasks": tasks}, target).losses]
         told = {(each.code, each.pointer, each.message, each.hint) for each in losses}
         assert len(told) == len(losses)
+
+
+SETTLED = (
+    *("one agent after another", "an agent is told something", "a text is put together"),
+    *("an agent is given a part of the data", "a result stands beside the data", "a retry"),
+    *("a time limit", "a constant", "a wait", "a checkpoint"),
+)
+"""What stands still in every language after it has gone there and back once or twice."""
+SETTLED_BETWEEN = {
+    ("amazon", "codemie"): ("a choice on a text", "a choice on a number", "a loop"),
+    ("amazon", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
+    ("codemie", "contenox"): ("a choice on a text", "a choice on a number", "a loop"),
+    ("codemie", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
+    ("flujo", "amazon"): ("a choice on a text", "a choice on a number", "a loop"),
+}
+"""What does so on certain ways."""
+
+
+@pytest.mark.parametrize("source", [*FEATURES])
+def test_a_document_that_goes_there_and_back_grows_no_longer(source: str) -> None:
+    """On the third way it is what it was before."""
+    for target in WRITTEN:
+        for feature in (*SETTLED, *SETTLED_BETWEEN.get((source, target), ())):
+            if feature in FEATURES[source] and target != source:
+                texts = [*trips(FEATURES[source][feature], source, target)]
+                assert texts[-1] == texts[-2], (target, feature)
+
+
+def trips(what: Any, source: str, target: str) -> Iterator[str]:
+    """Yield a document as it comes home, three times."""
+    for _ in range(3):
+        there = asl.convert(load(what, dialect=source), target)
+        what = asl.convert(load(there.text, dialect=target, files=there.files), source).text
+        yield what

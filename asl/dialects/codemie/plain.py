@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.dialects.codemie.answered import Answered, last_of
 from asl.dialects.codemie.conditions import Beyond, comparisons
 from asl.dialects.codemie.config import END, Config, State
@@ -15,7 +15,7 @@ from asl.dialects.codemie.restoring import owners, workflow
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import fresh
-from asl.dialects.plain import Plain, path_to, reached
+from asl.dialects.plain import Plain, leads, path_to, reached
 from asl.dialects.queries import query
 from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.placeholders import placeholders
@@ -77,6 +77,10 @@ class _Writer:
         for name, state in machine["States"].items():
             found = self.config.states.get(self.owners.get(name, ""))
             states[name] = self.state(name, state, found, item=item)
+        for name in [*states]:
+            found = self.config.states.get(self.owners.get(name, ""))
+            if found is not None and found.next.get("store_in_context") is False:
+                _merged(states, name)
         known = reached(machine["StartAt"], states)
         for name in states:
             if name not in known:
@@ -375,6 +379,41 @@ def _transform(config: Config, state: State) -> Mapping[str, Any] | None:
         return None
     made: Mapping[str, Any] = config.actor(state)["config"]
     return made
+
+
+def _merged(states: dict[str, Any], name: str) -> None:
+    """Let a Choice read what a Pass in front has only taken out of the data, and stand for it."""
+    state = states.get(name, {})
+    choice = states.get(state.get("Next"), {})
+    place = state.get("ResultPath")
+    taken = state.get("Parameters", {})
+    plain = state.keys() == {"Type", "Parameters", "ResultPath", "Next"} and taken
+    if not plain or state["Type"] != "Pass" or choice.get("Type") != "Choice":
+        return
+    paths = {f"{place}.{key.removesuffix('.$')}": each for key, each in taken.items()}
+    own = all(key.endswith(".$") and str(each).startswith("$.") for key, each in taken.items())
+    made = _reading(choice, paths)
+    others = {each: other for each, other in states.items() if each not in (name, state["Next"])}
+    if own and f'"{place}' not in compact([made, *others.values()]):
+        entered = [each for other in others.values() for each in leads(other)]
+        if state["Next"] not in entered:
+            states[name] = made
+            del states[state["Next"]]
+
+
+def _reading(rule: Any, paths: Mapping[str, str]) -> Any:
+    """Return rules in which other paths stand for some."""
+    if isinstance(rule, list):
+        return [_reading(each, paths) for each in rule]
+    if not isinstance(rule, dict):
+        return rule
+    found = {key: _reading(each, paths) for key, each in rule.items()}
+    variable = found.get("Variable")
+    if isinstance(variable, str):
+        for path, other in paths.items():
+            if variable == path or variable.startswith((f"{path}.", f"{path}[")):
+                found["Variable"] = other + variable.removeprefix(path)
+    return found
 
 
 def _keys(config: Config) -> dict[str, str]:
