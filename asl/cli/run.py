@@ -1,9 +1,9 @@
 """`asl run`: one execution, from the document to the exit code."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -351,7 +351,8 @@ def _run(
     with redirect_stdout(sys.stderr):  # what agents print is not the result
         result = (asl.run if store is None else store.start)(program, data, **bound, **options)
     if record is not None:
-        case = recording.case(program.name, document, data, result, bound["workflows"])
+        workflows = cast("Mapping[str, Document] | None", bound["workflows"])  # as options give it
+        case = recording.case(program.name, document, data, result, workflows)
         _write_case(record, case)
     return result
 

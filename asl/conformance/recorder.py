@@ -129,7 +129,7 @@ class _Recorded(Deputy):
     def answer(self, payload: Json, call: Call | None) -> Json:
         """Let the agent answer."""
         assert call is not None
-        exchange = _Exchange(payload, call.target, _whole(call.at.execution).id)
+        exchange = _Exchange(payload, call.target, _asking(call))
         self.recording.calls.append(exchange)
         if not self.blocking:
             return self._awaited(exchange, payload, call)
@@ -145,9 +145,11 @@ class _Recorded(Deputy):
         return result
 
 
-def _whole(execution: Execution) -> Execution:
-    """Return the execution of which the document of this one is: an item's is that of its Map."""
-    return execution.run.whole if isinstance(execution, ChildExecution) else execution
+def _asking(call: Call) -> str:
+    """Return the id of the execution whose document asks: for an item it is that of its Map."""
+    at: Any = call.at
+    execution: Execution = at.execution
+    return (execution.run.whole if isinstance(execution, ChildExecution) else execution).id
 
 
 @contextmanager
