@@ -1367,3 +1367,22 @@ def trips(what: Any, source: str, target: str) -> Iterator[str]:
         there = asl.convert(load(what, dialect=source), target)
         what = asl.convert(load(there.text, dialect=target, files=there.files), source).text
         yield what
+
+
+def test_an_assistant_is_told_the_last_message_in_front_of_it() -> None:
+    """What a state keeps out of the conversation is none."""
+    extract = {"mappings": [{"output_field": "n", "type": "extract", "source_path": "a.n"}]}
+    quiet = {"include_in_llm_history": False, "store_in_context": False}
+    made = asl.convert(
+        {
+            "assistants": [{"id": "w", "system_prompt": "Be brief."}],
+            "custom_nodes": [{"id": "t", "custom_node_id": "transform_node", "config": extract}],
+            "states": [
+                {"id": "a", "assistant_id": "w", "task": "do", "next": {"state_id": "x"}},
+                {"id": "x", "custom_node_id": "t", "next": {**quiet, "state_id": "b"}},
+                {"id": "b", "assistant_id": "w", "task": "see", "next": {"state_id": "end"}},
+            ],
+        },
+        "amazon",
+    )
+    assert made.document["States"]["b"]["Parameters"] == {"task": "see", "last.$": "$.a"}

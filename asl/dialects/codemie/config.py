@@ -49,6 +49,12 @@ class State(Part):
         return bool(self.value.get("finish_iteration"))
 
     @property
+    def recorded(self) -> bool:
+        """Whether its output becomes a message of the conversation."""
+        to = self.next
+        return to.get("include_in_llm_history", to.get("keep_history", True)) is not False
+
+    @property
     def actor(self) -> tuple[str, str]:
         """The key that says what it runs, and the name there."""
         return next((key, self.value[key]) for key in ACTORS if key in self.value)

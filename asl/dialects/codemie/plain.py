@@ -150,7 +150,7 @@ class _Writer:
         if found.actor[0] == "custom_node_id":
             made |= {"config": self.config.actor(found).get("config", {}), "context.$": "$"}
             return made
-        before = self.before(found)
+        before = self.heard(found)
         if before is not None and path_to(self.keys[before]) not in parts:
             made["last.$"] = path_to(self.keys[before])
         if "output_schema" in found.value:
@@ -159,6 +159,17 @@ class _Writer:
         if item and path_to(ITEM) not in parts:
             made["item.$"] = path_to(ITEM)
         return made
+
+    def heard(self, found: State) -> str | None:
+        """Return the state whose answer is the last message in front of a state, if one must be."""
+        passed: set[str] = set()
+        before = self.before(found)
+        while before is not None and not self.config.states[before].recorded:
+            passed.add(before)
+            before = self.before(self.config.states[before])
+            if before in passed:
+                return None
+        return before
 
     def before(self, found: State) -> str | None:
         """Return the state whose answer is the last one in front of a state, None if any may be."""

@@ -169,7 +169,7 @@ class Tasks:
         """Return the Output of a state: its answer is written into the data."""
         to = state.next
         flags = {key: to[key] for key in STORED if key in to}
-        if to.get("include_in_llm_history", to.get("keep_history", True)) is False:
+        if not state.recorded:
             flags["include_in_llm_history"] = False
         if state.value.get("result_as_human_message"):
             flags["result_as_human_message"] = True
