@@ -61,7 +61,7 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         if not make:
             other = "" if file else f", and --store FILE or ${VARIABLE} names another"
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        streams.make_folder(str(path.parent))
     elif not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)

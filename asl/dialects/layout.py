@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from asl.core.document import parsed
+from asl.core.document import as_object, parsed
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
@@ -35,10 +35,12 @@ def laid_out(value: Json) -> str:
 
 
 def _value(source: Source, limits: Limits) -> Json:
+    """Return what a text says; raises InvalidDocument where it says nothing."""
     from asl.core.yaml_text import CORE, PLATFORM
 
     foreign = source.format == "yaml" and detect(source) is not None
-    return parsed(source, limits, PLATFORM if foreign else CORE).value
+    document = parsed(source, limits, PLATFORM if foreign else CORE)
+    return as_object(document).value if document.value is None else document.value
 
 
 def _strictly(value: Json) -> str:

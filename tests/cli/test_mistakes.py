@@ -54,6 +54,8 @@ FILES = {
         ("test-state judge.asl.json -s Other --profile default", 2, "(there are Judge)"),
         ("convert judge.asl.json --to codemie -o mine.py/out/", 2, "make the folder 'mine.py/out'"),
         ("init mine.py/out", 2, "cannot make the folder 'mine.py/out': not a directory"),
+        ("run judge.asl.json --store mine.py/a/b", 2, "make the folder 'mine.py/a'"),
+        ("run judge.asl.json --store judge.asl.json/b", 2, "make the folder 'judge.asl.json'"),
         ("check - -", 2, "standard input can be read only once"),
         ("diff - -", 2, "standard input can be read only once"),
         ("check judge.asl.json --root mine.py", 2, "'mine.py' is no folder"),

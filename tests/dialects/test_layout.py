@@ -115,3 +115,10 @@ def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: A
     assert CliRunner().invoke(cli, ["fmt", "--check", "a.json"]).exit_code == 0
     piped = CliRunner().invoke(cli, ["fmt", "-"], input='{"a":[1,2]}')
     assert piped.stdout == '{ "a": [1, 2] }\n'
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "null"])
+def test_a_text_that_says_nothing_is_no_document(text: str) -> None:
+    """It is refused, so a file that is still empty does not become a null."""
+    with pytest.raises(asl.InvalidDocument):
+        formatted(Source("a.yaml", text, "yaml"))
