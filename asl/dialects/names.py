@@ -10,8 +10,19 @@ from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.states.task import COMPUTED
 
-__all__ = ["NAMES", "Names", "computed", "fresh", "function_of", "integrates", "renamed"]
+__all__ = [
+    "NAMELESS",
+    "NAMES",
+    "Names",
+    "computed",
+    "fresh",
+    "function_of",
+    "integrates",
+    "renamed",
+]
 
+NAMELESS: Final = frozenset(("CM.TransformFailed", "Contenox.RaiseError", "Flujo.NoBranch"))
+"""What errors on purpose are called that come from languages where they have no name."""
 NAMES: Final = "names"
 """The option of a writer that takes them."""
 

@@ -1344,7 +1344,13 @@ SETTLED = (
 SETTLED_BETWEEN = {
     ("amazon", "codemie"): ("a choice on a text", "a choice on a number", "a loop"),
     ("amazon", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
-    ("codemie", "contenox"): ("a choice on a text", "a choice on a number", "a loop"),
+    ("contenox", "codemie"): ("a failure on purpose",),
+    ("codemie", "contenox"): (
+        "a failure on purpose",
+        "a choice on a text",
+        "a choice on a number",
+        "a loop",
+    ),
     ("codemie", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
     ("flujo", "amazon"): ("a choice on a text", "a choice on a number", "a loop"),
 }

@@ -10,6 +10,7 @@ from asl.dialects.codemie.writing.results import key_of
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
 from asl.dialects.formats import computes
+from asl.dialects.names import NAMELESS
 
 __all__ = ["fail", "failing", "pass_", "skipped", "succeed"]
 
@@ -83,10 +84,6 @@ def _mapping(
     return {"output_field": plain, "type": "template", "template": text}
 
 
-NEVER: Final = "CM.TransformFailed"
-"""The error of a transformation that does not make what it needs."""
-
-
 def fail(machine: Machine, name: str, state: State) -> None:
     """Write a Fail as a transformation that needs what nobody gives."""
     error, cause = str(state.get("Error", "Failed")), str(state.get("Cause", ""))
@@ -96,7 +93,7 @@ def fail(machine: Machine, name: str, state: State) -> None:
         machine.at(name),
         "a transformation that cannot succeed",
     )
-    told = [error, cause] if error != NEVER else [cause]  # what never succeeds fails with that
+    told = [cause] if error in NAMELESS else [error, cause]
     machine.node(name, _never(": ".join(filter(None, told)) or error), {"state_id": END})
 
 

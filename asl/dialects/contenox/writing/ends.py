@@ -9,6 +9,7 @@ from asl.dialects.contenox.writing.state import State, Way, default
 from asl.dialects.contenox.writing.templates import shown
 from asl.dialects.contenox.writing.transitions import needed
 from asl.dialects.contenox.writing.values import Constant, Members, Unknown
+from asl.dialects.names import NAMELESS
 
 __all__ = ["fail", "succeed"]
 
@@ -29,12 +30,13 @@ def succeed(state: State) -> Iterable[Way]:
 
 def fail(state: State) -> Iterable[Way]:
     """Write a Fail: its error and its cause are one message."""
-    named = state.value.get("Error") != RAISED
+    named = state.value.get("Error") not in NAMELESS
     parts = [_said(state, field) for field in ("Error", "Cause") if named or field == "Cause"]
     said = ": ".join(each for each in parts if each is not None) or "failed"
-    if named:
+    if state.value.get("Error") != RAISED:
         told = "an error has no name there"
-        state.lost("L-FAIL", told, state.at(), "its name is part of the message")
+        instead = "its name is part of the message" if named else "the message is kept"
+        state.lost("L-FAIL", told, state.at(), instead)
     state.add({"id": state.id, "handler": "raise_error", "prompt_template": said})
     return ()
 
