@@ -118,6 +118,9 @@ def command(
         raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     if synchronous is not None and store_file is None:
         raise click.UsageError("--synchronous is for a --store")
+    for file in (record, history):
+        if file is not None and file != "-":
+            streams.expect_room(file)
     chosen = _clock(virtual_time, clock)
     data = _input(document, input_, input_file)
     loaded = runnable(read_document(document, origin))

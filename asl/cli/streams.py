@@ -152,6 +152,17 @@ def write_file(path: str, text: str) -> None:
         raise AslError(f"cannot write {path!r}: {_why(error)}") from None
 
 
+def expect_room(path: str) -> None:
+    """Raise AslError if no file can be written there; asked before the work that it is for."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise AslError(f"cannot write {path!r}: is a directory")
+    if not os.path.isdir(folder):
+        raise AslError(f"cannot write {path!r}: there is no folder {folder!r}")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise AslError(f"cannot write {path!r}: permission denied")
+
+
 def make_folder(path: str) -> None:
     """Make a folder, and those above it, where there is none; raises AslError if that fails."""
     try:

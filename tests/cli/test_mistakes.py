@@ -56,6 +56,8 @@ FILES = {
         ("init mine.py/out", 2, "cannot make the folder 'mine.py/out': not a directory"),
         ("run judge.asl.json --store mine.py/a/b", 2, "make the folder 'mine.py/a'"),
         ("run judge.asl.json --store judge.asl.json/b", 2, "make the folder 'judge.asl.json'"),
+        ("run nowhere --record .", 2, "cannot write '.': is a directory"),
+        ("run nowhere --history mine.py/x", 2, "'mine.py/x': there is no folder 'mine.py'"),
         ("check - -", 2, "standard input can be read only once"),
         ("diff - -", 2, "standard input can be read only once"),
         ("check judge.asl.json --root mine.py", 2, "'mine.py' is no folder"),
