@@ -16,7 +16,7 @@ from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import HistoryFull
 from asl.engine.execution import NO_USAGE, Execution, Spent, Usage
-from asl.engine.frame import Frame
+from asl.engine.frame import NO_VARIABLES, Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
 from asl.expr.frame import Variables, assigned
 from asl.expr.references import member_of
@@ -75,6 +75,8 @@ class Journal(Protocol):
     """Stands for the executions that may put something into the same transaction."""
     reached: Callable[[str], object]
     """Called at named instants, for tests that end the process there."""
+    commit_soon: Callable[[], object]
+    """Makes all that was put durable by the end of this turn of the event loop."""
     saved: list[tuple[str, str]]
     """Ids and names of the checkpoints found at recovery."""
     paused: bool
@@ -116,10 +118,6 @@ class Journal(Protocol):
     @property
     def latest(self) -> tuple[int, int] | None:
         """Stands for the answer that was put last, None once it is written."""
-        ...
-
-    def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
-        """Keep what a child came to, *instead* of its last answer; returns its size in bytes."""
         ...
 
     def reference(self, answer: tuple[int, int]) -> Json:
@@ -164,6 +162,10 @@ class Journal(Protocol):
         """Append a record to the history."""
         ...
 
+    def put_last_record(self, path: str, record: Json) -> int:
+        """Append that of a child which says what it came to; returns its size in bytes."""
+        ...
+
     def put_filled(self, path: str, values: Json) -> None:
         """Keep what the data has filled in, in the machine of an included document."""
         ...
@@ -188,10 +190,6 @@ class Journal(Protocol):
 
         *together* with what others put in this turn of the event loop, otherwise at once.
         """
-        ...
-
-    def commit_soon(self) -> None:
-        """Make all that was put durable by the end of this turn of the event loop."""
         ...
 
 
@@ -278,55 +276,67 @@ _NOBODY: Any = None
 
 
 def written_record(
-    record: Record, last: Sequence[int] = (), given: Json = None, reference: Json = None
+    record: Record,
+    last: Sequence[int] = (),
+    given: Json = None,
+    reference: Json = None,
+    whole: bool = False,
 ) -> tuple[Json, Sequence[int]]:
     """Return `[kind, time, visit, state or null, ...]`, and the identities of the containers in it.
 
     A container that stood in this record already, or in the *last* one of its machine, is written
     as a reference to there: a state's input is the output of the state before. Of an output that
-    is the input with the answer as a member only that member is written. The value *given*, a
-    container or a text, is written as the *reference* to where it stands. What stood where is
-    known by identity, so the last record must be alive. A stretch of no states ends as it begins,
-    and its end is left out; one that follows from the end of a state is not written at all, see
-    `tells_next`.
+    is the input with the answer as a member only that member is written; where it is to be *whole*,
+    it stands in this record. The value *given*, a container or a text, is written as the
+    *reference* to where it stands. What stood where is known by identity, so the last record must
+    be alive. A stretch of no states ends as it begins, and its end is left out; one that follows
+    from the end of a state is not written at all, see `tells_next`; nor are variables where the
+    machine has had none.
     """
     seen: list[int] = []
-    write = _WRITERS.get(record[0], _written_other)
-    return write(record, (seen, last, given, reference)), seen
+    kind = record[0]
+    if kind is STRETCH:
+        return _written_stretch(record, seen, last, given, reference), seen
+    if kind is EXITED:
+        return _written_exit(record, seen, last, given, reference, whole), seen
+    _, time, _, visit, step, *rest = record
+    slots = [_written(value, seen, last, given, reference) for value in rest]
+    return [kind, time, visit, None if step is None else step.pointer, *slots], seen
 
 
-_Known: TypeAlias = tuple[list[int], Sequence[int], Json, Json]
-"""What `written_record` has seen and was given."""
+_Seen: TypeAlias = Sequence[int]
+"""The identities of the containers of a record."""
 
 
-def _written_stretch(record: Record, known: _Known) -> Json:
+def _written_stretch(
+    record: Record, seen: list[int], last: _Seen, given: Json, reference: Json
+) -> Json:
     _, time, _, visit, step, first, data, variables, usage, count, output, after = record
     pointer = None if step is None else step.pointer
-    given, own = _written(data, known), _written(variables, known)
+    begun = _written(data, seen, last, given, reference)
+    own = None if variables is NO_VARIABLES else _written(variables, seen, last)
     if count == 0:
-        return [STRETCH, time, visit, pointer, given, own, _spent(usage)]
-    return [
-        STRETCH, time, visit, pointer, {"step": first.pointer}, given, own, _spent(usage), count,
-        _written(output, known), _written(after, known),
-    ]  # fmt: skip
+        return [STRETCH, time, visit, pointer, begun, own, _spent(usage)]
+    left = _written(output, seen, last, given, reference)
+    then = None if after is NO_VARIABLES else _written(after, seen, last)
+    first = {"step": first.pointer}
+    return [STRETCH, time, visit, pointer, first, begun, own, _spent(usage), count, left, then]
 
 
-def _written_exit(record: Record, known: _Known) -> Json:
+def _written_exit(
+    record: Record, seen: list[int], last: _Seen, given: Json, reference: Json, whole: bool
+) -> Json:
     _, time, frame, visit, step, answer, output, variables, after, goto = record
-    seen, last, _, _ = known
-    result = _written(answer, known)
+    before = () if whole else last
+    result = _written(answer, seen, before, given, reference)
     member, data = None if answer is ABSENT else member_of(step.finish), id(frame.data)
-    if member is not None and data in last:
-        left = {"+": [last.index(data), member]}
+    if member is not None and data in before:
+        left = {"+": [before.index(data), member]}
         seen.append(id(output))
     else:
-        left = _written(output, known)
-    own = _written(variables, known)
-    if after is variables:  # as nearly always
-        then = _HERE[seen.index(id(after))]
-        seen.append(id(after))
-    else:
-        then = _written(after, known)
+        left = _written(output, seen, before, given, reference)
+    own = None if variables is NO_VARIABLES else _written(variables, seen, last)
+    then = None if after is NO_VARIABLES else _written(after, seen, last)
     following = {"enter": goto.pointer} if _begins_next(record) else _step(goto)
     return [EXITED, time, visit, step.pointer, result, left, own, then, following]
 
@@ -350,21 +360,13 @@ def tells_next(written: Json) -> bool:
     return written[0] == EXITED and written[-1] is not None and "enter" in written[-1]
 
 
-def _written_other(record: Record, known: _Known) -> Json:
-    kind, time, _, visit, step, *rest = record
-    slots = [_written(value, known) for value in rest]
-    return [kind, time, visit, None if step is None else step.pointer, *slots]
-
-
-_WRITERS = {STRETCH: _written_stretch, EXITED: _written_exit}
-
-
-def _written(value: Any, known: _Known) -> Json:
+def _written(
+    value: Any, seen: list[int], last: _Seen, given: Json = None, reference: Json = None
+) -> Json:
     """Return what is written of a value; a container is seen from here on."""
     of = type(value)
     if of in _SIMPLE:
-        return value if of is not str or value is not known[2] else known[3]
-    seen, last, given, reference = known
+        return value if of is not str or value is not given else reference
     identity = id(value)
     written: Json
     if identity in seen:
@@ -384,6 +386,8 @@ def _written(value: Any, known: _Known) -> Json:
 
 
 _SIMPLE = frozenset({type(None), bool, int, float, str})
+_VARIABLES = {STRETCH: (2, 6), EXITED: (2, 3)}
+"""Where variables stand in a record, behind its state."""
 _SHORT = 7
 """The length of a stretch of no states."""
 _HERE: Sequence[Json] = [{"=": index} for index in range(8)]
@@ -491,6 +495,9 @@ class RecordReader:
         step = None if pointer is None else steps[pointer]
         if kind == STRETCH and len(written) == _SHORT:
             values = [step, *values, 0, *values[:2]]
+        for slot in _VARIABLES.get(kind, ()):
+            if values[slot] is None:
+                values[slot] = NO_VARIABLES
         first = next((value for value in (step, *values) if isinstance(value, Step)), None)
         return (kind, time, self._frame(path, first), visit, step, *values)
 

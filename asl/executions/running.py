@@ -220,7 +220,7 @@ class Running:
             stored, own = self._create(
                 child.name, program, document, child.data, False, None, journal.number
             )
-            journal.put_answer(key + STARTED, [child.name, stored.started])
+            journal.put_started(key, child.name, stored.started)
             return Begun(program, child.data, stored.started, own)
         if known.parent != journal.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
@@ -247,7 +247,7 @@ class Running:
         stored, own = self._create(
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
-        journal.put_answer(key + STARTED, [child.name, stored.started])
+        journal.put_started(key, child.name, stored.started)
         return Begun(program, child.data, stored.started, own, working=working)
 
     def _found(self, known: Stored) -> Begun:

@@ -36,7 +36,7 @@ from asl.engine.journal import (
     written_whole,
 )
 from asl.engine.ledger import Ledger
-from asl.engine.records import ADVANCED, NOTED, STRETCH, TOLD, WHOLE, each_record
+from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, TOLD, WHOLE, each_record
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.budget import Amounts
@@ -173,7 +173,6 @@ class KeptHost(LocalHost):
             value = await interpret(frame)
         except StateError as error:
             if self._cut(frame, log, failed=True):
-                log.latest = None
                 self._put(frame, log, log.path, "child", None, error)
                 self.journal.reached("child.done")
             raise
@@ -182,7 +181,8 @@ class KeptHost(LocalHost):
                 self._cut(frame, log, failed=False)
             raise
         if log.began:
-            self._put(frame, log, log.path, "child", value, None)
+            if not log.over:
+                self._put(frame, log, log.path, "child", value, None)
             self.journal.reached("child.done")
         frame.log = None
         return value
@@ -254,11 +254,26 @@ class KeptHost(LocalHost):
                 self.tell(self.top, RESUMED)
             self.history(record)
             if log.aside is not None and record[0] in (NOTED, TOLD):
-                log.noted.append(record)
+                log.noted = [*log.noted, record]
             else:
                 if log.noted:
                     log.write_notes(self.journal)
-                log.write(self.journal, record)
+                if record[0] is EXITED and self._is_outcome(log, record):
+                    size = log.write_last(self.journal, record)
+                    log.weight += size
+                    self.kept += size
+                else:
+                    log.write(self.journal, record)
+
+    def _is_outcome(self, log: MachineLog, exited: Record) -> bool:
+        """Whether the end of a state is that of a child, and says all that is kept of it."""
+        ends = exited[-1] is None and log.path != ""
+        return ends and not self._has_spent(exited[2].execution)
+
+    def _has_spent(self, execution: Execution) -> bool:
+        """Whether an answer has to say what was spent by then."""
+        usage = execution.usage
+        return bool(usage.tokens or usage.cost) or self.execution.ledger is not None
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
@@ -358,19 +373,15 @@ class KeptHost(LocalHost):
         if log.noted:
             log.write_notes(self.journal)
         answer = [kind, at.now, value, None if error is None else written_error(error)]
-        usage = at.execution.usage
         aside, log.aside = log.aside, None
-        if usage.tokens or usage.cost or aside or self.execution.ledger is not None:
-            answer.append(written_usage(usage))
+        if aside or self._has_spent(at.execution):
+            answer.append(written_usage(at.execution.usage))
             self.journal.put_spending(written_spending(self.execution))
         if aside:
             answer.append(aside)
         journal = self.journal
-        if key is log.path:
-            instead = log.latest if log.given is None or value is log.given else None
-            size = journal.put_child(key, answer, instead)
-        else:
-            size = journal.put_answer(key, answer)
+        size = journal.put_answer(key, answer)
+        if key is not log.path:
             log.answered(journal.latest, value)
         log.weight += size
         self.kept += size

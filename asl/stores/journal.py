@@ -14,7 +14,7 @@ from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, tells_next, 
 from asl.engine.records import TOLD
 from asl.stores import requests
 from asl.stores.alive import Alive
-from asl.stores.log import Log
+from asl.stores.log import RECORDS, Log
 from asl.stores.sqlite import BELOW
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class SqliteJournal(Log):
     def __init__(self, store: SqliteStore, number: int) -> None:
         super().__init__(store, number)
         self.at_work, self.reached = store.at_work, store.reached
+        self.commit_soon: Callable[[], object] = store.flush_soon
         self.found = 0
         """How many steps there were at first."""
         self.positions: dict[str, Json] = {}
@@ -122,13 +123,16 @@ class SqliteJournal(Log):
         for steps, chain, entries in self.read():
             self.steps, self.chain = steps, chain
             for what, where, *content in entries:
-                if what == "record":
+                if what in RECORDS:
                     self._count(where, *content)
+                    if what == "last":
+                        alive.answer(where, self.outcome(content[0], entries))
                 elif what != "filled":
                     getattr(alive, what)(where, *content)
         self.found = self.steps
         for key, answer in self.answers.items():
-            self._remember(key, answer)
+            if key.endswith(STARTED):
+                self._started[key.removesuffix(STARTED)] = answer[0]
         self._decided = store.decisions(number)
         self.answers |= dict(self._decided.values())
 
@@ -165,18 +169,12 @@ class SqliteJournal(Log):
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Keep an answer; returns its size in bytes."""
-        self._remember(key, answer)
         return self.put("answer", key, answer)
 
-    def _remember(self, key: str, answer: Json) -> None:
-        if key.endswith(STARTED):
-            self._started[key] = answer[0]
-
-    def put_child(self, path: str, outcome: Json, instead: tuple[int, int] | None) -> int:
-        """Keep what a child came to, *instead* of its last answer where that is not written yet."""
-        if instead is None or instead[0] != self.steps:
-            return self.put("answer", path, outcome)
-        return self.put_instead(instead[1], "answer", path, outcome)
+    def put_started(self, key: str, name: str, started: float) -> None:
+        """Keep which execution an effect has started, and when."""
+        self._started[key] = name
+        self.put_answer(key + STARTED, [name, started])
 
     def drop_answer(self, key: str) -> None:
         """Forget an answer."""
@@ -185,6 +183,10 @@ class SqliteJournal(Log):
     def put_record(self, path: str, record: Json) -> None:
         """Append a record to the history."""
         self.put("record", path, record)
+
+    def put_last_record(self, path: str, record: Json) -> int:
+        """Append a child's last record, which says what it came to; returns its size in bytes."""
+        return self.put("last", path, record)
 
     def put_filled(self, path: str, values: Json) -> None:
         """Keep what the data has filled in, in the machine of an included document."""
@@ -331,7 +333,3 @@ class SqliteJournal(Log):
             self.store.flush()
             return _DONE
         return self.store.flush_soon()
-
-    def commit_soon(self) -> None:
-        """Make all that was put durable by the end of this turn of the event loop."""
-        self.store.flush_soon()

@@ -3,6 +3,7 @@
 A step is a JSON array of entries, and a hash of them and of all steps before.
 
     ["record", path of the machine, record]     told by the history
+    ["last", path, record]                      the same of a child, which came to its output
     ["answer", key of the effect, answer]       or the outcome of a child, under its path
     ["position", path, position, kept]          what stood below the path is past, but for *kept*
     ["void", key]                               the answer does not count any more
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from asl.states.host import Record
     from asl.stores.sqlite import SqliteStore, Write
 
-__all__ = ["Log"]
+__all__ = ["RECORDS", "Log"]
 
 NEXT = 1000
 """How many steps behind the last one of an execution are looked at, for one of its own."""
@@ -56,6 +57,8 @@ BACK = (
 STEPS = (
     "SELECT hash, body FROM step WHERE place IN (SELECT value FROM json_each(?)) ORDER BY number"
 )
+RECORDS = ("record", "last")
+"""The entries that hold a record."""
 TOGETHER = 100
 """Steps that are read at once."""
 
@@ -131,7 +134,7 @@ class Log:
     def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records among the entries of a step."""
         for what, where, *content in entries:
-            if what == "record":
+            if what in RECORDS:
                 yield where, self._record(content[0], entries)
 
     def retold(self, entries: list[Json], reader: RecordReader) -> Iterator[Record]:
@@ -139,7 +142,7 @@ class Log:
         for what, where, *content in entries:
             if what == "filled":
                 reader.fill(where, content[0])
-            elif what == "record":
+            elif what in RECORDS:
                 yield from reader.read(where, self._record(content[0], entries))
 
     def _record(self, written: list[Json], entries: list[Json]) -> list[Json]:
@@ -173,6 +176,14 @@ class Log:
         for _, _, entries in self.read(last=last):
             yield from self.retold(entries, reader)
 
+    def outcome(self, last: list[Json], entries: list[Json]) -> Json:
+        """Return what a child came to, from its last record."""
+        _, time, _, _, result, output, *_ = last
+        if type(output) is dict and "=" in output:  # it stands in the record
+            output = result
+        output = self._slot(output, entries)
+        return ["child", time, output["json"] if type(output) is dict else output, None]
+
     def _whole(self, value: Json) -> Json:
         if type(value) is dict and "large" in value:
             return self.store.large(bytes.fromhex(value["large"]))
@@ -182,8 +193,11 @@ class Log:
 
     def put(self, *entry: Json) -> int:
         """Add an entry to the next step: what, where and its content; returns its size in bytes."""
-        text = self._text(entry)
+        text = encoded(entry)
         size = len(text)
+        if size >= LARGE:
+            text = self._apart(entry)
+            size = len(text)
         if not self._entries:
             self.store.write_at_last(self._last_step)
         self._entries.append(text)
@@ -193,12 +207,11 @@ class Log:
             self.store.write(statement, *values)
         return size
 
-    def _text(self, entry: tuple[Json, ...]) -> bytes:
-        text = encoded(entry)
-        if len(text) < LARGE:
-            return text
+    def _apart(self, entry: tuple[Json, ...]) -> bytes:
+        """Return the text of a large entry, which refers to its large values."""
         what, where, first, *more = entry
-        first = [self._referred(slot) for slot in first] if what == "record" else self._kept(first)
+        is_record = what in RECORDS
+        first = [self._referred(slot) for slot in first] if is_record else self._kept(first)
         return encoded([what, where, first, *more])
 
     def _kept(self, value: Json) -> Json:
@@ -233,11 +246,6 @@ class Log:
         What makes a step full is written at once.
         """
         return (self.steps, len(self._entries) - 1) if self._entries else None
-
-    def put_instead(self, index: int, *entry: Json) -> int:
-        """Replace an entry of the next step; returns the size of the new one in bytes."""
-        self._entries[index] = text = self._text(entry)
-        return len(text)
 
     def reference(self, answer: tuple[int, int]) -> Json:
         """Return what stands in a record for the value of an answer, None once that is written."""

@@ -200,6 +200,7 @@ UPGRADES = (
     END;
     """,
     "",  # from here on the record of the end of a state may stand for the beginning of the next
+    "",  # and that of a child's last state for what it came to
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

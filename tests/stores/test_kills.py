@@ -15,7 +15,7 @@ from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
 POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
-KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20}
+KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20, "free": 20}
 """How many lives are killed in each scene."""
 FULL = 10
 """How many times as many are in the full run."""
@@ -70,7 +70,7 @@ def test_planted_faults_are_found(
 ) -> None:
     """A harness that finds nothing proves nothing."""
     for seed in range(10):
-        for scene in ("chain", "whole", "wide"):
+        for scene in ("chain", "whole", "wide", "free"):
             expected, reached = undisturbed(scene)
             trial = Trial(running, tmp_path, scene, seed, variant)
             if next(trial.run(Deaths(reached, seed), expected), None):

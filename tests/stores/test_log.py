@@ -84,6 +84,57 @@ def test_what_an_answer_is_added_to_stands_in_the_log_once(tmp_path: Path) -> No
         assert kept == [event.to_json() for event in ran.events]
 
 
+LAST = {"Type": "Task", "Agent": "W", "End": True}
+ENDS: dict[str, dict[str, Any]] = {
+    "its answer": LAST,
+    "its answer as a member": {**LAST, "ResultPath": "$.r"},
+    "its input": {**LAST, "ResultPath": None},
+    "nothing": {**LAST, "OutputPath": None},
+    "a part of its answer": {**LAST, "OutputPath": "$.part"},
+    "what it was given after a wait": {"Type": "Wait", "Seconds": 1, "End": True},
+    "what a pure state makes": {"Type": "Pass", "Result": {"end": True}, "End": True},
+    "the output of another fork": {
+        "Type": "Map",
+        "ItemsPath": "$.part",
+        "ItemProcessor": {"StartAt": "C", "States": {"C": LAST}},
+        "End": True,
+    },
+}
+ANSWERS = [{"part": ["a part that is long enough to be referred to"] * 2}, {"part": ["x" * 70_000]}]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=["small", "large"])
+@pytest.mark.parametrize("end", ENDS)
+def test_what_a_child_came_to_is_known_by_its_last_record(
+    end: str, answer: Any, tmp_path: Path
+) -> None:
+    """Another process joins what the children of a fork have left, and calls nobody again."""
+    first = {"Type": "Task", "Agent": "W", "Next": "B"}
+    ask = {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "?", "End": True}}}
+    work = {"StartAt": "A", "States": {"A": first, "B": ENDS[end]}}
+    document = {
+        "StartAt": "Both",
+        "States": {"Both": {"Type": "Parallel", "Branches": [work, ask], "End": True}},
+    }
+    called = 0
+
+    def agent(data: Any) -> Any:
+        nonlocal called
+        called += 1
+        return answer
+
+    path, clock = tmp_path / "runs.db", asl.VirtualClock(0)
+    with asl.open_store(path, clock=clock, agents={"W": agent}) as store:
+        assert store.start(document, {}, name="it").status == "PAUSED"
+        before = called
+    with asl.open_store(path, clock=clock, agents={"W": agent}) as store:
+        store.answer(store.pending("it")[0]["requestId"], "approve")
+        resumed = store.resume("it")
+        assert called == before
+        assert list(store.faults()) == []
+    assert resumed.output[0] == asl.run(work, {}, agents={"W": agent}, clock="virtual").output
+
+
 def test_a_transaction_is_one_row_for_each_execution(tmp_path: Path) -> None:
     """Three tasks, four transactions."""
     with asl.open_store(

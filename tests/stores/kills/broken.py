@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from asl.engine.frame import Frame
+from asl.stores import journal
 from asl.stores.alive import Alive
 from asl.stores.journal import SqliteJournal
 from asl.stores.sqlite import SqliteStore
@@ -64,6 +65,16 @@ def _of_nobody(self: SqliteJournal, key: str, answer: Any) -> int:
     return 100 if key.endswith("!") else _put_answer(self, key, answer)
 
 
+def _for_nothing(self: SqliteJournal, last: Any, entries: Any) -> Any:
+    """Forget what a child came to whose last record says it."""
+    return ["child", last[1], None, None]
+
+
+def _for_itself(written: Any) -> bool:
+    """Take a record that stands for the next one, too, for one."""
+    return False
+
+
 _put_answer, _put_position = SqliteJournal.put_answer, SqliteJournal.put_position
 _commit, _restore, _load = SqliteStore._commit, Frame.restore, SqliteJournal.load
 
@@ -77,6 +88,8 @@ FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (SqliteStore, "_commit", _in_pieces),
     (Frame, "restore", _as_of_now),
     (SqliteJournal, "load", _as_if_new),
+    (SqliteJournal, "outcome", _for_nothing),
+    (journal, "tells_next", _for_itself),
 )
 
 

@@ -73,8 +73,9 @@ class End:
 class Agent:
     """Answers, and writes down every call before: what is written survives the process."""
 
-    def __init__(self, log: str, clock: VirtualClock) -> None:
+    def __init__(self, log: str, clock: VirtualClock, spends: bool) -> None:
         self.clock = clock
+        self.spends = spends
         self.log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def write(self, line: dict[str, Any]) -> None:
@@ -93,18 +94,18 @@ class Agent:
     async def answer(self, parameters: Any, call: Any) -> Any:
         self.called(parameters, call)
         await call.sleep(pause(parameters))
-        return answer(parameters, call.attempt)
+        return answer(parameters, call.attempt, self.spends)
 
     def answer_at_once(self, parameters: Any, call: Any) -> Any:
         self.called(parameters, call)
-        return answer(parameters, call.attempt)
+        return answer(parameters, call.attempt, self.spends)
 
 
 def live(life: Life) -> dict[str, Any]:
     """Go on with all executions of a scene until they end, wait for people, or the process dies."""
     scene, clock = SCENES[life.scene], VirtualClock(life.clock)
     machine_log.WORTH = scene.worth
-    agent = Agent(life.log, clock)
+    agent = Agent(life.log, clock, scene.spends)
     work = agent.answer if scene.sleeps else agent.answer_at_once
     store = Store(
         life.store,

@@ -149,6 +149,8 @@ class Scene:
     """Whether the executions need an event loop."""
     worth: int = 0
     """Bytes of answers up to which no position is taken; by 0 small documents take them, too."""
+    spends: bool = True
+    """Whether agents report usage; where none was, records say more and answers less."""
 
 
 def whole_input(number: int) -> Json:
@@ -166,14 +168,15 @@ SCENES = {
     for scene in (
         Scene("whole", machine(*PARTS), (whole_input(1),)),
         Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3)), worth=WORTH),
+        Scene("free", machine(*PARTS), (whole_input(1),), worth=WORTH, spends=False),
         Scene("wide", BUDGETED, (whole_input(1),)),
         Scene("chain", CHAIN, ({"n": 0},), sleeps=False),
     )
 }
 
 
-def answer(parameters: Json, attempt: int) -> Json:
-    """Return what the agent answers to a call, or raise what it fails with."""
+def answer(parameters: Json, attempt: int, spends: bool) -> Json:
+    """Return what the agent answers to a call, and its usage, or raise what it fails with."""
     at = parameters["at"]
     if at == "Fragile" and not parameters["redrives"]:
         raise StateError("Broken", "not yet")
@@ -183,9 +186,11 @@ def answer(parameters: Json, attempt: int) -> Json:
         raise StateError("Flaky" if parameters["retries"] < 2 else "Gone", "as said")
     if at == "Talk":
         heard = len(parameters["history"])
-        return {"response": f"I have heard {heard}.", "vote": "yes", "_tokens": 4}
+        usage = {"_tokens": 4} if spends else {}
+        return {"response": f"I have heard {heard}.", "vote": "yes", **usage}
     text = {"text": "x" * 100_000} if at == "Large" else {}
-    return {**parameters, **text, "_tokens": 1 + len(at), "_cost": 0.01}
+    usage = {"_tokens": 1 + len(at), "_cost": 0.01} if spends else {}
+    return {**parameters, **text, **usage}
 
 
 def pause(parameters: Json) -> float:
