@@ -209,7 +209,9 @@ class Execution:
     def name(self) -> str:
         """The name of the execution."""
         if self.identity.name is None:
-            self.identity = self.identity._replace(name=self.draw())
+            # Plain agents ask in threads of their own, maybe at once: one draw counts for all.
+            name = vars(self).setdefault("drawn", self.draw())
+            self.identity = self.identity._replace(name=name)
         return self.identity.name or ""
 
     @property
