@@ -55,7 +55,9 @@ class CallingHost(LivingHost):
         if self.services is None:
             from asl.hosts.services import Services
 
-            self.services = Services()
+            # Threads may ask at once: what is made first is for all.
+            services: Services = vars(self).setdefault("services", Services())
+            return services
         return self.services
 
     def _desk(self) -> TaskTokens:

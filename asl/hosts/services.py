@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
+from asl.core.once import once
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find, Tokens
 from asl.program import Program
@@ -105,8 +105,6 @@ class Services:
     memory: Mapping[str, Memory] = MappingProxyType({})
     """What the caller gave to remember things in, by the backends that documents name."""
 
-    _remembering: Remembering | None = None
-
     notify: Notify | None = None
     """Tells people what they are asked."""
 
@@ -152,7 +150,7 @@ class Services:
             return Answer(own[1])
         return None
 
-    @cached_property
+    @once
     def find(self) -> Find:
         """Resolves the targets of executions that are started: to the agents and resources of the
         run, and to none of its mocks, which go by the states of one document."""
@@ -163,24 +161,21 @@ class Services:
         assert name == "memory"
         return self.remembering
 
-    @property
+    @once
     def remembering(self) -> Remembering:
-        """What the run remembers: one thing for all, though threads may ask at the same time."""
-        if self._remembering is None:
-            from asl.hosts.remembering import Remembering
+        """What the run remembers."""
+        from asl.hosts.remembering import Remembering
 
-            self.__dict__.setdefault("_remembering", Remembering(self.memory))
-            assert self._remembering is not None
-        return self._remembering
+        return Remembering(self.memory)
 
-    @cached_property
+    @once
     def tools(self) -> Toolroom:
         """The tools of the run, and how often they were used."""
         from asl.hosts.rights import Toolroom
 
         return Toolroom(self.boxes)
 
-    @cached_property
+    @once
     def desk(self) -> TaskTokens:
         """The desk of the run's task tokens: one of its own, if the caller gave none."""
         if self.tokens is not None:

@@ -1,0 +1,36 @@
+"""What is made when it is first asked for is one for all threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from asl.core.once import once
+from asl.hosts.services import Services
+
+
+class Whole:
+    """Makes a new part whenever it makes one, and waits in that until somebody else does."""
+
+    def __init__(self) -> None:
+        self.both = Barrier(2)
+
+    @once
+    def part(self) -> list[int]:
+        """A part."""
+        self.both.wait(timeout=10)
+        return []
+
+
+def test_threads_that_ask_at_once_get_the_same() -> None:
+    """Though both have made one."""
+    whole = Whole()
+    with ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(lambda: whole.part) for _ in range(2)]
+    one, other = (each.result() for each in asked)
+    assert one is other
+    assert one is whole.part
+
+
+def test_a_run_has_one_of_each_service() -> None:
+    """What is counted, answered and remembered is the same for agents in all threads."""
+    for name in ("tools", "desk", "remembering"):
+        assert isinstance(vars(Services)[name], once)
