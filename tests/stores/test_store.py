@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
 
 def answered_on_disk(path: Path) -> int:
     """How many items have an answer that whoever comes after this process would find."""
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other:
         steps = b"".join(body for (body,) in other.execute("SELECT body FROM step"))
     return len(set(re.findall(rb'"answer","(/Each@0\.0\[\d+\])', steps)))
 
