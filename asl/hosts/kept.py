@@ -177,7 +177,9 @@ class KeptHost(LocalHost):
                 self.journal.reached("child.done")
             raise
         except BaseException as stop:
-            if isinstance(stop, Expired | Exhausted) or type(stop).__name__ == "CancelledError":
+            # What stands in the journal is enough where it is the process that is stopped.
+            cancelled = type(stop).__name__ == "CancelledError" and self.is_over()
+            if cancelled or isinstance(stop, Expired | Exhausted):
                 self._cut(frame, log, failed=False)
             raise
         if log.began:

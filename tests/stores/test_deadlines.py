@@ -1,5 +1,6 @@
 """No time that was told or is waited for moves when a process dies and another goes on."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,40 @@ def test_further_calls_of_an_attempt_have_what_is_left(
         result = store.resume("it")
     assert result.error == "States.Timeout"
     assert result.ended - clock.start == pytest.approx(10)
+
+
+RETRIED: Any = {"Retry": [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 100}], "End": True}
+DIRECTLY = {"Type": "Task", "Agent": "Work", **RETRIED}
+WITH_ITS_BRANCH = {
+    "Type": "Parallel",
+    "Branches": [
+        {"StartAt": "In", "States": {"In": {"Type": "Task", "Agent": "Work", "End": True}}}
+    ],
+    **RETRIED,
+}
+
+
+@pytest.mark.parametrize("state", [DIRECTLY, WITH_ITS_BRANCH])
+def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Path) -> None:
+    """Whoever stops the process does not shorten what a child waits for."""
+    path, clock = tmp_path / "it.db", VirtualClock()
+    document = {"StartAt": "Each", "States": {"Each": each(state, End=True)}}
+    called: list[float] = []
+
+    def work(data: Any) -> int:
+        called.append(clock.now() - clock.start)
+        if len(called) == 1:
+            raise asl.StateError("Flaky", "once")
+        return 1
+
+    async def interrupted() -> None:
+        with Store(path, clock=clock, agents={"Work": work}) as store:
+            run = asyncio.ensure_future(store.astart(document, {"few": [1]}, name="it"))
+            await asyncio.sleep(30)
+            run.cancel()
+            await asyncio.wait([run])
+
+    asyncio.Runner(loop_factory=clock.new_event_loop).run(interrupted())
+    with Store(path, clock=clock, agents={"Work": work}) as store:
+        assert store.resume("it").ok
+    assert called == [0, 100]
