@@ -41,7 +41,6 @@ from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
-from asl.states.errors import Exhausted, Expired
 from asl.states.host import Record
 
 __all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "KeptHost"]
@@ -177,9 +176,7 @@ class KeptHost(LocalHost):
                 self.journal.reached("child.done")
             raise
         except BaseException as stop:
-            # What stands in the journal is enough where it is the process that is stopped.
-            cancelled = type(stop).__name__ == "CancelledError" and self.is_over()
-            if cancelled or isinstance(stop, Expired | Exhausted):
+            if self.ends(stop):  # otherwise it goes on from what stands in the journal
                 self._cut(frame, log, failed=False)
             raise
         if log.began:

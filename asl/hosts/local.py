@@ -164,6 +164,13 @@ class LocalHost(CallingHost):
         own = (StateError, Exhausted, Expired)
         return self.expired or any(isinstance(each, own) for each in failures)
 
+    def ends(self, stop: BaseException) -> bool:
+        """Whether what flies out of a part of the execution is its end: neither that of the
+        process nor a pause."""
+        if isinstance(stop, StateError | Exhausted | Expired):
+            return True
+        return self.is_over() and not isinstance(stop, Suspended)
+
     async def ask(self, at: Frame, question: Question) -> Json:
         """Ask people: the handler of the run, or whoever answers later."""
         return await self.inquire(at, self.request(at, question))

@@ -83,8 +83,9 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         except Suspended:  # it goes on later
             run.pause()
             raise
-        except BaseException:
-            frame.note("MapRunAborted", {})
+        except BaseException as stop:
+            if frame.host.ends(stop):
+                frame.note("MapRunAborted", {})
             raise
         finally:
             source.close()
@@ -101,11 +102,10 @@ async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Resul
     try:
         joined = await frame.host.fork(frame, fan)
         failures.check()
-    except Suspended:  # all of them come again
-        raise
-    except BaseException:
-        with suppress(StateError):  # what happened first is what is told
-            results.close()
+    except BaseException as stop:
+        if frame.host.ends(stop):  # otherwise all of them come again
+            with suppress(StateError):  # what happened first is what is told
+                results.close()
         raise
     results.close()
     return joined

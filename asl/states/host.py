@@ -211,6 +211,11 @@ class Host(Protocol):
         """Call an agent or a resource handler and return its raw result."""
         ...
 
+    def ends(self, stop: BaseException) -> bool:
+        """Whether what flies out of a part of the execution is its end: neither that of the
+        process nor a pause."""
+        ...
+
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call the agent of a Task that has a `call`, given its raw input.
 

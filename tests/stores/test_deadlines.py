@@ -149,7 +149,8 @@ def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Pa
             run.cancel()
             await asyncio.wait([run])
 
-    asyncio.Runner(loop_factory=clock.new_event_loop).run(interrupted())
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        runner.run(interrupted())
     with Store(path, clock=clock, agents={"Work": work}) as store:
         assert store.resume("it").ok
     assert called == [0, 100]

@@ -158,9 +158,20 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_interrupt_gives_up_no_iteration(tmp_path: Path) -> None:
+EACH = ("MapIterationStarted", "TaskSucceeded", "MapIterationSucceeded")
+RUN = ("MapRunStarted", "MapRunSucceeded")
+
+
+@pytest.mark.parametrize(
+    ("config", "once", "thrice"), [({}, (), EACH), ({"Mode": "DISTRIBUTED"}, RUN, ())]
+)
+def test_an_interrupt_gives_up_nothing(
+    config: Any, once: tuple[str, ...], thrice: tuple[str, ...], tmp_path: Path
+) -> None:
     """Whoever stops the process does not fail the Map: its history tells of no end that is none."""
-    naps = {"StartAt": "Nap", "States": {"Nap": {**TASK, "End": True}}}
+    naps: Any = {"StartAt": "Nap", "States": {"Nap": {**TASK, "End": True}}}
+    if config:
+        naps["ProcessorConfig"] = {**config, "ExecutionType": "STANDARD"}
     each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": naps, "End": True}
     document = {"StartAt": "Each", "States": {"Each": each}}
     interrupts = iter([True])
@@ -179,6 +190,6 @@ def test_an_interrupt_gives_up_no_iteration(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         start()
     told = start()
-    assert "MapIterationAborted" not in told
-    for event in ("MapIterationStarted", "TaskSucceeded", "MapIterationSucceeded"):
-        assert told.count(event) == 3
+    assert [event for event in told if "Aborted" in event] == []
+    assert [told.count(event) for event in once] == [1] * len(once)
+    assert [told.count(event) for event in thrice] == [3] * len(thrice)
