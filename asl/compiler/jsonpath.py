@@ -180,8 +180,7 @@ class JsonPathCompiler(StateCompiler):
         return _finish(None, None, self._assign(), self._filter(self.whole, "OutputPath"))
 
     def constant_result(self, result: Json) -> Evaluate | None:
-        shaping = {"ResultSelector", "Assign", "OutputPath"}
-        if shaping & self.state.keys() or self.state.get("ResultPath") is None:
+        if self.state.get("ResultPath") is None or not self.state.keys().isdisjoint(_SHAPING):
             return None
         path = parse_path(self.state["ResultPath"])
         placed = compile_constant_at(path, result)
@@ -203,6 +202,10 @@ class JsonPathCompiler(StateCompiler):
 
     def _assign(self) -> Evaluate | None:
         return self.limited(self.template("Assign"))
+
+
+_SHAPING = ("ResultSelector", "Assign", "OutputPath")
+"""What makes more of a literal result than a value at its place."""
 
 
 def _some(nodes: Evaluate, text: str) -> Evaluate:

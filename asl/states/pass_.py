@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.expr.frame import constant
-from asl.program import Step, Work
+from asl.expr.frame import Evaluate, constant
+from asl.program import Finish, Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks.memory import compile_read, compile_write
 from asl.states.host import Frame
@@ -19,20 +19,18 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
     if "Memory" in compiler.state:
         step.work, step.finish = _remembering(compiler), compiler.finish()
         return
-    finish = compiler.finish()
     if "Result" in compiler.state:
         result = compiler.state["Result"]
-        step.transform = (
-            constant(result)
-            if finish is None
-            else compiler.constant_result(result)
-            or (lambda data, frame: finish(data, result, frame))
-        )
+        step.transform = compiler.constant_result(result) or _literal(result, compiler.finish())
         return
-    payload = compiler.payload()
+    finish, payload = compiler.finish(), compiler.payload()
     step.transform = (
         payload if finish is None else lambda data, frame: finish(data, payload(data, frame), frame)
     )
+
+
+def _literal(result: Json, finish: Finish | None) -> Evaluate:
+    return constant(result) if finish is None else lambda data, frame: finish(data, result, frame)
 
 
 def _remembering(compiler: Compiler) -> Work:
