@@ -53,6 +53,8 @@ class Kept:
         self.file = file
         self.now = now
         self._programs: dict[tuple[str, str], Program] = {}
+        self._latest: tuple[Program | None, str] = None, ""
+        """What was put last, and its hash: many executions of one document may be started."""
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
@@ -67,9 +69,13 @@ class Kept:
 
     def put_program(self, program: Program) -> str:
         """Keep a document; returns its hash."""
-        key = sha256(encoded(program.document)).hexdigest()
-        self.file.put_document(key, program.document)
-        self._programs[key, program.profile.name] = program
+        latest, key = self._latest
+        if latest is not program or not self.file.has_document(key):
+            body = encoded(program.document)
+            key = sha256(body).hexdigest()
+            self.file.put_document(key, body)
+            self._programs[key, program.profile.name] = program
+            self._latest = program, key
         return key
 
     def program(self, stored: Stored) -> Program:

@@ -49,7 +49,7 @@ class Running:
 
     async def start(
         self,
-        name: str,
+        name: str | None,
         program: Program,
         data: Json,
         express: bool,
@@ -57,14 +57,20 @@ class Running:
         bindings: Bindings,
         in_event_loop: bool,
     ) -> Result:
-        """Start an execution, or go on with the one of this name; raises ExecutionExists."""
-        with self.locked(name):
+        """Start an execution, or go on with the one of this name; raises ExecutionExists.
+
+        Without a name it is a new one.
+        """
+        drawn = os.urandom(16).hex()
+        with self.locked(name or drawn):
             document = self.kept.put_program(program)
-            known = self.file.execution(name)
+            known = None if name is None else self.file.execution(name)
             if known is not None:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
-            stored, journal = self._create(name, program, document, data, express, requestor, None)
+            stored, journal = self._create(
+                name or drawn, program, document, data, express, requestor, None
+            )
             return await self._run(stored, program, data, journal, bindings, in_event_loop)
 
     async def resume(
@@ -148,8 +154,7 @@ class Running:
             "RUNNING", started, None, None, None, None, 0, parent, None,
         )  # fmt: skip
         journal = SqliteJournal(self.file, number)
-        journal.chain = chain
-        journal.may_have_started = False
+        journal.begin_anew(chain)
         return stored, journal
 
     async def _go_on(

@@ -188,7 +188,7 @@ class Store:
         program = program_of(workflow, profile, False)
         check_name(name)
         return self._running.start(
-            name or os.urandom(16).hex(),
+            name,
             program,
             detached(data),
             express,

@@ -93,6 +93,8 @@ class SqliteJournal(Log):
         self.spending: Json = None
         self.may_have_started = True
         """Whether there may be executions that this one has started."""
+        self.may_have_asked = True
+        """Whether there may be requests of it."""
         self._started: dict[str, str] = {}
         """The names of those that states have, by the key of the effect."""
         self._decided: dict[str, tuple[str, Json]] = {}
@@ -102,6 +104,11 @@ class SqliteJournal(Log):
         self.programs: Callable[[str], Program] | None = None
         """Gives the program of a document by its hash."""
         self._standing: tuple[Json, str] | None = None
+
+    def begin_anew(self, chain: bytes) -> None:
+        """Know that the execution is new; *chain* stands for the step before its first."""
+        self.chain = chain
+        self.may_have_started = self.may_have_asked = False
 
     # What an earlier process has written
 
@@ -196,10 +203,12 @@ class SqliteJournal(Log):
 
     def put_request(self, asked: Asked, received: bool = False) -> None:
         """Keep a request, or what became of an open one; with *received* its answers, too."""
+        self.may_have_asked = True
         requests.put_request(self.store, self.number, asked, received)
 
     def put_task(self, task: Awaited) -> None:
         """Keep a new request that is answered by its token."""
+        self.may_have_asked = True
         requests.put_task(self.store, self.number, task)
 
     def put_sign(self, task: Awaited) -> None:
@@ -224,7 +233,8 @@ class SqliteJournal(Log):
 
     def close_requests(self) -> None:
         """Let nobody decide any more on what is open."""
-        requests.close_requests(self.store, self.number)
+        if self.may_have_asked:
+            requests.close_requests(self.store, self.number)
 
     def drop_closed_requests(self) -> None:
         """Forget the requests that nobody has decided on: people are asked again."""
@@ -232,7 +242,8 @@ class SqliteJournal(Log):
 
     def cut_off(self, within: str, now: float) -> None:
         """Give up the machines whose paths begin so: what they ask, what they have started."""
-        requests.close_requests(self.store, self.number, within)
+        if self.may_have_asked:
+            requests.close_requests(self.store, self.number, within)
         if self.may_have_started:
             names = [name for key, name in self._started.items() if key.startswith(within)]
             for statement, *values in ((CUT, now), (CUT_REQUESTS,)):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 from asl.core.errors import AslError
-from asl.core.values import Json, encoded
+from asl.core.values import Json
 from asl.stores.locks import Locks
 from asl.stores.schema import APPLICATION_ID, GUARDED, LARGE, UPGRADES, VERSION
 
@@ -122,8 +122,8 @@ class SqliteStore:
         self._flushing: Commit | None = None
         self._interrupted = False
         """Whether it is unknown of what was to be written last if it is in the file."""
-        self._known: set[bytes] = set()
-        """The hashes of large values that are in the file."""
+        self._known: set[bytes | str] = set()
+        """The hashes of large values and of documents that are in the file."""
         how = _reading(self.path)
         self.read_only = how is not None
         """Whether it lies where nothing can be written: it can be looked at."""
@@ -502,10 +502,15 @@ class SqliteStore:
         if not whole:
             raise StoreDamaged(self.path, f"{what} was changed")
 
-    def put_document(self, key: str, document: Json) -> None:
-        """Keep a document under its hash."""
-        body = encoded(document)
-        self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
+    def has_document(self, key: str) -> bool:
+        """Whether it is known that the document of this hash is kept."""
+        return key in self._known
+
+    def put_document(self, key: str, body: bytes) -> None:
+        """Keep the text of a document under its hash, once."""
+        if key not in self._known:
+            self._known.add(key)
+            self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
 
     def document(self, key: str) -> Json:
         """Return a document by its hash."""
