@@ -3,7 +3,10 @@
 Imported with the first expression, as the query language itself.
 """
 
+import json
+import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from asl.checks.queries import Written, read
 from asl.checks.workflow import Workflow
@@ -29,9 +32,8 @@ def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
         # AWS gives the words of JSONata without its code (recorded).
         words = Wording(query.message.partition(": ")[2])
         place = written.lead + query.offset
-        yield Finding(
-            query.code, query.message, written.pointer, query.hint, aws=words, inside=place
-        )
+        hint = query.hint or (_joined(written.text) if DELIMITERS[1] in source else None)
+        yield Finding(query.code, query.message, written.pointer, hint, aws=words, inside=place)
         return
     yield from _context(written, query)
     yield from _references(workflow, written, query)
@@ -47,9 +49,56 @@ def _delimiters(written: Written) -> Iterator[Finding]:
             "V-JSONATA-02",
             f"the string does not {where} with {missing!r}, so it is no expression",
             written.pointer,
-            "an expression is written '{% ... %}', without blanks before or after",
+            _joined(written.text) or ALONE,
             aws=Wording(aws.DELIMITERS),
         )
+    elif hint := _joined(written.text):
+        yield Finding(
+            "V-JSONATA-07",
+            "the string is no expression, though a part of it looks like one",
+            written.pointer,
+            hint,
+            inside=written.text.index(opening),
+        )
+
+
+ALONE = "an expression is written '{% ... %}', without blanks before or after"
+SHORT = 200
+"""Characters of a text that is written anew in a hint."""
+_NAME = re.compile(r"[\w$.]+")
+
+
+def _joined(text: str) -> str | None:
+    """Say how a text with expressions in it is written as a single one; None without any."""
+    opening, closing = DELIMITERS
+    texts, expressions, rest = [], [], text
+    while opening in rest:
+        literal, _, rest = rest.partition(opening)
+        expression, closed, rest = rest.partition(closing)
+        if not closed:
+            return None
+        texts.append(literal)
+        expressions.append(expression.strip())
+    if not expressions:
+        return None
+    texts.append(rest)
+    if len(expressions) == 1 and not "".join(texts).strip():
+        return ALONE
+    if len(text) > SHORT:
+        return f"join texts and values in one expression: {opening} 'text' & $value {closing}"
+    parts = [part for pair in zip_longest(map(_quoted, texts), map(_operand, expressions))
+             for part in pair if part]  # fmt: skip
+    return f"write a single expression: {opening} {' & '.join(parts)} {closing}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as an expression has it, nothing for none."""
+    return json.dumps(text, ensure_ascii=False) if "'" in text else f"'{text}'" if text else ""
+
+
+def _operand(expression: str) -> str:
+    """Return an expression as it stands beside `&`."""
+    return expression if _NAME.fullmatch(expression) else f"({expression})"
 
 
 def _context(written: Written, query: Query) -> Iterator[Finding]:

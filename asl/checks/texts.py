@@ -1,10 +1,11 @@
-"""Interpolated texts: V-TXT-01 (Specification 3.8)."""
+"""Interpolated texts: V-TXT-01, and V-ST-11 where nothing is inserted (Specification 3.8)."""
 
 import re
 from collections.abc import Iterator
 
+from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Scope, Workflow
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
@@ -12,17 +13,18 @@ from asl.expr import interpolation
 
 __all__ = ["check"]
 
+_INSERTION = re.compile(r"\{\{\s*\$")
 _PARAMETER = re.compile(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the texts into which values are inserted."""
     for node in workflow.nodes():
-        if node.query_language == "JSONata":
-            continue  # such texts are expressions there (Specification 3.6)
-        kind = node.value.get("Type")
+        # In JSONata such texts are expressions (Specification 3.6).
+        inserts, kind = node.query_language != "JSONata", node.value.get("Type")
         for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
-            yield from _texts(_at(node.value, steps), node.at(*steps), node.unfilled)
+            value, pointer = _at(node.value, steps), node.at(*steps)
+            yield from _texts(value, pointer, node.unfilled) if inserts else _braces(value, pointer)
     for scope in workflow.scopes:
         if scope.pointer == scope.home:
             yield from _of_document(scope)
@@ -43,6 +45,21 @@ def _at(value: Json, steps: interpolation.Steps) -> Json:
     for step in steps:
         value = value.get(step) if type(value) is dict else None
     return value
+
+
+def _braces(value: Json, pointer: str) -> Iterator[Finding]:
+    """Find texts of a JSONata state that are written as JSONPath states have them."""
+    if type(value) is dict or type(value) is list:
+        for key, part in value.items() if type(value) is dict else enumerate(value):
+            yield from _braces(part, f"{pointer}/{escape(str(key))}")
+    elif type(value) is str and _INSERTION.search(value) and not is_jsonata(value):
+        yield Finding(
+            "V-ST-11",
+            "nothing is inserted between '{{' and '}}' in a JSONata state, so this stays text",
+            pointer,
+            "write the whole text as an expression: {% 'text ' & $states.input.name %}",
+            aws=Wording(code=""),
+        )
 
 
 def _texts(value: Json, pointer: str, unfilled: bool) -> Iterator[Finding]:

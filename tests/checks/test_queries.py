@@ -193,6 +193,54 @@ def test_half_an_expression_is_a_mistake(text: str, half: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        (
+            "Hi {% $name %}, it is {% $now() %}.",
+            "V-JSONATA-07",
+            "write a single expression: {% 'Hi ' & $name & ', it is ' & ($now()) & '.' %}",
+        ),
+        ("{% $name %}!", "V-JSONATA-02", "write a single expression: {% $name & '!' %}"),
+        ("it's {% 1 %}", "V-JSONATA-02", 'write a single expression: {% "it\'s " & 1 %}'),
+        (
+            "{% $a > 1 %}-{% $b %}",
+            "V-JSONATA-01",
+            "write a single expression: {% ($a > 1) & '-' & $b %}",
+        ),
+        (
+            " {% $name %} ",
+            "V-JSONATA-07",
+            "an expression is written '{% ... %}', without blanks before or after",
+        ),
+        (
+            "x" * 200 + "{% $name %}.",
+            "V-JSONATA-07",
+            "join texts and values in one expression: {% 'text' & $value %}",
+        ),
+    ],
+)
+def test_an_expression_in_a_text_is_said_to_be_none(text: str, code: str, hint: str) -> None:
+    """The hint says the whole text as one expression."""
+    (found,) = check(read(passing(text)), DEFAULT)
+    assert (found.code, found.hint) == (code, hint)
+
+
+@pytest.mark.parametrize("text", ["100 {%", "{% and {%", "%} {%", "{ % 1 % }", "no {percent}"])
+def test_a_text_without_an_expression_is_left_alone(text: str) -> None:
+    """What is not closed in it is none: V-JSONATA-07 says nothing."""
+    assert "V-JSONATA-07" not in [each.code for each in check(read(passing(text)), DEFAULT)]
+
+
+def test_braces_insert_nothing_in_jsonata() -> None:
+    """V-ST-11: what JSONPath states write into texts is no expression of JSONata."""
+    prompt = {"title": "Publish {{ $.title }}?", "more": ["{% 'a {{ $ }}' %}", "{{ name }}"]}
+    state = {"Type": "Approval", "Prompt": prompt, "End": True}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "S", "States": {"S": state}}
+    found = [(each.code, each.pointer) for each in check(read(machine), DEFAULT)]
+    assert found == [("V-ST-11", "/States/S/Prompt/title")]
+
+
+@pytest.mark.parametrize(
     ("query", "hint"),
     [
         ("$upercase('a')", "did you mean '$uppercase'?"),
