@@ -5,15 +5,18 @@ Imported with the first expression, as the query language itself.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
+from typing import Any
 
+from asl.checks import habits
 from asl.checks.queries import Written, read
 from asl.checks.workflow import Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import DELIMITERS, Query
+from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.functions.dialects import belonging
 from asl.expr.jsonata.functions.table import NATIVES
 
@@ -32,12 +35,15 @@ def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
         # AWS gives the words of JSONata without its code (recorded).
         words = Wording(query.message.partition(": ")[2])
         place = written.lead + query.offset
-        hint = query.hint or (_joined(written.text) if DELIMITERS[1] in source else None)
+        joined = _joined(written.text) if DELIMITERS[1] in source else None
+        hint = query.hint or joined or habits.of_syntax(source, query.offset)
         yield Finding(query.code, query.message, written.pointer, hint, aws=words, inside=place)
         return
     yield from _context(written, query)
     yield from _references(workflow, written, query)
     yield from _constant(written, query)
+    if _SUSPECT.search(source):
+        yield from _failing(workflow, written, query)
 
 
 def _delimiters(written: Written) -> Iterator[Finding]:
@@ -119,6 +125,9 @@ def _context(written: Written, query: Query) -> Iterator[Finding]:
 def _advice(name: str) -> str:
     if name.startswith("$"):
         return "the input is $states.input"
+    habit = habits.of_name(name)
+    if habit is not None:
+        return habit
     if name == "States":
         return "intrinsic functions belong to JSONPath; JSONata has functions of its own"
     return f"write $states.input.{name} for a field of the input, ${name} for a variable"
@@ -154,9 +163,7 @@ def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -
 
 def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
     known = [f"${each}" for each in (*NATIVES, *belonging(name))]
-    hint = workflow.suggestions.near(f"${name}", known)
-    if name == "eval":
-        hint = "$parse reads JSON text"
+    hint = habits.of_function(name) or workflow.suggestions.near(f"${name}", known)
     return Finding(
         "V-JSONATA-05",
         f"there is no function ${name}",
@@ -180,3 +187,48 @@ def _constant(written: Written, query: Query) -> Iterator[Finding]:
             written.pointer,
             inside=written.lead,
         )
+
+
+_SUSPECT = re.compile(r"""['"]\s*[-+*/%]|[-+*/%]\s*['"]|\.\s*[a-z]\w*\s*\(""")
+"""What is looked at more closely: a text beside an operator, a name that is called."""
+_ARITHMETIC = frozenset("+-*/%")
+
+
+def _failing(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
+    """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
+    nodes = [*nodes_of(query.tree)]
+    for node in nodes:
+        if node.type == "binary" and node.value in _ARITHMETIC:
+            if "string" in (node.lhs.type, node.rhs.type):
+                yield Finding(
+                    "V-JSONATA-06",
+                    f"a text is no operand of {node.value!r}, so this always fails",
+                    written.pointer,
+                    "& joins texts" if node.value == "+" else "$number(...) reads a number",
+                    inside=written.lead + node.position - 1,
+                )
+        elif node.type == "function" and node.procedure.type == "path":
+            name = node.procedure.steps[-1]
+            if _holds_no_function(query, nodes) and not any(
+                name.value == context for context, _ in query.context
+            ):
+                yield _no_function_of_data(workflow, written, name)
+
+
+def _holds_no_function(query: Query, nodes: Iterable[Any]) -> bool:
+    """Whether no member of an object can be a function: data has none."""
+    return not query.shape.shadowed and all(
+        node.type not in ("lambda", "partial", "regex") for node in nodes
+    )
+
+
+def _no_function_of_data(workflow: Workflow, written: Written, name: Any) -> Finding:
+    called = str(name.value)
+    known = f"write ${called}(...)" if _is_function(workflow, called) else None
+    return Finding(
+        "V-JSONATA-05",
+        f"{called!r} is a member here and no function, which begins with $",
+        written.pointer,
+        habits.of_function(called) or known,
+        inside=written.lead + name.position - len(called),
+    )

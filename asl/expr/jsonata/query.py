@@ -1,9 +1,9 @@
 """A parsed query: what it reads, and its evaluation."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from asl.core.values import Json
 from asl.expr.frame import Frame
@@ -23,6 +23,8 @@ from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +97,7 @@ class Query:
     @property
     def tree(self) -> Any:
         """The library's syntax tree; it is made anew."""
-        return syntax.parse(self.source).tree
+        return _with_room(lambda: syntax.parse(self.source).tree)
 
     def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
         """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
@@ -110,11 +112,16 @@ class Query:
 
 def parse(source: str, limits: Limits = LIMITS) -> Query:
     """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong."""
+    return _with_room(lambda: _parsed(source, limits))
+
+
+def _with_room(read: Callable[[], T]) -> T:
+    """Read a source where the stack has room; raises ExpressionFault where none is enough."""
     try:
-        return _parsed(source, limits)
+        return read()
     except RecursionError:  # perhaps only because the caller's own stack is deep
         try:
-            return stacks.elsewhere(lambda: _parsed(source, limits))
+            return stacks.elsewhere(read)
         except RecursionError:
             raise syntax.too_deep(0) from None
 
