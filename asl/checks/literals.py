@@ -97,6 +97,19 @@ def _result(node: Node) -> Iterator[Finding]:
         if _looks_dynamic(text):
             message = f"'Result' is taken as it stands, so {text!r} stays text"
             yield Finding("V-PASS-02", message, place, "use 'Parameters'")
+    for place, key in _computed(node.value.get("Result"), node.at("Result")):
+        message = f"'Result' is taken as it stands, and so is its key {key!r}"
+        yield Finding("V-PASS-02", message, place, "use 'Parameters'", aws=Wording(code=""))
+
+
+def _computed(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    """Yield `(pointer, key)` of what a payload template would compute."""
+    if type(value) is dict or type(value) is list:
+        for key, part in value.items() if type(value) is dict else enumerate(value):
+            place = f"{pointer}/{escape(str(key))}"
+            if type(part) is str and str(key).endswith(SUFFIX) and _looks_dynamic(part):
+                yield place, str(key)
+            yield from _computed(part, place)
 
 
 def _fields(node: Node) -> Iterator[Finding]:

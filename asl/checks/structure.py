@@ -92,7 +92,9 @@ def _is_query(text: str, error: Any) -> bool:
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
     if "Type" not in state:
         wording = Wording("The field 'Type' is required")
-        return Finding("V-ST-01", "'Type' is missing", pointer, at_key=True, aws=wording)
+        near = next((key for key in state if key.lower() == "type"), None)
+        hint = None if near is None else f'write "Type" for {near!r}: fields begin with a capital'
+        return Finding("V-ST-01", "'Type' is missing", pointer, hint, at_key=True, aws=wording)
     kind = state["Type"]
     if type(kind) is not str:
         message = f"'Type' must be a string, not {_article(type_name(kind))}"

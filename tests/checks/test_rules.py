@@ -675,6 +675,7 @@ OTHERS: list[Case] = [
      parallel(PROCESSOR)),
     ("V-PASS-01", passing(Result=1, Parameters={}), f"{S}/Parameters", passing(Result=1)),
     ("V-PASS-02", passing(Result={"a": ["$.b"]}), f"{S}/Result/a/0", passing(Result={"a": "$5"})),
+    ("V-PASS-02", passing(Result={"a.$": "$.b"}), f"{S}/Result/a.$", passing(Result={"a.$": 1})),
     ("V-PASS-02", passing(Result="States.UUID()"), f"{S}/Result", passing(Result="States.UUID")),
     ("V-WAIT-01", waiting(), S, waiting(Seconds=0)),
     ("V-WAIT-01", waiting(Seconds=0, SecondsPath="$.s"), S,
@@ -776,3 +777,12 @@ def test_every_rule_of_the_executed_language_has_a_case() -> None:
         or (code.id.startswith("V-") and code.id.split("-")[1] in SECTIONS)
     }
     assert wanted - set(ELSEWHERE) == {case[0] for case in CASES if case[0] in wanted}
+
+
+def test_a_type_in_small_letters_is_seen() -> None:
+    """V-ST-01: what is missing stands there under another name."""
+    (found,) = check(
+        read({"StartAt": "S", "States": {"S": {"type": "Pass", "End": True}}}), DEFAULT
+    )
+    assert (found.code, found.message) == ("V-ST-01", "'Type' is missing")
+    assert found.hint == "write \"Type\" for 'type': fields begin with a capital"
