@@ -375,3 +375,19 @@ def test_an_error_that_a_chain_has_raised_keeps_its_message() -> None:
     home = asl.convert(asl.convert(chain, "amazon").text, "contenox")
     assert home.document["tasks"][0]["prompt_template"] == "no"
     assert told(home) == set()
+
+
+def test_conditions_of_a_template_are_rules_of_plain_texts() -> None:
+    """What is converted can be checked and run as it is, not only as the text that is written."""
+    which = {
+        "id": "which",
+        "handler": "parse_transition",
+        "prompt_template": '/{{if eq .input "x"}}hit{{else}}miss{{end}}',
+        "transition": {"branches": [{"operator": "equals", "when": "hit", "goto": "hit"}]},
+    }
+    made = asl.convert({"id": "c", "tasks": [which, {"id": "hit", "handler": "noop"}]}, "amazon")
+    assert asl.check(made.document).ok
+    assert (
+        asl.run(made.document, {"input": "x"}).visited
+        == asl.run(asl.load(made.text), {"input": "x"}).visited
+    )

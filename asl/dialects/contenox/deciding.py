@@ -187,4 +187,4 @@ def _path(names: tuple[str, ...], find: Find) -> str:
     found = find(names)
     if not found:
         raise Beyond
-    return found
+    return str(found)  # of a text that knows that it is a path only the text
