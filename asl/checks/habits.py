@@ -3,12 +3,19 @@
 Only hints come of it: that something is wrong, and where, is known already.
 """
 
+import json
 import re
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Final
 
-__all__ = ["of_function", "of_name", "of_syntax"]
+from asl.expr.jsonata import DELIMITERS
 
+__all__ = ["ALONE", "of_function", "of_name", "of_syntax", "of_text"]
+
+ALONE: Final = "an expression is written '{% ... %}', without blanks before or after"
+SHORT: Final = 200
+"""Characters of a text that is written anew in a hint."""
 NEAR: Final = 40
 """Characters in front of a fault in which the word that led to it is looked for."""
 
@@ -119,9 +126,11 @@ FUNCTIONS: Final[Mapping[str, str]] = {
 
 _NOTICED_LATE = ("//", "^")
 """Those that JSONata reads as something else, which then does not go on as it should."""
+_LONG = "join texts and values in one expression: {% 'text' & $value %}"
 _OPERATOR = re.compile(r"\[\?|\?\.|\.\.|\*\*|;|\^|//|[=!<>&|+-]+")
 _WORD = re.compile(r"(?<![\w$.])[a-z]+\b")
 _LIST = re.compile(r"\bin\s*\([^()]*\Z")
+_NAME = re.compile(r"[\w$.]+")
 _FORMATTED = re.compile(r"(?<![\w$])f['\"]")
 
 
@@ -154,3 +163,37 @@ def of_name(name: str) -> str | None:
 def of_function(name: str) -> str | None:
     """Say which function is meant, or what does without one."""
     return FUNCTIONS.get(name)
+
+
+def of_text(text: str) -> str | None:
+    """Say how a text with expressions in it is written as a single one; None without any."""
+    opening, closing = DELIMITERS
+    if len(text) > SHORT:
+        closed = text.find(closing, max(text.find(opening), 0))
+        return _LONG if opening in text and closed >= 0 else None
+    texts, expressions, rest = [], [], text
+    while opening in rest:
+        literal, _, rest = rest.partition(opening)
+        expression, closed, rest = rest.partition(closing)
+        if not closed:
+            return None
+        texts.append(literal)
+        expressions.append(expression.strip())
+    if not expressions:
+        return None
+    texts.append(rest)
+    if len(expressions) == 1 and not "".join(texts).strip():
+        return ALONE
+    parts = [part for pair in zip_longest(map(_quoted, texts), map(_operand, expressions))
+             for part in pair if part]  # fmt: skip
+    return f"write a single expression: {opening} {' & '.join(parts)} {closing}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as an expression has it, nothing for none."""
+    return json.dumps(text, ensure_ascii=False) if "'" in text else f"'{text}'" if text else ""
+
+
+def _operand(expression: str) -> str:
+    """Return an expression as it stands beside `&`."""
+    return expression if _NAME.fullmatch(expression) else f"({expression})"

@@ -3,10 +3,8 @@
 Imported with the first expression, as the query language itself.
 """
 
-import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from collections.abc import Iterator
 from typing import Any
 
 from asl.checks import habits
@@ -35,7 +33,7 @@ def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
         # AWS gives the words of JSONata without its code (recorded).
         words = Wording(query.message.partition(": ")[2])
         place = written.lead + query.offset
-        joined = _joined(written.text) if DELIMITERS[1] in source else None
+        joined = habits.of_text(written.text) if DELIMITERS[1] in source else None
         hint = query.hint or joined or habits.of_syntax(source, query.offset)
         yield Finding(query.code, query.message, written.pointer, hint, aws=words, inside=place)
         return
@@ -55,10 +53,10 @@ def _delimiters(written: Written) -> Iterator[Finding]:
             "V-JSONATA-02",
             f"the string does not {where} with {missing!r}, so it is no expression",
             written.pointer,
-            _joined(written.text) or ALONE,
+            habits.of_text(written.text) or habits.ALONE,
             aws=Wording(aws.DELIMITERS),
         )
-    elif hint := _joined(written.text):
+    elif hint := habits.of_text(written.text):
         yield Finding(
             "V-JSONATA-07",
             "the string is no expression, though a part of it looks like one",
@@ -66,45 +64,6 @@ def _delimiters(written: Written) -> Iterator[Finding]:
             hint,
             inside=written.text.index(opening),
         )
-
-
-ALONE = "an expression is written '{% ... %}', without blanks before or after"
-SHORT = 200
-"""Characters of a text that is written anew in a hint."""
-_NAME = re.compile(r"[\w$.]+")
-
-
-def _joined(text: str) -> str | None:
-    """Say how a text with expressions in it is written as a single one; None without any."""
-    opening, closing = DELIMITERS
-    texts, expressions, rest = [], [], text
-    while opening in rest:
-        literal, _, rest = rest.partition(opening)
-        expression, closed, rest = rest.partition(closing)
-        if not closed:
-            return None
-        texts.append(literal)
-        expressions.append(expression.strip())
-    if not expressions:
-        return None
-    texts.append(rest)
-    if len(expressions) == 1 and not "".join(texts).strip():
-        return ALONE
-    if len(text) > SHORT:
-        return f"join texts and values in one expression: {opening} 'text' & $value {closing}"
-    parts = [part for pair in zip_longest(map(_quoted, texts), map(_operand, expressions))
-             for part in pair if part]  # fmt: skip
-    return f"write a single expression: {opening} {' & '.join(parts)} {closing}"
-
-
-def _quoted(text: str) -> str:
-    """Return a text as an expression has it, nothing for none."""
-    return json.dumps(text, ensure_ascii=False) if "'" in text else f"'{text}'" if text else ""
-
-
-def _operand(expression: str) -> str:
-    """Return an expression as it stands beside `&`."""
-    return expression if _NAME.fullmatch(expression) else f"({expression})"
 
 
 def _context(written: Written, query: Query) -> Iterator[Finding]:
@@ -194,11 +153,16 @@ _CALLED = re.compile(r"\.\s*[a-z]\w*\s*\(")
 """What is looked at more closely: a text beside an operator, a name that is called. A pattern that
 begins with one of few characters is sought the fastest."""
 _ARITHMETIC = frozenset("+-*/%")
+_MAKES = frozenset({"lambda", "partial", "regex"})
+"""Nodes whose values are functions."""
 
 
 def _failing(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
     """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
     nodes = [*nodes_of(query.tree)]
+    # An object that the query makes may hold functions; data has none.
+    holds = query.shape.shadowed or not _MAKES.isdisjoint(node.type for node in nodes)
+    told = {name for name, _ in query.context}
     for node in nodes:
         if node.type == "binary" and node.value in _ARITHMETIC:
             if "string" in (node.lhs.type, node.rhs.type):
@@ -209,19 +173,10 @@ def _failing(workflow: Workflow, written: Written, query: Query) -> Iterator[Fin
                     "& joins texts" if node.value == "+" else "$number(...) reads a number",
                     inside=written.lead + node.position - 1,
                 )
-        elif node.type == "function" and node.procedure.type == "path":
+        elif node.type == "function" and node.procedure.type == "path" and not holds:
             name = node.procedure.steps[-1]
-            if _holds_no_function(query, nodes) and not any(
-                name.value == context for context, _ in query.context
-            ):
+            if name.value not in told:
                 yield _no_function_of_data(workflow, written, name)
-
-
-def _holds_no_function(query: Query, nodes: Iterable[Any]) -> bool:
-    """Whether no member of an object can be a function: data has none."""
-    return not query.shape.shadowed and all(
-        node.type not in ("lambda", "partial", "regex") for node in nodes
-    )
 
 
 def _no_function_of_data(workflow: Workflow, written: Written, name: Any) -> Finding:

@@ -225,6 +225,15 @@ def test_an_expression_in_a_text_is_said_to_be_none(text: str, code: str, hint: 
     assert (found.code, found.hint) == (code, hint)
 
 
+def test_a_long_text_is_not_gone_through_for_a_hint() -> None:
+    """That it has an expression is enough."""
+    (found,) = check(read(passing("{% $name %}." * 100_000)), DEFAULT)
+    assert (found.code, found.hint) == (
+        "V-JSONATA-02",
+        "join texts and values in one expression: {% 'text' & $value %}",
+    )
+
+
 @pytest.mark.parametrize("text", ["100 {%", "{% and {%", "%} {%", "{ % 1 % }", "no {percent}"])
 def test_a_text_without_an_expression_is_left_alone(text: str) -> None:
     """What is not closed in it is none: V-JSONATA-07 says nothing."""
