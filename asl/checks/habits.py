@@ -169,8 +169,7 @@ def of_text(text: str) -> str | None:
     """Say how a text with expressions in it is written as a single one; None without any."""
     opening, closing = DELIMITERS
     if len(text) > SHORT:
-        closed = text.find(closing, max(text.find(opening), 0))
-        return _LONG if opening in text and closed >= 0 else None
+        return _LONG if closing in text.partition(opening)[2] else None
     texts, expressions, rest = [], [], text
     while opening in rest:
         literal, _, rest = rest.partition(opening)
