@@ -3,13 +3,13 @@
 Only hints come of it: that something is wrong, and where, is known already.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Final
 
 from asl.expr.jsonata import DELIMITERS
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["ALONE", "of_function", "of_name", "of_syntax", "of_text"]
 
@@ -172,25 +172,21 @@ def of_text(text: str) -> str | None:
         return _LONG if closing in text.partition(opening)[2] else None
     texts, expressions, rest = [], [], text
     while opening in rest:
-        literal, _, rest = rest.partition(opening)
+        text, _, rest = rest.partition(opening)
         expression, closed, rest = rest.partition(closing)
         if not closed:
             return None
-        texts.append(literal)
+        texts.append(text)
         expressions.append(expression.strip())
     if not expressions:
         return None
     texts.append(rest)
     if len(expressions) == 1 and not "".join(texts).strip():
         return ALONE
-    parts = [part for pair in zip_longest(map(_quoted, texts), map(_operand, expressions))
+    quoted = [literal(text) if text else "" for text in texts]
+    parts = [part for pair in zip_longest(quoted, map(_operand, expressions))
              for part in pair if part]  # fmt: skip
     return f"write a single expression: {opening} {' & '.join(parts)} {closing}"
-
-
-def _quoted(text: str) -> str:
-    """Return a text as an expression has it, nothing for none."""
-    return json.dumps(text, ensure_ascii=False) if "'" in text else f"'{text}'" if text else ""
 
 
 def _operand(expression: str) -> str:

@@ -201,6 +201,11 @@ def test_half_an_expression_is_a_mistake(text: str, half: bool) -> None:
             "write a single expression: {% 'Hi ' & $name & ', it is ' & ($now()) & '.' %}",
         ),
         ("{% $name %}!", "V-JSONATA-02", "write a single expression: {% $name & '!' %}"),
+        (
+            "C:\\dir {% 1 %}.",
+            "V-JSONATA-07",
+            r"write a single expression: {% 'C:\\dir ' & 1 & '.' %}",
+        ),
         ("it's {% 1 %}", "V-JSONATA-02", 'write a single expression: {% "it\'s " & 1 %}'),
         (
             "{% $a > 1 %}-{% $b %}",

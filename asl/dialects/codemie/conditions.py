@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from asl.core.errors import ExpressionFault
-from asl.dialects.queries import literal
 from asl.expr.codemie.conditions import COMPARISONS, parse
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["Beyond", "comparisons", "translated"]
 

@@ -15,7 +15,8 @@ from asl.dialects.codemie.graph import Ambiguous, Graph
 from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.codemie.tasks import INPUT, Tasks
 from asl.dialects.names import fresh
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["Built", "built"]
 

@@ -9,9 +9,10 @@ from asl.core.values import Json
 from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.options import Options
 from asl.dialects.codemie.transforms import sayable
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
 

@@ -15,8 +15,9 @@ from asl.dialects.contenox.naming import Naming
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
-from asl.dialects.queries import handed, literal, query
+from asl.dialects.queries import handed, query
 from asl.expr.contenox.templates import Macro, macros_in
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["Built", "built"]
 

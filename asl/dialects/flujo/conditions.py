@@ -9,8 +9,8 @@ import ast
 from typing import Final
 
 from asl.core.errors import ExpressionFault
-from asl.dialects.queries import literal
 from asl.expr.flujo.conditions import expression, numeric
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["fails", "plain", "yields_boolean"]
 

@@ -6,7 +6,8 @@ from asl.dialects.flujo.conditions import fails, plain, yields_boolean
 from asl.dialects.flujo.machine.builtins import CONFIRMATION
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["conditional", "deciding"]
 

@@ -7,8 +7,9 @@ from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.steps import passing
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
-from asl.dialects.queries import handed, literal, query
+from asl.dialects.queries import handed, query
 from asl.expr.flujo.forks import REDUCERS
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["iteration", "parallel", "router"]
 

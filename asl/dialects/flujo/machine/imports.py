@@ -7,7 +7,8 @@ from asl.core.values import Json
 from asl.dialects.flujo.blueprint import Blueprint, Step
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import RESULT, Failing, Then
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["importing"]
 

@@ -9,7 +9,8 @@ from asl.dialects.flujo.machine.conditionals import deciding
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["loop"]
 

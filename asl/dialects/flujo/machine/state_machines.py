@@ -8,7 +8,8 @@ from asl.dialects.flujo.conditions import plain
 from asl.dialects.flujo.machine.builtins import BUILTINS
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, State, Then
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["state_machine"]
 

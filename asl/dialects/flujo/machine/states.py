@@ -8,7 +8,8 @@ from asl.core.values import Json
 from asl.dialects.flujo.blueprint import Blueprint, Step
 from asl.dialects.flujo.machine.terms import INPUT, Failing, State, Then
 from asl.dialects.flujo.machine.whole import Whole
-from asl.dialects.queries import literal, query
+from asl.dialects.queries import query
+from asl.expr.jsonata.literals import literal
 
 __all__ = ["Kind", "States"]
 
