@@ -101,7 +101,7 @@ class Checkpoint:
     """What that state receives."""
     variables: Mapping[str, Json]
     spent: Json
-    """What the execution had spent (`asl.engine.journal.written_spending`)."""
+    """What the execution had spent (`asl.engine.written.written_spending`)."""
     redrives: int = 0
     path: tuple[str | int, ...] = ()
     """Where in the execution it was saved: names of states and indices; empty at the top."""

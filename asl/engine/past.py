@@ -14,9 +14,9 @@ from asl.engine.checkpoints import (
 )
 from asl.engine.events import ENDINGS, RESUMED
 from asl.engine.frame import Frame
-from asl.engine.journal import read_spending, written_spending
 from asl.engine.records import WHOLE
 from asl.engine.result import Result
+from asl.engine.written import read_spending, written_spending
 from asl.program import Program
 
 __all__ = ["Past", "at_checkpoint", "past_of", "refuse_status", "resumption"]

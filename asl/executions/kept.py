@@ -135,7 +135,7 @@ class Kept:
         """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
         from asl.engine.events import ENDINGS
         from asl.engine.history import Expander
-        from asl.engine.journal import RecordReader
+        from asl.engine.record_reading import RecordReader
         from asl.stores.log import Log
 
         stored = self.get(name)
@@ -170,7 +170,7 @@ class Kept:
 
     def result(self, stored: Stored, program: Program) -> Result:
         """Return what an execution has come to, its history so far included."""
-        from asl.engine.journal import RecordReader
+        from asl.engine.record_reading import RecordReader
         from asl.engine.records import BROKEN
         from asl.engine.result import Result
         from asl.stores.log import Log
@@ -196,7 +196,7 @@ class Kept:
     def _execution(self, stored: Stored, program: Program) -> Execution:
         """Return an execution as it is kept, to read its history."""
         from asl.engine.execution import Execution
-        from asl.engine.journal import read_spending
+        from asl.engine.written import read_spending
 
         data, identity = self.input(stored), identity_of(stored)
         execution = Execution().init(program, data, stored.started, [], identity)

@@ -11,7 +11,8 @@ from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import Spent
-from asl.engine.journal import STARTED, read_spent, written_spent
+from asl.engine.journal import STARTED
+from asl.engine.written import read_spent, written_spent
 from asl.hosts.callbacks import Polled
 from asl.hosts.calling import Account
 from asl.hosts.children import Begun

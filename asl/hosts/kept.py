@@ -23,20 +23,19 @@ from asl.engine.events import RESUMED
 from asl.engine.execution import NO_USAGE, Execution, Usage
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
-from asl.engine.journal import (
-    WHOLE_PATH,
-    Journal,
-    RecordReader,
+from asl.engine.journal import WHOLE_PATH, Journal
+from asl.engine.ledger import Ledger
+from asl.engine.record_reading import RecordReader
+from asl.engine.record_writing import written_whole
+from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, TOLD, WHOLE, each_record
+from asl.engine.written import (
     read_error,
     read_spending,
     read_usage,
     written_error,
     written_spending,
     written_usage,
-    written_whole,
 )
-from asl.engine.ledger import Ledger
-from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, TOLD, WHOLE, each_record
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.budget import Amounts

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from asl.core.values import Json
-from asl.engine.journal import Journal, tells_next, written_record
+from asl.engine.journal import Journal
+from asl.engine.record_writing import tells_next, written_record
 from asl.engine.records import EXITED
 from asl.states.host import Record
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.checkpoints import Checkpoint, Storage, record_of
-from asl.engine.journal import written_spending
+from asl.engine.written import written_spending
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json, compact, encoded
-from asl.engine.journal import STARTED, WHOLE_PATH, read_beginning, tells_next, written_whole
+from asl.engine.journal import STARTED, WHOLE_PATH
+from asl.engine.record_reading import read_beginning
+from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import TOLD
 from asl.stores import requests
 from asl.stores.alive import Alive
@@ -20,7 +22,7 @@ from asl.stores.sqlite import BELOW
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
-    from asl.engine.journal import RecordReader
+    from asl.engine.record_reading import RecordReader
     from asl.engine.result import Result
     from asl.program import Program
     from asl.states.decisions import Asked

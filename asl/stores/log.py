@@ -27,7 +27,7 @@ from asl.stores.schema import LARGE, MOST
 from asl.stores.sqlite import StoreDamaged
 
 if TYPE_CHECKING:
-    from asl.engine.journal import RecordReader
+    from asl.engine.record_reading import RecordReader
     from asl.states.host import Record
     from asl.stores.sqlite import SqliteStore, Write
 

@@ -1,0 +1,196 @@
+"""Records of the history out of what is written in a journal (`asl.engine.record_writing`)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.execution import NO_USAGE, Execution
+from asl.engine.frame import NO_VARIABLES, Frame
+from asl.engine.journal import WHOLE_PATH
+from asl.engine.record_writing import tells_next
+from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
+from asl.engine.written import read_error, read_usage, written_error
+from asl.expr.frame import assigned
+from asl.program import Machine, Program, Step
+from asl.states.calls import Options
+from asl.states.host import ABSENT, Record
+
+__all__ = ["RecordReader", "read_beginning"]
+
+_NOBODY: Any = None
+"""The host of a frame that only stands for a machine of the past."""
+_VARIABLES = {STRETCH: (2, 6), EXITED: (2, 3)}
+"""Where variables stand in a record, behind its state."""
+_SHORT = 7
+"""The length of a stretch of no states."""
+_FAILING = (FAILED, RETRIED, CAUGHT, BROKEN)
+"""The kinds of records whose first value is an error."""
+_GOING_ON = (STRETCH, AGAIN, EXITED)
+"""The kinds after which an error is another one."""
+
+
+def read_beginning(first: Json) -> Json:
+    """Return when a machine began and what had been spent by then, from its first record."""
+    usage = first[6] if len(first) == _SHORT else first[7]  # it is of a stretch
+    return first[1], usage["usage"]
+
+
+class RecordReader:
+    """Turns JSON into records again, and paths into frames that stand for their machines.
+
+    *later* are the records that follow: their machines are the same ones. *program_of* gives the
+    program of a document by its hash, for an execution that has had several.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        later: Iterable[Record] = (),
+        program_of: Callable[[str], Program] | None = None,
+    ) -> None:
+        program = execution.program
+        self._program_of = program_of
+        top = Frame().init(execution, _NOBODY, program.machine.start, None, execution.started, {})
+        self._frames: dict[str, Frame] = {"": top, WHOLE_PATH: top}
+        self._frames |= {record[2].path: record[2] for record in later}
+        self._last: dict[str, list[Json]] = {}
+        self._failures: dict[str, StateError] = {}
+        self._within: dict[str, list[StateError]] = {}
+        self._program, self._steps = program, _steps(program.machines)
+        self._own: dict[str, dict[str, Step]] = {}
+        """The states of machines that the data has filled in, by their paths."""
+
+    def begin(self, document: str) -> None:
+        """Read from now on by the document of this hash."""
+        if self._program_of is not None:
+            self._program = self._program_of(document)
+            self._steps = _steps(self._program.machines)
+
+    def read(self, path: str, written: Json) -> Iterator[Record]:
+        """Yield what a written record of the machine at *path* stands for: one record, or two."""
+        record = self._read_one(path, written)
+        yield record
+        if tells_next(written):
+            _, time, frame, visit, _, _, data, _, variables, goto = record
+            yield (
+                STRETCH, time, frame, visit + 1, goto, goto, data, variables, NO_USAGE, 0, data,
+                variables,
+            )  # fmt: skip
+
+    def _read_one(self, path: str, written: Json) -> Record:
+        kind, time, visit, pointer, *rest = written
+        steps = self._steps_of(path)
+        seen: list[Json] = []
+        last = self._last.get(path, [])
+        values: list[Any] = []
+        for value in rest:
+            if type(value) is dict and ("step" in value or "enter" in value):
+                values.append(steps[next(iter(value.values()))])
+            else:
+                values.append(self._value(value, values, seen, last))
+        self._last[path] = seen
+        if kind in _FAILING:
+            values[0] = self._failure(path, values[0], kind == BROKEN)
+        elif kind in _GOING_ON:
+            self._failures.pop(path, None)
+        if kind == WHOLE and "document" in values[1]:
+            self.begin(values[1]["document"])
+        step = None if pointer is None else steps[pointer]
+        if kind == STRETCH and len(written) == _SHORT:
+            values = [step, *values, 0, *values[:2]]
+        for slot in _VARIABLES.get(kind, ()):
+            if values[slot] is None:
+                values[slot] = NO_VARIABLES
+        first = next((value for value in (step, *values) if isinstance(value, Step)), None)
+        return (kind, time, self._frame(path, first), visit, step, *values)
+
+    def _failure(self, path: str, error: StateError, ends: bool) -> StateError:
+        """Return the very error that a machine, or one within it, has failed with just now.
+
+        Which record told of it first says where it comes from.
+        """
+        written = written_error(error)
+        known = self._failures.get(path)
+        for each in [*([] if known is None else [known]), *self._within.pop(path, ())]:
+            if written_error(each) == written:
+                error = each
+                break
+        self._failures[path] = error
+        if ends and path:
+            self._within.setdefault(path.rpartition("/")[0], []).append(error)
+        return error
+
+    def _frame(self, path: str, step: Step | None) -> Frame:
+        """Return the frame of a path: `/Each@12.0[17]`; *step* is one of its machine."""
+        known = self._frames.get(path)
+        if known is not None:
+            return known
+        parent, forking, effect, index = self._fork(path)
+        visit, ordinal = map(int, effect.split("."))
+        parent.forking = forking, visit, ordinal
+        if step is None:  # of a child of a distributed Map only what it tells stands there
+            forked = self._program.forked(forking, index)
+            step = None if forked is None else forked.start
+        frame = self._frames[path] = Frame().init(
+            parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
+        )
+        frame.parent, frame.origin, frame.index = parent, parent.forking, index
+        return frame
+
+    def _fork(self, path: str) -> tuple[Frame, Step, str, int]:
+        """Return what has forked the machine at *path*: frame, state, visit and effect, index."""
+        above, _, last = path.rpartition("/")
+        place, _, index = last[:-1].rpartition("[")
+        name, _, effect = place.rpartition("@")
+        parent = self._frame(above, None)
+        machine = parent.step.pointer.rpartition("/")[0]
+        return parent, self._steps_of(above)[f"{machine}/{name}"], effect, int(index)
+
+    def fill(self, path: str, values: Json) -> None:
+        """Know the states of the included document that runs at *path* with these values."""
+        _, include, *_ = self._fork(path)
+        assert include.fill is not None
+        self._own[path] = _steps(include.fill(values))
+
+    def _steps_of(self, path: str) -> Mapping[str, Step]:
+        """Return the states by their pointers as the machine at *path* knows them."""
+        while path and self._own:
+            if path in self._own:
+                return self._own[path]
+            path = path.rpartition("/")[0]
+        return self._steps
+
+    def _value(self, written: Json, values: list[Any], seen: list[Json], last: list[Json]) -> Any:
+        """Return what is written in a record behind *values*; *seen* are the containers of these.
+
+        Those of the record before are the *last*.
+        """
+        if type(written) is not dict:
+            return written
+        ((mark, content),) = written.items()
+        if mark not in ("json", "variables", "=", "<", "+"):
+            return self._read(mark, content)
+        if mark == "variables":
+            value: Json = assigned(*content)
+        elif mark == "+":
+            index, member = content
+            value = {**last[index], member: values[0]}
+        else:
+            value = content if mark == "json" else (seen if mark == "=" else last)[content]
+        seen.append(value)
+        return value
+
+    def _read(self, mark: str, content: Json) -> Any:
+        if mark == "absent":
+            return ABSENT
+        if mark == "error":
+            return read_error(content)
+        if mark == "usage":
+            return read_usage(content)
+        return Options(*content)
+
+
+def _steps(machines: Mapping[str, Machine]) -> dict[str, Step]:
+    """Return the states of all machines by their pointers."""
+    return {step.pointer: step for machine in machines.values() for step in machine.steps.values()}

@@ -1,0 +1,164 @@
+"""Records of the history as they are written into a journal: what stands there is not repeated."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.execution import NO_USAGE, Usage
+from asl.engine.frame import NO_VARIABLES
+from asl.engine.records import EXITED, STRETCH, WHOLE
+from asl.engine.written import written_error, written_usage
+from asl.expr.frame import Variables
+from asl.expr.references import member_of
+from asl.program import Step
+from asl.states.calls import Options
+from asl.states.host import ABSENT, Record
+
+__all__ = ["tells_next", "written_record", "written_whole"]
+
+
+def written_whole(time: float, event: str, details: dict[str, Json]) -> Json:
+    """Return a record of the execution as a whole as JSON."""
+    return [WHOLE, time, 0, None, event, {"json": details}]
+
+
+def written_record(
+    record: Record,
+    last: Sequence[int] = (),
+    given: Json = None,
+    reference: Json = None,
+    whole: bool = False,
+) -> tuple[Json, Sequence[int]]:
+    """Return `[kind, time, visit, state or null, ...]`, and the identities of the containers in it.
+
+    A container that stood in this record already, or in the *last* one of its machine, is written
+    as a reference to there: a state's input is the output of the state before. Of an output that
+    is the input with the answer as a member only that member is written; where it is to be *whole*,
+    it stands in this record. The value *given*, a container or a text, is written as the
+    *reference* to where it stands. What stood where is known by identity, so the last record must
+    be alive. A stretch of no states ends as it begins, and its end is left out; one that follows
+    from the end of a state is not written at all, see `tells_next`; nor are variables where the
+    machine has had none.
+    """
+    seen: list[int] = []
+    kind = record[0]
+    if kind is STRETCH:
+        return _written_stretch(record, seen, last, given, reference), seen
+    if kind is EXITED:
+        return _written_exit(record, seen, last, given, reference, whole), seen
+    _, time, _, visit, step, *rest = record
+    slots = [_written(value, seen, last, given, reference) for value in rest]
+    return [kind, time, visit, None if step is None else step.pointer, *slots], seen
+
+
+_Seen: TypeAlias = Sequence[int]
+"""The identities of the containers of a record."""
+
+
+def _written_stretch(
+    record: Record, seen: list[int], last: _Seen, given: Json, reference: Json
+) -> Json:
+    _, time, _, visit, step, first, data, variables, usage, count, output, after = record
+    pointer = None if step is None else step.pointer
+    begun = _written(data, seen, last, given, reference)
+    own = None if variables is NO_VARIABLES else _written(variables, seen, last)
+    if count == 0:
+        return [STRETCH, time, visit, pointer, begun, own, _spent(usage)]
+    left = _written(output, seen, last, given, reference)
+    then = None if after is NO_VARIABLES else _written(after, seen, last)
+    first = {"step": first.pointer}
+    return [STRETCH, time, visit, pointer, first, begun, own, _spent(usage), count, left, then]
+
+
+def _written_exit(
+    record: Record, seen: list[int], last: _Seen, given: Json, reference: Json, whole: bool
+) -> Json:
+    _, time, frame, visit, step, answer, output, variables, after, goto = record
+    before = () if whole else last
+    result = _written(answer, seen, before, given, reference)
+    member, data = None if answer is ABSENT else member_of(step.finish), id(frame.data)
+    if member is not None and data in before:
+        left = {"+": [before.index(data), member]}
+        seen.append(id(output))
+    else:
+        left = _written(output, seen, before, given, reference)
+    own = None if variables is NO_VARIABLES else _written(variables, seen, last)
+    then = None if after is NO_VARIABLES else _written(after, seen, last)
+    following = {"enter": goto.pointer} if _begins_next(record) else _step(goto)
+    return [EXITED, time, visit, step.pointer, result, left, own, then, following]
+
+
+def _begins_next(exited: Record) -> bool:
+    """Whether a state that reaches the world begins where this one ends, with what it leaves.
+
+    The interpreter emits the record of that, a stretch of no states, at once; nothing of it is new.
+    """
+    frame, goto = exited[2], exited[9]
+    if goto is None or goto.work is None:
+        return False
+    execution = frame.execution
+    return execution.usage is NO_USAGE and (
+        execution.program.between is None or frame.parent is not None
+    )
+
+
+def tells_next(written: Json) -> bool:
+    """Whether a written record stands for that stretch, too."""
+    return written[0] == EXITED and written[-1] is not None and "enter" in written[-1]
+
+
+def _written(
+    value: Any, seen: list[int], last: _Seen, given: Json = None, reference: Json = None
+) -> Json:
+    """Return what is written of a value; a container is seen from here on."""
+    of = type(value)
+    if of in _SIMPLE:
+        return value if of is not str or value is not given else reference
+    identity = id(value)
+    written: Json
+    if identity in seen:
+        written = _HERE[seen.index(identity)]
+    elif value is given:
+        written = reference
+    elif identity in last:
+        written = _BEFORE[last.index(identity)]
+    elif of is dict or of is list:
+        written = {"json": value}
+    elif of is Variables:
+        written = {"variables": [value, value.assigned]}
+    else:
+        return _marked(value)
+    seen.append(identity)
+    return written
+
+
+_SIMPLE = frozenset({type(None), bool, int, float, str})
+_HERE: Sequence[Json] = [{"=": index} for index in range(8)]
+_BEFORE: Sequence[Json] = [{"<": index} for index in range(8)]
+
+
+def _marked(value: Any) -> Json:
+    """Return what is no JSON under the name of its kind."""
+    if value is ABSENT:
+        return {"absent": True}
+    if isinstance(value, Step):
+        return _step(value)
+    if isinstance(value, Usage):
+        return _spent(value)
+    if isinstance(value, StateError):
+        return {"error": written_error(value)}
+    if isinstance(value, Options):
+        return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
+    raise TypeError(f"no record holds {type(value).__name__}")
+
+
+def _step(step: Step | None) -> Json:
+    return None if step is None else {"step": step.pointer}
+
+
+def _spent(usage: Usage) -> Json:
+    return _NOTHING_SPENT if usage is NO_USAGE else {"usage": written_usage(usage)}
+
+
+_NOTHING_SPENT = {"usage": written_usage(NO_USAGE)}

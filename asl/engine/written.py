@@ -1,0 +1,88 @@
+"""Errors, and what is spent, as they stand in a journal: plain JSON."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from asl.core.errors import EvaluationFailed, StateError
+from asl.core.values import Json
+from asl.engine.events import HistoryFull
+from asl.engine.execution import Execution, Spent, Usage
+from asl.states.errors import HeartbeatMissed, Raised, Reported
+
+__all__ = [
+    "read_error",
+    "read_spending",
+    "read_spent",
+    "read_usage",
+    "written_error",
+    "written_spending",
+    "written_spent",
+    "written_usage",
+]
+
+_ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
+    "StateError": StateError,
+    "Raised": Raised,
+    "Reported": Reported,
+    "HeartbeatMissed": lambda name, cause: HeartbeatMissed(cause),
+    "HistoryFull": lambda name, cause: HistoryFull(),
+}
+
+
+def written_error(error: StateError) -> Json:
+    """Return an error as JSON: its kind, name and cause, and where an expression failed."""
+    if isinstance(error, EvaluationFailed):
+        return ["EvaluationFailed", error.location, error.cause]
+    kind = type(error).__name__
+    return [kind if kind in _ERRORS else "StateError", error.name, error.cause]
+
+
+def read_error(written: Json) -> StateError:
+    """Return the error again."""
+    kind, name, cause = written
+    if kind == "EvaluationFailed":
+        return EvaluationFailed(cause, name)
+    return _ERRORS[kind](name, cause)
+
+
+def written_usage(usage: Usage) -> Json:
+    """Return usage as JSON, money as text; without what may be spent where nothing limits it."""
+    written = [str(usage.cost), usage.tokens]
+    return written if usage.max_cost is None else [*written, str(usage.max_cost)]
+
+
+def read_usage(written: Json) -> Usage:
+    """Return the usage again."""
+    cost, tokens, *most = written
+    return Usage(Decimal(cost), tokens, Decimal(most[0]) if most else None)
+
+
+def written_spending(execution: Execution) -> Json:
+    """Return what an execution has spent so far as JSON: in all, by state, by model, its ledger."""
+    tables = (execution.by_state, execution.by_model)
+    written = [
+        written_usage(execution.usage),
+        *({key: [str(cost), used] for key, (cost, used) in table.items()} for table in tables),
+    ]
+    return written if execution.ledger is None else [*written, execution.ledger.written()]
+
+
+def read_spending(written: Json, execution: Execution) -> None:
+    """Let an execution have spent this already; its ledger is read when it is opened."""
+    total, *tables = written[:3]
+    execution.usage = read_usage(total)
+    for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
+        table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})
+
+
+def written_spent(spent: Spent) -> Json:
+    """Return what an execution has spent, in all and by model, as JSON."""
+    models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
+    return [written_usage(spent.usage), models]
+
+
+def read_spent(written: Json) -> Spent:
+    """Return it again."""
+    total, models = written
+    found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
+    return Spent(read_usage(total), found)
