@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
+from asl.agents.function import is_awaited
 from asl.agents.registry import Registry
 from asl.core.document import Document, What
 from asl.core.errors import AslError
@@ -155,6 +156,8 @@ def _check_forms(bindings: Bindings) -> None:
     if not (listener is None or callable(listener) or hasattr(listener, "of")):
         found = type(listener).__name__
         raise AslError(f"a listener is a function that takes an event, not {found}")
+    if callable(listener) and is_awaited(listener):
+        raise AslError("a listener is called and not awaited: let it be a plain function")
 
 
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
@@ -244,6 +247,11 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
     for name, sink in found.items():
         if not callable(sink):
             raise AslError(f"the sink {name!r} is a function that takes an event, not {sink!r}")
+        if is_awaited(sink):
+            raise AslError(
+                f"the sink {name!r} is called in a thread of its own and not awaited: let it be a "
+                "plain function"
+            )
     for program in (services.program, *(services.workflows or {}).values()):
         if program is not None:
             delivery_of(program.document.get, found)
@@ -281,7 +289,7 @@ def clock_of(clock: str | Clock) -> Clock:
         return VirtualClock()
     if clock == "wall":
         return WallClock()
-    if isinstance(clock, str) or not hasattr(clock, "new_event_loop"):
+    if isinstance(clock, str | type) or not hasattr(clock, "new_event_loop"):
         raise AslError(f"no clock {clock!r}; there are 'wall', 'virtual' and clock objects")
     return clock
 

@@ -176,6 +176,10 @@ def test_an_unknown_clock_is_misuse() -> None:
         asl.run(PASS, clock="sun")
 
 
+async def _hears(event: Any, channel: Any = None) -> None:
+    """Take an event, if anybody awaits it."""
+
+
 MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     (asl.load, {"what": "\ud800"}, "cannot read"),
     (asl.load, {"what": PASS, "dialect": 1}, "a dialect is called by its name, not by int"),
@@ -188,6 +192,10 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     (asl.plan, {"document": PASS, "prices": 1}, "prices are a mapping from models to prices"),
     (asl.resume, {"result": None, "checkpoint": "c"}, "what goes on is a Result, not NoneType"),
     (asl.run, {"workflow": PASS, "listener": 1}, "a listener is a function that takes an event"),
+    (asl.run, {"workflow": PASS, "listener": _hears}, "a listener is called and not awaited"),
+    (asl.run, {"workflow": PASS, "sinks": {"*": _hears}}, r"the sink '\*' is .* not awaited"),
+    (asl.run, {"workflow": PASS, "clock": asl.VirtualClock}, "there are 'wall', 'virtual' and"),
+    (asl.VirtualClock, {"start": "2024-01-01T00:00:00Z"}, "so many seconds after 1970"),
     (asl.test_state, {"definition": PASS, "configuration": {1: 2}}, "a mapping from names"),
     *(
         (asl.run, {"workflow": PASS, name: ["x"]}, f"{name} are a mapping from .*, not list")
@@ -314,6 +322,25 @@ def test_resources_and_mocks_answer_for_tasks() -> None:
     assert asl.run(document, resources=resources).output == "handler"
     mocked = asl.run(document, resources=resources, mocks={"S": {"return": "mock"}})
     assert mocked.output == "mock"
+
+
+LITERALS = [
+    {"Type": "Pass", "Result": {"a": [1]}},
+    {"Type": "Pass", "Parameters": {"a": [1]}},
+    {"Type": "Pass", "QueryLanguage": "JSONata", "Output": {"a": [1]}},
+]
+
+
+@pytest.mark.parametrize("state", LITERALS)
+def test_what_a_run_returned_may_be_changed(state: dict[str, Any]) -> None:
+    """It is no part of the document or the program, nor of the history."""
+    document = asl.load({"StartAt": "A", "States": {"A": {**state, "End": True}}})
+    program = asl.compile(document)
+    result = asl.run(program)
+    result.output["a"].append(2)
+    assert asl.run(program).output == {"a": [1]}
+    assert document.value["States"]["A"] == {**state, "End": True}
+    assert result.events[-1].details == {"output": {"a": [1]}}
 
 
 def test_a_name_and_a_listener() -> None:

@@ -16,7 +16,14 @@ from asl.core.values import Json
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised
 
-__all__ = ["FUNCTION", "FunctionAgent", "function_agent", "imported", "named_function"]
+__all__ = [
+    "FUNCTION",
+    "FunctionAgent",
+    "function_agent",
+    "imported",
+    "is_awaited",
+    "named_function",
+]
 
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -58,9 +65,13 @@ def function_agent(function: Callable[..., Any]) -> FunctionAgent:
     """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
     takes_call = _takes_call(function)
     function = typed(function)
+    return FunctionAgent(function, takes_call=takes_call, plain=not is_awaited(function))
+
+
+def is_awaited(function: Callable[..., Any]) -> bool:
+    """Whether a callable is an async function, or an object that is called as one."""
     called = type(function).__call__
-    plain = not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called))
-    return FunctionAgent(function, takes_call=takes_call, plain=plain)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 _KNOWN: WeakKeyDictionary[FunctionType, bool] = WeakKeyDictionary()

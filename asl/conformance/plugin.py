@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what the cases have taken."""
     verdicts = config.stash.get(VERDICTS, [])
+    if config.getoption(COVERAGE) and getattr(config.option, "numprocesses", None):
+        terminalreporter.section("coverage of documents")
+        terminalreporter.write_line(
+            "with -n the cases ran in other processes: leave -n out, or use 'asl test --coverage'"
+        )
     if verdicts:
         from asl.conformance.coverage import coverage_of
         from asl.conformance.report import coverage_text

@@ -247,6 +247,21 @@ def detached(value: Json) -> Json:
         raise NotJson(place, foreign.found, foreign.reason) from None
 
 
+def copied(value: Json) -> Json:
+    """An independent copy of a JSON value of ours, whatever its size."""
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return value
+    if _is_moderate(value):  # its text is the fastest way to a copy
+        try:
+            return orjson.loads(orjson.dumps(value))
+        except orjson.JSONEncodeError:  # integers beyond 64 bits, half a character
+            pass
+    from copy import deepcopy
+
+    return deepcopy(value)
+
+
 def handed_over(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 

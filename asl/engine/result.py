@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from asl.core.errors import StateError
-from asl.core.values import Json, excerpt
+from asl.core.values import Json, copied, excerpt
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
 from asl.engine.history import Expander
@@ -34,11 +34,12 @@ class Result:
     """
 
     # As with an execution: slots for what every result has, and no `__init__`.
-    __slots__ = ("__dict__", "_failure", "_flat", "ended", "execution", "output", "status")
+    __slots__ = ("__dict__", "_failure", "_flat", "ended", "execution", "status", "value")
     execution: Execution
     status: str
     ended: float
-    output: Json
+    value: Json
+    """The output as the execution left it. What made it holds parts of it, so it never changes."""
 
     started: "tuple[Result, ...]" = ()
     deliveries: "Mapping[str, Json]" = MappingProxyType({})
@@ -65,7 +66,7 @@ class Result:
         self._flat = records
         self.status = status
         self.ended = ended
-        self.output = output
+        self.value = output
         self._failure = failure
         return self
 
@@ -99,6 +100,11 @@ class Result:
     def awaited(self) -> list[dict[str, Json]]:
         """The tasks whose tokens have to be answered, where it is `PAUSED` in a store."""
         return [task.shown for task in self.tasks]
+
+    @cached_property
+    def output(self) -> Json:
+        """The output, None where there is none; a copy, so whoever reads it may change it."""
+        return copied(self.value)
 
     @property
     def error(self) -> str | None:
@@ -226,7 +232,7 @@ class Result:
         if self.status == "PAUSED":
             return f"<Result PAUSED pending={[each['requestId'] for each in self.pending]}>"
         if self.ok:
-            return f"<Result {self.status} output={excerpt(self.output, 400)}>"
+            return f"<Result {self.status} output={excerpt(self.value, 400)}>"
         cause = self.cause if self.cause is None else shorten(self.cause, 400, placeholder="...")
         return f"<Result {self.status} error={self.error!r} cause={cause!r}>"
 
@@ -241,6 +247,6 @@ class Result:
     def end_details(self) -> dict[str, Json]:
         """Return the details of the history's last event."""
         if self.ok:
-            return {"output": self.output}
+            return {"output": self.value}
         both = {"error": self.error, "cause": self.cause}
         return {key: value for key, value in both.items() if value is not None}

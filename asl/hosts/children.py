@@ -113,7 +113,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
         host.wait_for(result)
     _absorb(host, at, child, result, found=begun.result is not None)
     if result.ok:
-        return result.output
+        return result.value
     raise _failure(at.step.name, child, result)
 
 

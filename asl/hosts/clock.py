@@ -74,6 +74,8 @@ class VirtualClock:
     """Time that passes only when everything waits for it."""
 
     def __init__(self, start: float = EPOCH_2024) -> None:
+        if not isinstance(start, int | float):
+            raise AslError(f"a clock begins so many seconds after 1970, not at {start!r}")
         if not EARLIEST <= start <= LATEST:
             raise AslError(f"a clock begins between the years 1 and 9998, not at {start!r}")
         self.start = start

@@ -191,7 +191,7 @@ class Start(Service):
             "StopDate": self._date(result.ended),
         }
         if result.ok:
-            found["Output"] = result.output if parsed else compact(result.output)
+            found["Output"] = result.value if parsed else compact(result.value)
             found["OutputDetails"] = {"Included": True}
         elif result.status == "FAILED":
             found |= {key.capitalize(): text for key, text in result.end_details().items()}

@@ -279,7 +279,7 @@ class SqliteJournal(Log):
             ends = (result.execution.deadline, until)
             self.put_pause(min((each for each in ends if each is not None), default=None))
         else:
-            self.put_end(result.status, result.ended, result.output, result.error, result.cause)
+            self.put_end(result.status, result.ended, result.value, result.error, result.cause)
 
     def put_pause(self, deadline: float | None) -> None:
         """Say that the execution waits for people, and when it is worth to go on."""

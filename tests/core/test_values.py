@@ -15,6 +15,7 @@ from asl.core.values import (
     MAX_DEPTH,
     MAX_INTEGER,
     compact,
+    copied,
     detached,
     fits,
     handed_over,
@@ -167,6 +168,22 @@ def test_a_value_that_is_handed_over_is_equal_and_independent(value: Any) -> Non
 
 
 @given(COMMON)
+def test_a_copy_is_equal_and_independent(value: Any) -> None:
+    """Also of what has no text by orjson: long integers, half a character."""
+    for each in (value, [value, 2**70], [value, "\ud800"]):
+        copy = copied(each)
+        assert json.dumps(copy) == json.dumps(each)
+        assert containers(copy).isdisjoint(containers(each))
+
+
+def test_shared_and_deep_values_are_copied_at_once() -> None:
+    """What was the same is the same in the copy, so it takes no more room."""
+    copy = copied(laughs(100))
+    assert copy[0] is copy[1]
+    assert copied(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+
+
+@given(COMMON)
 def test_what_is_handed_over_is_no_larger_than_the_limit(value: Any) -> None:
     """The limit is exact, but for what is flat and small, which is below every limit there is."""
     size = len(compact(value).encode())
@@ -220,9 +237,9 @@ def containers(value: Any) -> set[int]:
 )
 def test_what_is_not_json_is_refused_with_its_place(value: Any, place: str, found: str) -> None:
     """The error names the JSONPath and the Python type, whichever way a value is copied."""
-    for copied in (detached, lambda value: received(value, 10**6, "S")):
+    for taken in (detached, lambda value: received(value, 10**6, "S")):
         with pytest.raises(NotJson) as caught:
-            copied(value)
+            taken(value)
         assert (caught.value.place, caught.value.found) == (place, found)
         assert found in str(caught.value)
 
