@@ -1,7 +1,8 @@
 """asl/checks/services is made from AWS's models: `python tests/service_models.py` rewrites it.
 
 The models are those of `botocore` (Apache-2.0), which `boto3` brings. Of each only what stands here
-is kept: what the actions answer, of which types the fields are, and which of them are required.
+is kept: what the actions answer, of which types the fields are, and which of them are required; and
+the names of what the actions are given.
 """
 
 import json
@@ -43,7 +44,10 @@ def named(field: str) -> str:
 
 
 def reduced(model: dict[str, Any]) -> dict[str, Any]:
-    """Return what the actions of a service answer: action -> shape, shape -> what it may be."""
+    """Return what the actions of a service answer, and what they are given.
+
+    `actions`: action -> shape, `shapes`: shape -> what it may be, `requests`: action -> names.
+    """
     shapes: dict[str, Any] = {}
 
     def shape(name: str) -> str:
@@ -74,12 +78,21 @@ def reduced(model: dict[str, Any]) -> dict[str, Any]:
         fields = {named(name): shape(each["shape"]) for name, each in own["members"].items()}
         return {"fields": fields, **required}
 
+    def request(operation: dict[str, Any]) -> dict[str, Any]:
+        own = model["shapes"][operation["input"]["shape"]] if "input" in operation else {}
+        required = {"required": list(map(named, own["required"]))} if own.get("required") else {}
+        return {"fields": list(map(named, own.get("members", ()))), **required}
+
+    operations = {
+        name[:1].lower() + name[1:]: operation for name, operation in model["operations"].items()
+    }
     actions = {
-        name[:1].lower() + name[1:]: shape(operation["output"]["shape"])
-        for name, operation in model["operations"].items()
+        name: shape(operation["output"]["shape"])
+        for name, operation in operations.items()
         if "output" in operation
     }
-    return {"actions": actions, "shapes": shapes}
+    requests = {name: request(operation) for name, operation in operations.items()}
+    return {"actions": actions, "shapes": shapes, "requests": requests}
 
 
 def main() -> None:

@@ -1,16 +1,9 @@
-"""Whether a mocked result is one that the service could answer (AWS, recorded).
+"""Whether a mocked result is one that the service could answer (AWS, recorded)."""
 
-The folder `services` holds what the actions of the services that workflows call most may answer;
-what is not there is not checked. `python tests/service_models.py` makes it from AWS's own models.
-"""
-
-import json
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
+from asl.checks.models import action_of, model_of
 from asl.core.errors import InvalidTest
 from asl.core.values import Json, is_number
 
@@ -19,14 +12,8 @@ __all__ = ["MODES", "check_answer"]
 MODES = ("STRICT", "PRESENT", "NONE")
 """All that is there and required, only what is there, nothing: `fieldValidationMode`."""
 
-_ACTION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:(?:(aws-sdk):)?([\w-]+):(\w+)")
-_OF_THE_SDK = {"eventbridge": "events", "sfn": "states"}
-"""The names of services that `aws-sdk` calls otherwise."""
-_INTEGRATED = {"bedrock": "bedrockruntime"}
-"""The models of integrations that are called otherwise than those of `aws-sdk`."""
 _PARSED = {("lambda", "invoke"): "Payload", ("bedrockruntime", "invokeModel"): "Body"}
 """What the model has as bytes and a workflow gets from an integration as the JSON that it holds."""
-_FOLDER = Path(__file__).parent / "services"
 _KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean"}
 
 
@@ -35,29 +22,18 @@ def check_answer(resource: str, result: Json, mode: str) -> None:
 
     A task that waits has the result of something else than its action; it is not checked.
     """
-    match = _ACTION.fullmatch(resource)
-    if match is None or mode == "NONE":
+    action = action_of(resource)
+    if action is None or action.waits or mode == "NONE":
         return
-    sdk, named, action = match.groups()
-    service = (_OF_THE_SDK if sdk else _INTEGRATED).get(named, named)
-    model = _model(service)
-    shape = model["actions"].get(action)
+    model = model_of(action.service)
+    shape = model["actions"].get(action.name)
     if shape is None:
         return
-    parsed = None if sdk else _PARSED.get((service, action))
+    parsed = None if action.sdk else _PARSED.get((action.service, action.name))
     if type(result) is dict and parsed in result:
         result = {**result, parsed: ""}
     for fault in _faults(model["shapes"], shape, result, "", mode == "STRICT"):
         raise InvalidTest(f"Mock result schema validation error: {fault}")
-
-
-@cache
-def _model(service: str) -> Mapping[str, Any]:
-    path = _FOLDER / f"{service}.json"
-    if not path.is_file():
-        return {"actions": {}, "shapes": {}}
-    model: Mapping[str, Any] = json.loads(path.read_bytes())
-    return model
 
 
 def _faults(

@@ -309,6 +309,15 @@ TASKS: list[Case] = [
     ("V-TASK-10", awaiting(), f"{S}/Resource", awaiting(Parameters={"all.$": "$$"})),
     ("V-TASK-11", sending(Parameters={"t.$": "$$.Task.Token"}), f"{S}/Parameters/t.$",
      awaiting(Parameters={"t.$": "$$.Task.Token"})),
+    ("V-TASK-12", sending(Parameters={"QueueUrl": "q", "messageBody.$": "$.b"}),
+     f"{S}/Parameters/messageBody.$",
+     sending(Parameters={"QueueUrl": "q", "MessageBody.$": "$.b"})),
+    ("V-TASK-12", awaiting(Parameters={"QueueUrl": "q", "MessageBody.$": "$$.Task.Token", "To": 1}),
+     f"{S}/Parameters/To",
+     awaiting(Parameters={"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"})),
+    ("V-TASK-12", sending(Arguments={"MessageBody": "b"}, QueryLanguage="JSONata"),
+     f"{S}/Arguments",
+     sending(Arguments={"QueueUrl": "{% $q %}", "MessageBody": "b"}, QueryLanguage="JSONata")),
 ]  # fmt: skip
 
 CHOICES: list[Case] = [
@@ -766,6 +775,35 @@ def test_a_fault_is_reported_once(rule: str, bad: Json, pointer: str, good: Json
     places = [(each.code, each.pointer, each.message) for each in check(read(bad), DEFAULT)]
     assert len(places) == len(set(places))
     assert [place[:2] for place in places].count((rule, pointer)) == 1
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters"),
+    [
+        ("aws-sdk:s3:getObject", {"Bucket": "b", "Key.$": "$.k", "SseCustomerKey": "k"}),
+        ("states:startExecution.sync:2", {"StateMachineArn": "m", "AssociateWithParent": True}),
+        ("bedrock:invokeModel", {"ModelId": "m", "Input": {"S3Uri": "s3://b/k"}}),
+        ("aws-sdk:nobody:knowsIt", {"what": 1}),
+        ("sqs:knowsItNot", {"what": 1}),
+    ],
+)
+def test_parameters_of_services_are_those_of_the_integration(
+    resource: str, parameters: Json
+) -> None:
+    """V-TASK-12: larger letters within a name, names of its own, and services without a model."""
+    document = sending(Resource=f"arn:aws:states:::{resource}", Parameters=parameters)
+    assert "V-TASK-12" not in {code for code, _ in found(document)}
+
+
+def test_the_name_of_a_parameter_is_told() -> None:
+    """V-TASK-12: whatever its letters are, or as it is nearly written."""
+    given = {"queueUrl": "q", "MesageBody": "b"}
+    report = check(read(sending(Parameters=given)), DEFAULT)
+    assert [(each.message, each.hint) for each in report] == [
+        ("sqs:sendMessage needs the parameter 'MessageBody'", None),
+        ("sqs:sendMessage has no parameter 'queueUrl'", "write 'QueueUrl'"),
+        ("sqs:sendMessage has no parameter 'MesageBody'", "did you mean 'MessageBody'?"),
+    ]
 
 
 def test_every_rule_of_the_executed_language_has_a_case() -> None:
