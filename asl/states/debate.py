@@ -1,10 +1,11 @@
 """Debate: agents discuss a topic in rounds and may come to a decision (6.10, companion 2)."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
 from asl.core.diagnostics import Finding, Severity
-from asl.core.values import Json, is_number
+from asl.core.values import Json, is_integer, is_number
 from asl.expr.frame import Evaluate, constant
+from asl.expr.templates import SUFFIX
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.calls import Target
@@ -21,6 +22,11 @@ ROUNDS = 3
 METHODS = ("voting", "arbiter")
 VOTING = ("Threshold", "RequiredMajority", "VotingAgents")
 """The fields of `Consensus` that ask for a vote, whatever the `Method` (companion 2.5)."""
+LONGER = "MaxRoundsForConsensus"
+DECIDING = ("Arbiter", "Method", "TieBreaker", LONGER)
+"""The fields that say more about a decision, and bring none about by themselves."""
+REQUIRE = 'set "Required": true'
+VOTE = 'set "Method": "voting"'
 
 
 def compile_debate(compiler: Compiler, step: Step) -> None:
@@ -119,13 +125,13 @@ def _voters(sought: Settings, agents: list[str], speakers: list[str]) -> list[st
 
 
 def check_debate(node: Node) -> Iterator[Finding]:
-    """One topic, a named arbiter, shares that leave room, limits."""
+    """One topic, shares that leave room, a consensus that comes about, limits."""
     yield from _topics(node)
     yield from check_limits(node)
     consensus = node.value.get("Consensus")
     if type(consensus) is dict:
-        yield from _arbiter(node, consensus)
         yield from _shares(node, consensus)
+        yield from _idle(node, consensus)
 
 
 def _topics(node: Node) -> Iterator[Finding]:
@@ -150,21 +156,39 @@ def _topics(node: Node) -> Iterator[Finding]:
         )
 
 
-def _arbiter(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
-    if consensus.get("Required") is not True or consensus.keys() & {"Arbiter", "Arbiter.$"}:
+def _idle(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
+    """Find what changes nothing as `Consensus` stands (companion 2.3 to 2.6)."""
+    names = {field.removesuffix(SUFFIX): field for field in consensus}
+    required, method = consensus.get("Required", False), consensus.get("Method", METHODS[1])
+    known = type(required) is bool and method in METHODS
+    if not known or not consensus.keys().isdisjoint(("Required.$", "Method.$")):
         return
-    agents = node.value.get("Agents")
-    if type(agents) is not list or not agents or type(agents[-1]) is not str:
-        return
-    message = f"{agents[-1]!r} is the arbiter, being the last agent, and does not debate"
-    if len(agents) < 3:
-        message += ": fewer than two agents are left to do so"
-    yield Finding(
-        "V-DEB-05",
-        message,
-        node.at("Consensus", "Required"),
-        f'write "Arbiter": "{agents[-1]}", or name another agent',
-    )
+    voting = method == "voting" or not names.keys().isdisjoint(VOTING)
+    if required or voting:
+        for field, why, hint in _without_effect(node, names.keys(), required, voting):
+            if field in names:
+                place = node.at("Consensus", names[field])
+                message = f"{field!r} has no effect {why}"
+                yield Finding("V-DEB-10", message, place, hint, at_key=True)
+    elif not names.keys().isdisjoint(DECIDING):
+        message = "nobody decides: consensus is not required, and there is no vote"
+        hint = f"{REQUIRE}, or {VOTE}"
+        yield Finding("V-DEB-10", message, node.at("Consensus"), hint, at_key=True)
+
+
+def _without_effect(
+    node: Node, names: Collection[str], required: bool, voting: bool
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields that have no effect: the field, why, and what to do."""
+    most, held = node.value["Consensus"].get(LONGER), node.value.get("Rounds", ROUNDS)
+    if not voting:
+        yield from ((field, "without a vote", VOTE) for field in ("TieBreaker", LONGER))
+    elif not required:
+        yield LONGER, "where consensus is not required", REQUIRE
+    elif is_integer(most) and is_integer(held) and most < held and "Rounds.$" not in node.value:
+        yield LONGER, f"as {held} rounds are held anyway", "make it more than Rounds"
+    if "RequiredMajority" in names:
+        yield "Threshold", "beside 'RequiredMajority'", "keep one of them"
 
 
 def _shares(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:

@@ -522,7 +522,7 @@ DEBATES: list[Case] = [
         "V-DEB-05",
         debate(Consensus={"Required": True}),
         f"{S}/Consensus/Required",
-        debate(Consensus=SEEKING),
+        debate(Consensus={"Required": True, "Arbiter": "C"}),
     ),
     (
         "V-DEB-05",
@@ -554,6 +554,12 @@ DEBATES: list[Case] = [
         debate(Consensus={"Arbitre": "B"}),
         f"{S}/Consensus/Arbitre",
         debate(Consensus={"Arbiter": "B"}),
+    ),
+    (
+        "V-DEB-10",
+        debate(Consensus={"Arbiter": "C"}),
+        f"{S}/Consensus",
+        debate(Consensus={"Arbiter": "C", "Method": "voting"}),
     ),
     (
         "V-ST-07",

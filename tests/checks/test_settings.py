@@ -91,7 +91,7 @@ def test_those_who_decide_a_debate_are_looked_up_too() -> None:
     (arbiter, breaker) = [each for each in found if each.code == "V-DEB-08"]
     assert (arbiter.pointer, arbiter.hint) == (f"{S}/Consensus/Arbiter", "did you mean 'Judge'?")
     assert breaker.pointer == f"{S}/Consensus/TieBreaker"
-    consensus = {"Arbiter": "Judge", "TieBreaker": "Arbiter"}
+    consensus = {"Method": "voting", "Arbiter": "Judge", "TieBreaker": "Arbiter"}
     document = machine(Type="Debate", Agents=["A", "B"], Topic="t", Consensus=consensus)
     assert levels(document, agents=["A", "B", "Judge"]) == {}
 
