@@ -1,4 +1,4 @@
-"""Retry and Catch: V-RETRY-02, V-RETRY-05..07, V-RETRY-09..11, V-CATCH-02, V-CATCH-05.
+"""Names of errors, Retry and Catch: V-RETRY-02, -05..07, -09..11, V-CATCH-02, V-CATCH-05.
 
 Specification 4.1 to 4.4.
 """
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import log
 
-from asl.checks.workflow import Workflow, handlers
+from asl.checks.workflow import Workflow, below, handlers
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.profile import Profile
@@ -78,6 +78,10 @@ def check(workflow: Workflow) -> Iterator[Finding]:
                 yield from _delays(node, node.at("Retry", index), entry)
         if "Catch" in node.value:
             yield from _names(workflow, node, "Catch", "V-CATCH-02")
+        if "Model" in node.value:
+            listed = below(node.value, "Model").get("FallbackOn")
+            for name, place in _places(listed, node.at("Model", "FallbackOn")).items():
+                yield from _name(workflow, name, place, "never leads to another model")
 
 
 # --------------------------------------------------------------------------------------------
@@ -89,12 +93,12 @@ def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> It
     earlier: dict[str, str] = {}
     for index, entry in listed:
         pointer = node.at(field, index, "ErrorEquals")
-        places = _places(entry, pointer)
+        places = _places(entry.get("ErrorEquals"), pointer)
         if ALL in places:
             last = index == listed[-1][0]
             yield from _wildcard(len(places) == 1, last, pointer, wildcard_rule)
         for name, place in places.items():
-            yield from _name(workflow, name, place)
+            yield from _name(workflow, name, place, "is never retried or caught")
             by = _matched_by(name, earlier, workflow.profile)
             if by is not None and name != "States.Runtime":
                 yield Finding(
@@ -107,10 +111,9 @@ def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> It
             earlier.setdefault(name, place)
 
 
-def _places(entry: Mapping[str, Json], pointer: str) -> dict[str, str]:
-    """Return the error names of a handler and where each is listed first."""
+def _places(listed: Json, pointer: str) -> dict[str, str]:
+    """Return the error names in a list and where each is listed first."""
     places: dict[str, str] = {}
-    listed = entry.get("ErrorEquals")
     for index, name in enumerate(listed if type(listed) is list else ()):
         if type(name) is str:
             places.setdefault(name, f"{pointer}/{index}")
@@ -126,9 +129,9 @@ def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Find
         yield Finding(rule, message, pointer, aws=wording)
 
 
-def _name(workflow: Workflow, name: str, pointer: str) -> Iterator[Finding]:
+def _name(workflow: Workflow, name: str, pointer: str, handled: str) -> Iterator[Finding]:
     if name == "States.Runtime":
-        yield Finding("V-RETRY-09", "'States.Runtime' is never retried or caught", pointer)
+        yield Finding("V-RETRY-09", f"'States.Runtime' {handled}", pointer)
     elif name.startswith("States.") and not (_is_raised(name) or _is_told(workflow, name)):
         yield Finding(
             "V-CATCH-05",

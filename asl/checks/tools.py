@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 from asl.checks.languages import is_jsonata
 from asl.checks.schemas import schema_faults
 from asl.checks.workflow import Scope, Workflow, below
-from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.pointers import escape
 from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
+from asl.expr.templates import SUFFIX
 from asl.states.blocks.policy import categories_of, image_of, mounts_of, overlaid, processors
 
 __all__ = ["check", "unexecuted"]
@@ -79,6 +80,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from _lists(policy)
         yield from _categories(policy)
         yield from _schemas(policy)
+        yield from _rates(policy)
         for name in ("Before", "After"):
             hooks = below(policy.block, "Hooks")
             if type(hooks.get(name)) is dict and not {"Agent", "Agent.$"} & hooks[name].keys():
@@ -171,6 +173,23 @@ def _categories(policy: _Policy) -> Iterator[Finding]:
                     pointer,
                     did_you_mean(name, policy.categories),
                 )
+
+
+def _rates(policy: _Policy) -> Iterator[Finding]:
+    """Yield the rates that say what is done about a limit, and name none."""
+    for tool, given in below(policy.block, "RateLimits").items():
+        whole = {
+            field.removesuffix(SUFFIX) for field in below(policy.effective, "RateLimits", tool)
+        }
+        if type(given) is dict and whole == {"OnExceed"}:
+            yield Finding(
+                "V-TOOLS-01",
+                f"the rate of {tool!r} has no limit, so its 'OnExceed' has no effect",
+                f"{policy.pointer}/RateLimits/{escape(tool)}",
+                "add MaxPerMinute or another limit",
+                severity=Severity.WARNING,
+                at_key=True,
+            )
 
 
 def _schemas(policy: _Policy) -> Iterator[Finding]:

@@ -417,18 +417,48 @@ def _check_workflow(budget: Mapping[str, Json]) -> Iterator[Finding]:
             message = f"{field!r} has no effect without {what}"
             yield Finding("V-BUD-06", message, f"{at}/{place}", hint)
     fallback = budget.get("Fallback")
-    usable = type(fallback) is dict and not {"UseModel", "Agent", "Cascade"}.isdisjoint(fallback)
-    if budget.get("OnExceed") == "UseFallback" and not usable:
-        message = "'UseFallback' has no Fallback to use: calls fail once the limit is exceeded"
-        yield Finding("V-BUD-06", message, f"{at}/OnExceed", "add Fallback with UseModel or Agent")
-    if budget.get("OnExceed") == "Fail" and not usable:
+    yield from _unusable(budget, budget, at)
+    if budget.get("OnExceed") == "Fail" and not _may_fall_back(budget):
         message = "calls of agents fail abruptly once the limit is exceeded"
         yield Finding(
             "V-BUD-07", message, f"{at}/OnExceed", "add a Fallback", severity=Severity.INFO
         )
     yield from _signs(budget, at)
+    yield from _fractions(budget, at)
     if type(fallback) is dict:
         yield from _idle(fallback, names, f"{at}/Fallback")
+
+
+def _unusable(
+    budget: Mapping[str, Json], workflow: Mapping[str, Json], at: str
+) -> Iterator[Finding]:
+    """Find what is to use the Fallback of a workflow that has none."""
+    if budget.get("OnExceed") == "UseFallback" and not _may_fall_back(workflow):
+        whose = "" if budget is workflow else " in the Budget of the document"
+        message = f"'UseFallback' has no Fallback to use{whose}: calls fail beyond the limit"
+        hint = f"add Fallback with UseModel or Agent{whose}"
+        yield Finding("V-BUD-06", message, f"{at}/OnExceed", hint)
+
+
+def _may_fall_back(workflow: Mapping[str, Json]) -> bool:
+    fallback = workflow.get("Fallback")
+    if type(fallback) is dict:
+        return not _FALLS_BACK.isdisjoint(field.removesuffix(".$") for field in fallback)
+    return "Fallback.$" in workflow or type(fallback) is str
+
+
+_FALLS_BACK: Final = frozenset(("UseModel", "Agent", "Cascade"))
+
+
+def _fractions(budget: Mapping[str, Json], at: str) -> Iterator[Finding]:
+    """Find the shares that are written as if 1 was the whole."""
+    alerts = budget.get("Alerts")
+    for index, alert in enumerate(alerts if type(alerts) is list else ()):
+        share = alert.get("At") if type(alert) is dict else None
+        if is_number(share) and 0 < share < 1:
+            message = f"{share} stands for {share}%, less than a hundredth"
+            place, hint = f"{at}/Alerts/{index}/At", f'write "{share * 100:g}%", if that is meant'
+            yield Finding("V-BUD-05", message, place, hint, severity=Severity.WARNING)
 
 
 def _idle(fallback: Mapping[str, Json], names: set[str], at: str) -> Iterator[Finding]:
@@ -460,6 +490,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         if own is not None and whole is not None and own > whole:
             message = f"{field!r} is above that of the workflow, {workflow[field]!r}"
             yield Finding("V-BUD-04", message, node.at("Budget", field), "lower it")
+    yield from _unusable(budget, workflow, node.at("Budget"))
     yield from _signs(budget, node.at("Budget"), workflow)
 
 

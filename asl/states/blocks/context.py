@@ -287,7 +287,32 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
                 code = "V-CTX-03" if field == "Priority" else "V-CTX-01"
                 message = f"{text!r} is no path into the effective input"
                 yield Finding(code, message, node.at("Context", field, index), "such as $.history")
+    yield from _hidden(block, node)
     yield from _check_summary(block, node)
+
+
+def _hidden(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
+    """Find what is to be shown first and is taken away before."""
+    # What is excluded of an array moves up what follows, which is another node then.
+    excluded = [
+        path
+        for _, path in _written(block, "Exclude")
+        if all(type(step) is str for step in path.segments)
+    ]
+    for index, path in _written(block, "Include"):
+        if any(path.segments[: len(each.segments)] == each.segments for each in excluded):
+            message = f"{path.text!r} is excluded, so there is nothing of it to include"
+            place, hint = node.at("Context", "Include", index), "leave it in one of the lists"
+            yield Finding("V-CTX-04", message, place, hint)
+
+
+def _written(block: Mapping[str, Json], field: str) -> Iterator[tuple[int, Path]]:
+    """Yield the paths of a list, each with its index."""
+    listed = block.get(field)
+    for index, text in enumerate(listed if type(listed) is list else ()):
+        path = _path(text) if type(text) is str else None
+        if path is not None:
+            yield index, path
 
 
 def _idle(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:

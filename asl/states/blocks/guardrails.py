@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.regex import linear
-from asl.core.values import Json, compact, excerpt, type_name
+from asl.core.values import Json, compact, excerpt, is_integer, type_name
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -489,11 +489,27 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     for side in ("Input", "Output"):
         guard = node.value["Guardrails"].get(side)
         rules = guard.get("Rules") if type(guard) is dict else None
+        if side == "Output" and type(guard) is dict:
+            yield from _idle_retries(guard, node)
         for index, rule in enumerate(rules if type(rules) is list else ()):
             if type(rule) is dict:
                 yield from _check_rule(
                     node, rule, side, node.at("Guardrails", side, "Rules", index)
                 )
+
+
+def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
+    """Find a number of retries where no rule asks again."""
+    rules, most = guard.get("Rules", []), guard.get("MaxRetries")
+    if not is_integer(most) or most < 1 or "Rules.$" in guard or type(rules) is not list:
+        return
+    for rule in filter(lambda each: type(each) is dict, rules):
+        action = rule.get("Action")
+        if action == "retry" or node.computed(action) or "Action.$" in rule:
+            return
+    message = "no rule asks again, so 'MaxRetries' has no effect"
+    place, hint = node.at("Guardrails", "Output", "MaxRetries"), 'set "Action": "retry" in a rule'
+    yield Finding("V-GRD-07", message, place, hint, at_key=True)
 
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -535,6 +551,10 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
         if type(sought) is list and (not sought or "" in sought):
             message = "'' is not looked for" if sought else f"{field!r} names nothing to look for"
             yield Finding("V-GRD-07", message, f"{pointer}/{field}", "name it, or leave this out")
+    least, most = rule.get("Min"), rule.get("Max")
+    if kind == "length" and is_integer(least) and is_integer(most) and least > most:
+        message = f"nothing has at least {least} and at most {most} characters"
+        yield Finding("V-GRD-02", message, f"{pointer}/Min", "swap them, or leave one out")
     if kind == "regex":
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")
