@@ -49,7 +49,7 @@ def check_points(
         yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", did_you_mean(entry, exported))
     elif entry not in exported:
         message = f"the module does not export {entry!r}"
-        hint = did_you_mean(entry, exported) or "add it to the module's 'Exports'"
+        hint = "add it to the module's 'Exports'"
         yield Finding("V-INC-04", message, f"{pointer}/EntryPoint", hint)
     if exit is None:
         return
