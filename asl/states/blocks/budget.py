@@ -454,7 +454,7 @@ def _fractions(budget: Mapping[str, Json], at: str) -> Iterator[Finding]:
     """Find the shares that are written as if 1 was the whole."""
     alerts = budget.get("Alerts")
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
-        share = alert.get("At") if type(alert) is dict else None
+        share: Json = alert.get("At") if type(alert) is dict else None
         if is_number(share) and 0 < share < 1:
             message = f"{share} stands for {share}%, less than a hundredth"
             place, hint = f"{at}/Alerts/{index}/At", f'write "{share * 100:g}%", if that is meant'

@@ -500,7 +500,8 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
 
 def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     """Find a number of retries where no rule asks again."""
-    rules, most = guard.get("Rules", []), guard.get("MaxRetries")
+    rules: Json = guard.get("Rules", [])
+    most: Json = guard.get("MaxRetries")
     if not is_integer(most) or most < 1 or "Rules.$" in guard or type(rules) is not list:
         return
     for rule in filter(lambda each: type(each) is dict, rules):
@@ -551,10 +552,8 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
         if type(sought) is list and (not sought or "" in sought):
             message = "'' is not looked for" if sought else f"{field!r} names nothing to look for"
             yield Finding("V-GRD-07", message, f"{pointer}/{field}", "name it, or leave this out")
-    least, most = rule.get("Min"), rule.get("Max")
-    if kind == "length" and is_integer(least) and is_integer(most) and least > most:
-        message = f"nothing has at least {least} and at most {most} characters"
-        yield Finding("V-GRD-02", message, f"{pointer}/Min", "swap them, or leave one out")
+    if kind == "length":
+        yield from _check_length(rule, pointer)
     if kind == "regex":
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")
@@ -563,6 +562,14 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
             message = f"no personal data is called {name!r}"
             hint = did_you_mean(_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
             yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
+
+
+def _check_length(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+    least: Json = rule.get("Min")
+    most: Json = rule.get("Max")
+    if is_integer(least) and is_integer(most) and least > most:
+        message = f"nothing has at least {least} and at most {most} characters"
+        yield Finding("V-GRD-02", message, f"{pointer}/Min", "swap them, or leave one out")
 
 
 def _check_regex(node: Node, rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
