@@ -196,6 +196,25 @@ def test_annotations_name_rules(name: str) -> None:
             assert re.match(r"(must|a \w+ rule must|reads|is only) ", schema["x-message"]), pointer
 
 
+def resolved(schema: Schema) -> Schema:
+    """A schema with what it refers to."""
+    target = REGISTRY.resolver().lookup(schema["$ref"]).contents if "$ref" in schema else {}
+    return {**target, **schema}
+
+
+@every_schema
+def test_annotations_name_fields(name: str) -> None:
+    """`x-meant` leads from words to fields that are there, `x-bare` to one of its object."""
+    for pointer, schema in walk(SCHEMAS[name]):
+        properties = schema.get("properties", {})
+        assert schema.get("x-bare", "") in ("", *properties), pointer
+        for word, way in schema.get("x-meant", {}).items():
+            assert word not in properties, pointer
+            holder = schema
+            for step in way.split("."):
+                holder = resolved(holder["properties"][step])
+
+
 def test_every_failure_has_a_rule() -> None:
     """Each file but the shared pieces has a fallback rule at its root."""
     without = {name for name, schema in SCHEMAS.items() if "x-rule" not in schema}

@@ -5,6 +5,7 @@ Specification 2.1, 3.6.
 
 from collections.abc import Iterator, Mapping
 
+from asl.checks.meant import IN_JSONATA
 from asl.checks.structure import declares, known_fields
 from asl.checks.workflow import Workflow, below, handlers, objects
 from asl.core import aws
@@ -40,6 +41,8 @@ JSONPATH_ONLY = frozenset(
     }
 )
 JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
+_TWINS = {**IN_JSONATA, **{there: here for here, there in IN_JSONATA.items()}}
+"""What a field is called in the other language."""
 _RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
 _RULE_JSONATA = frozenset({"Condition", "Output"})
 _COMMUNICATION: Mapping[str, str] = {
@@ -171,11 +174,14 @@ def _computed(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
 def other_language(field: str, node: Node, pointer: str) -> Finding:
     """Word that a field belongs to the query language that its state is not written in."""
     other = "JSONPath" if node.query_language == "JSONata" else "JSONata"
+    twin = _TWINS.get(field)
+    known = twin is not None and declares(f"states:{node.value['Type']}", twin)
+    cure = f'write "{twin}"' if known else "rewrite the field"
     return Finding(
         "V-ST-07",
         f"{field!r} belongs to {other}, and this state is written in {node.query_language}",
         pointer,
-        f'set "QueryLanguage": "{other}" on the state, or rewrite the field',
+        f'set "QueryLanguage": "{other}" on the state, or {cure}',
         at_key=True,
         aws=Wording(
             f"The QueryLanguage is set to '{node.query_language}', but field '{field}' is only "
@@ -189,14 +195,18 @@ def _numbers(node: Node) -> Iterator[Finding]:
     for field, rule in _NUMBERS.items():
         if is_jsonata(node.value.get(field)):
             words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
-            message = f"{field!r} is computed by JSONata only"
-            yield Finding(rule, message, node.at(field), aws=Wording(words))
+            yield _jsonata(rule, node, (field,), Wording(words))
     for steps, fields in _BLOCK_NUMBERS:
         for field, rule in fields.items():
             if is_jsonata(below(node.value, *steps).get(field)):
-                message = f"{field!r} is computed by JSONata only"
-                wording = Wording(aws.expected("integer"))
-                yield Finding(rule, message, node.at(*steps, field), aws=wording)
+                yield _jsonata(rule, node, (*steps, field), Wording(aws.expected("integer")))
+
+
+def _jsonata(rule: str, node: Node, steps: tuple[str, ...], wording: Wording) -> Finding:
+    """Word that a state in JSONPath has an expression of JSONata."""
+    message = f"{steps[-1]!r} is computed by JSONata only"
+    hint = 'set "QueryLanguage": "JSONata" on the state'
+    return Finding(rule, message, node.at(*steps), hint, aws=wording)
 
 
 def is_jsonata(value: Json) -> bool:

@@ -7,15 +7,15 @@ schemas.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Suggestions, Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
-from asl.core.json_text import read_data
 from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
@@ -26,8 +26,6 @@ from asl.states.blocks import BLOCKS
 __all__ = ["declares", "known_fields", "shape", "structure"]
 
 URN = "urn:asl:schema:"
-FEW = 12
-"""Fields of an object that a hint names where no other is meant by a misspelt one."""
 _Schema: TypeAlias = Mapping[str, Any]
 
 
@@ -39,12 +37,13 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
             jsonata = scope.value.get("QueryLanguage") == "JSONata"
             whole = {**scope.value, **workflow.heads.get(scope.pointer, {})}
             is_open = _undeclared(_open(scope.unfilled, jsonata))
-            yield from shape("asl", whole, scope.pointer, near, is_open)
+            yield from shape("asl", whole, scope.pointer, near, is_open, jsonata)
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in KNOWN_TYPES:
-            is_open = _open(node.unfilled, node.query_language == "JSONata")
-            yield from shape(f"states:{kind}", node.value, node.pointer, near, is_open)
+            jsonata = node.query_language == "JSONata"
+            is_open = _open(node.unfilled, jsonata)
+            yield from shape(f"states:{kind}", node.value, node.pointer, near, is_open, jsonata)
         elif not node.open(kind):
             yield _unknown_type(workflow, node.value, node.pointer)
 
@@ -200,12 +199,7 @@ def known_fields(name: str) -> frozenset[str]:
 
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
-    return _declares(_written(URN + name), field)
-
-
-def _declares(schema: _Schema, field: str) -> bool:
-    patterns = schema.get("patternProperties", ())
-    return field in schema["properties"] or any(re.search(each, field) for each in patterns)
+    return meant.declares(_written(URN + name), field)
 
 
 @cache
@@ -217,8 +211,24 @@ def _state_fields() -> frozenset[str]:
 # From failures to findings
 
 
+class _Whole(NamedTuple):
+    """What is held against a schema."""
+
+    name: str
+    """The schema: `states:Task`."""
+    pointer: str
+    suggestions: Suggestions
+    jsonata: bool
+    """Whether it is written in JSONata."""
+
+
 def shape(
-    name: str, value: Json, pointer: str, suggestions: Suggestions, is_open: _Open = _never
+    name: str,
+    value: Json,
+    pointer: str,
+    suggestions: Suggestions,
+    is_open: _Open = _never,
+    jsonata: bool = False,
 ) -> Iterator[Finding]:
     """Yield what the schema of this name has against a value.
 
@@ -228,9 +238,10 @@ def shape(
         return
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
+    whole = _Whole(name, pointer, suggestions, jsonata)
     for error in errors:
         if not is_open(error):
-            yield from _findings(name, suggestions, error, pointer, missing)
+            yield from _findings(whole, error, missing)
 
 
 _Missing: TypeAlias = Mapping[tuple[str | int, ...], set[str]]
@@ -246,14 +257,12 @@ def _missing(errors: list[Any]) -> _Missing:
     return missing
 
 
-def _findings(
-    name: str, suggestions: Suggestions, error: Any, base: str, missing: _Missing
-) -> Iterator[Finding]:
+def _findings(whole: _Whole, error: Any, missing: _Missing) -> Iterator[Finding]:
     steps = tuple(error.absolute_path)
-    pointer = base + "".join(f"/{escape(str(step))}" for step in steps)
-    rule = _rule(name, error)
+    pointer = whole.pointer + "".join(f"/{escape(str(step))}" for step in steps)
+    rule = _rule(whole.name, error)
     if error.validator == "additionalProperties":
-        yield from _unknown_fields(name, suggestions, error, steps, pointer)
+        yield from _unknown_fields(whole, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
         wording = Wording(aws.required(missing[steps]))
@@ -263,16 +272,15 @@ def _findings(
                 message, hint = f"{field!r} is missing", _start(field, error.instance)
                 yield Finding(code, message, pointer, hint, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
-        complaint, shown = _complaint(error), _shown(error.instance)
+        complaint, shown = _complaint(error, whole.jsonata), _shown(error.instance)
         message = f"the name {'' if complaint.endswith(shown) else f'{shown} '}{complaint}"
-        place, hint = f"{pointer}/{escape(error.instance)}", _meant(error, suggestions)
+        place, hint = f"{pointer}/{escape(error.instance)}", _meant(whole, error)
         yield Finding(rule, message, place, hint, at_key=True)
     else:
-        subject, complaint = _subject(steps, _whole(name, base)), _complaint(error)
+        subject, complaint = _subject(steps, _called(whole)), _complaint(error, whole.jsonata)
         separator = ": " if complaint.startswith("a ") else " "
         message = f"{subject}{separator}{complaint}"
-        hint = _meant(error, suggestions)
-        yield Finding(rule, message, pointer, hint, aws=_worded(error, pointer))
+        yield Finding(rule, message, pointer, _meant(whole, error), aws=_worded(error, pointer))
 
 
 def _start(field: str, machine: Mapping[str, Json]) -> str | None:
@@ -283,74 +291,55 @@ def _start(field: str, machine: Mapping[str, Json]) -> str | None:
     return f'add "StartAt": {compact(next(iter(states)))}'
 
 
-def _meant(error: Any, suggestions: Suggestions) -> str | None:
+def _meant(whole: _Whole, error: Any) -> str | None:
     """Return the hint at the value that is probably meant."""
-    written, wanted = error.instance, error.validator_value
-    if error.validator == "type" and wanted == "array":
-        item = compact(written)
-        return f"put it in an array: [{item if len(item) <= 40 else '...'}]"
-    if type(written) is list and list(error.absolute_path)[-1:] == ["States"]:
-        return 'each state stands under its name: "States": {"First": {...}}'
-    if type(written) is not str:
-        return None
-    if wanted == "boolean" and written.lower() in _OLD_BOOLEANS:
-        return f"write {compact(_OLD_BOOLEANS[written.lower()])}"
-    if error.validator == "enum":
-        near = suggestions.near(written, [value for value in wanted if type(value) is str])
-        if near is not None:
-            return near
-    return f"write {written} without quotes" if _quoted(written, error.schema) else None
-
-
-_OLD_BOOLEANS: Mapping[str, bool] = {"yes": True, "on": True, "no": False, "off": False}
-"""What YAML took for booleans until its version 1.2."""
-
-
-def _quoted(text: str, schema: _Schema) -> bool:
-    """Whether a text is what the schema wants, but for its quotes."""
-    from jsonschema import Draft202012Validator
-
-    try:
-        value = read_data(text)
-    except ValueError:
-        return False
-    return type(value) in (int, float, bool) and Draft202012Validator(schema).is_valid(value)
+    path = list(error.absolute_schema_path)
+    last = max((at for at, step in enumerate(path) if step == "properties"), default=0)
+    *_, holder = _nodes(whole.name, path[:last])
+    return meant.meant_value(error, holder, whole.suggestions, whole.jsonata)
 
 
 def _rule(name: str, error: Any) -> str:
     """Return the rule that a failure breaks: the nearest one around the failing keyword."""
-    node: Any = _schema(name)
     rule = ""
-    for step in error.absolute_schema_path:
+    steps = error.absolute_schema_path
+    for node, step in zip(_nodes(name, steps), steps, strict=False):
         if isinstance(node, dict):
             rule = node.get("x-rules", {}).get(step, rule)
-        node = node[step]
     return rule
 
 
+def _nodes(name: str, steps: Iterable[Any]) -> Iterator[Any]:
+    """Yield what stands on a way through a schema, from the schema itself on."""
+    node: Any = _schema(name)
+    yield node
+    for step in steps:
+        node = node[step]
+        yield node
+
+
 def _unknown_fields(
-    name: str, suggestions: Suggestions, error: Any, steps: tuple[str | int, ...], pointer: str
+    whole: _Whole, error: Any, steps: tuple[str | int, ...], pointer: str
 ) -> Iterator[Finding]:
     schema: _Schema = error.schema
-    known = schema["properties"]
     rules: Mapping[str, str] = schema.get("x-unknown", {})
-    of_state = name.startswith("states:") and not steps
-    for field in (each for each in error.instance if not _declares(schema, each)):
+    kind = None if steps else whole.name.partition(":")[0]
+    for field in (each for each in error.instance if not meant.declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
         wording = Wording(aws.unsupported(field), at=pointer)
-        if field in rules:
-            yield Finding(rules[field], _misplaced(field, name), place, at_key=True, aws=wording)
-        elif of_state and field in _state_fields():
-            yield Finding("V-ST-06", _misplaced(field, name), place, at_key=True, aws=wording)
+        if field in rules or (kind == "states" and field in _state_fields()):
+            code, message = rules.get(field, "V-ST-06"), _misplaced(field, whole.name)
+            hint = meant.other_word(field, schema, whole.jsonata)
         else:
             of_branch = len(steps) == 2 and steps[0] == "Branches"
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
-            hint = suggestions.near(field, known)
-            if hint is None and len(known) <= FEW:
-                hint = f"there are {', '.join(known)}"
-            yield Finding(code, message, place, hint, at_key=True, aws=wording)
+            if kind == "asl" and field in _state_fields():
+                hint = meant.other_word(field, schema) or "it is a field of states: write it there"
+            else:
+                hint = meant.meant_field(field, schema, whole.suggestions, whole.jsonata)
+        yield Finding(code, message, place, hint, at_key=True, aws=wording)
 
 
 def _misplaced(field: str, name: str) -> str:
@@ -363,10 +352,10 @@ def _misplaced(field: str, name: str) -> str:
 # Words
 
 
-def _whole(name: str, base: str) -> str:
-    if name.startswith("agents"):
-        return "the agent" if base else "an agents file"
-    return "the state" if base else "the document"
+def _called(whole: _Whole) -> str:
+    if whole.name.startswith("agents"):
+        return "the agent" if whole.pointer else "an agents file"
+    return "the state" if whole.pointer else "the document"
 
 
 def _subject(steps: tuple[str | int, ...], whole: str) -> str:
@@ -379,9 +368,13 @@ def _subject(steps: tuple[str | int, ...], whole: str) -> str:
     return " of ".join([*words, whole])
 
 
-def _complaint(error: Any) -> str:
+_OR_JSONATA = re.compile(r",? or \{% JSONata %\}$")
+
+
+def _complaint(error: Any, jsonata: bool) -> str:
     written: str | None = error.schema.get("x-message")
     if written is not None:
+        written = written if jsonata else _OR_JSONATA.sub("", written)
         if not written.startswith("must be"):
             return written
         return f"{written}, not {_shown(error.instance)}"

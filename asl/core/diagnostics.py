@@ -258,22 +258,28 @@ LONGEST: Final = 200
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
 
-    Case is ignored; a swap of two neighbouring letters counts as one slip. A word of which no
-    letter is left is another word. To a word longer than any name nothing is near.
+    Case is ignored; a swap of two neighbouring letters counts as one slip. Of two that are as near
+    the one goes first that is only longer or shorter. A word of which no letter is left is another
+    word. To a word longer than any name nothing is near.
     """
     if len(word) > LONGEST:
         return None
     wanted = word.casefold()
     ranked = sorted(
-        (_distance(wanted, candidate.casefold()), candidate)
+        (_distance(wanted, name := candidate.casefold()), not _cut(wanted, name), candidate)
         for candidate in set(candidates)
         if candidate != word and abs(len(candidate) - len(word)) <= _tolerance(word)
     )
     if not ranked:
         return None
-    slips, nearest = ranked[0]
+    slips, _, nearest = ranked[0]
     near = slips <= _tolerance(word) and slips < max(len(word), len(nearest))
     return f"did you mean {nearest!r}?" if near else None
+
+
+def _cut(one: str, other: str) -> bool:
+    """Whether one word is the beginning of the other."""
+    return one.startswith(other) or other.startswith(one)
 
 
 def _tolerance(word: str) -> int:

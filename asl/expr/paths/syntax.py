@@ -25,6 +25,7 @@ __all__ = ["parse_path", "parse_reference_path"]
 MAX_LENGTH = 10_000
 MAX_FILTER_DEPTH = 20
 SYNTAX = "V-ST-09"
+FUNCTION = "an intrinsic function stands under a key that ends in '.$', as in Parameters"
 
 _NAME = r"""[^\s.\[\]()'"*,:?@!=<>&|{}^\\`$]+"""
 _PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z")
@@ -114,7 +115,9 @@ class _Parser:
     def root(self) -> str:
         found = _ROOT.match(self.text, self.at)
         if found is None:
-            self.fail("a path begins with $", f"write '$.{self.text}'" if self.text else None)
+            called = self.text.startswith("States.") and "(" in self.text
+            hint = FUNCTION if called else f"write '$.{self.text}'" if self.text else None
+            self.fail("a path begins with $", hint)
         self.at = found.end()
         return _root(found.group())
 

@@ -1,0 +1,143 @@
+"""What a value or a field that a schema refuses was probably meant to be: the hints."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from asl.checks.workflow import Suggestions
+from asl.core.json_text import read_data
+from asl.core.values import Json, compact
+from asl.expr.templates import SUFFIX
+
+__all__ = ["declares", "meant_field", "meant_value", "other_word"]
+
+Schema: TypeAlias = Mapping[str, Any]
+"""A schema without references."""
+FEW = 12
+"""Fields of an object that a hint names where no other is meant by a misspelt one."""
+LONGEST = 40
+"""Characters of a value that a hint repeats."""
+IN_JSONATA: Mapping[str, str] = {"Parameters": "Arguments", "ItemsPath": "Items"}
+"""The fields of JSONPath that JSONata calls otherwise."""
+OLD_BOOLEANS: Mapping[str, bool] = {"yes": True, "on": True, "no": False, "off": False}
+"""What YAML took for booleans until its version 1.2."""
+_REFERS = re.compile(r"\$\$?(?:[.\[]|$)|\$[A-Za-z_]|States\.\w+\(")
+"""The beginning of a path or an intrinsic call."""
+
+
+def declares(schema: Schema, field: str) -> bool:
+    """Whether a schema names a field, or has a pattern for names such as this."""
+    patterns = schema.get("patternProperties", ())
+    return field in schema.get("properties", ()) or any(re.search(each, field) for each in patterns)
+
+
+# --------------------------------------------------------------------------------------------
+# Fields
+
+
+def meant_field(
+    field: str, schema: Schema, suggestions: Suggestions, jsonata: bool = False
+) -> str | None:
+    """Return the hint at the field that is meant by one that *schema* does not know."""
+    known = schema["properties"]
+    hint = other_word(field, schema, jsonata) or suggestions.near(field, known)
+    if hint is None and len(known) <= FEW:
+        return f"there are {', '.join(known)}"
+    return hint
+
+
+def other_word(field: str, schema: Schema, jsonata: bool = False) -> str | None:
+    """Return the hint at what the language calls by another word, or has at another place."""
+    for word, meant in schema.get("x-meant", {}).items():
+        if word.casefold() == field.replace("_", "").casefold():
+            return _at(IN_JSONATA.get(meant, meant) if jsonata else meant)
+    return None
+
+
+def _at(way: str) -> str:
+    """Return the hint at a field that may be one of another field: `Policy.Approvers`."""
+    field, *within = way.split(".")
+    if not within:
+        return f"did you mean {field!r}?"
+    value = "..."
+    for each in reversed(within):
+        value = f"{{{compact(each)}: {value}}}"
+    return f"write {compact(field)}: {value}"
+
+
+# --------------------------------------------------------------------------------------------
+# Values
+
+
+def meant_value(
+    error: Any, holder: Schema, suggestions: Suggestions, jsonata: bool = False
+) -> str | None:
+    """Return the hint at the value that is meant; *holder* is the schema of what has it."""
+    written, wanted, schema = error.instance, error.validator_value, error.schema
+    if type(written) is list and list(error.absolute_path)[-1:] == ["States"]:
+        return 'each state stands under its name: "States": {"First": {...}}'
+    if error.validator == "type":
+        if wanted == "array":
+            return next(_in_array(written, schema), None)
+        if "x-bare" in schema and _fits(written, schema["properties"][schema["x-bare"]]):
+            return f"write {{{compact(schema['x-bare'])}: {_shown(written)}}}"
+    if type(written) is not str:
+        return None
+    hint = _computed(written, error, holder, jsonata)
+    if hint is not None:
+        return hint
+    if wanted == "boolean" and written.lower() in OLD_BOOLEANS:
+        return f"write {compact(OLD_BOOLEANS[written.lower()])}"
+    if error.validator == "enum":
+        near = suggestions.near(written, [value for value in wanted if type(value) is str])
+        if near is not None:
+            return near
+    return f"write {written} without quotes" if _quoted(written, schema) else None
+
+
+def _computed(written: str, error: Any, holder: Schema, jsonata: bool) -> str | None:
+    """Return how a value is computed in JSONPath, where it is to be."""
+    steps = error.absolute_path
+    if jsonata or not steps or type(steps[-1]) is not str:
+        return None
+    names = [name for name in (steps[-1] + SUFFIX, f"{steps[-1]}Path") if declares(holder, name)]
+    if names and _REFERS.match(written):
+        return f"write {compact(names[0])}: {_shown(written)}"
+    if written.startswith("{%") and names:
+        return f'write {compact(names[0])}, or set "QueryLanguage": "JSONata"'
+    return None
+
+
+def _in_array(written: Json, schema: Schema) -> Iterator[str]:
+    """Yield the arrays that are probably meant by one value."""
+    of_items = {"type": schema["items"]["type"]} if "type" in schema.get("items", {}) else {}
+    bounds = {name: schema[name] for name in ("minItems", "maxItems") if name in schema}
+    arrays: list[list[Json]] = [[written]]
+    if type(written) is str and "," in written:
+        arrays.append([part.strip() for part in written.split(",")])
+    for array in arrays:
+        if _fits(array, {"items": of_items, **bounds}):
+            yield f"put it in an array: {_shown(array)}"
+
+
+def _shown(value: Json) -> str:
+    """Return a value as a hint repeats it."""
+    text = compact(value)
+    if len(text) <= LONGEST:
+        return text
+    return "[...]" if type(value) is list else "..."
+
+
+def _quoted(text: str, schema: Schema) -> bool:
+    """Whether a text is what the schema wants, but for its quotes."""
+    try:
+        value = read_data(text)
+    except ValueError:
+        return False
+    return type(value) in (int, float, bool) and _fits(value, schema)
+
+
+def _fits(value: Json, schema: Schema) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator(schema).is_valid(value))

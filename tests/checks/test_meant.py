@@ -1,0 +1,162 @@
+"""What is proposed for a field or a value that the language does not have there."""
+
+from typing import Any
+
+import pytest
+
+from asl.checks import check
+from asl.core.document import read
+
+Json = Any
+
+TASK = {"Type": "Task", "Agent": "A", "End": True}
+APPROVAL = {"Type": "Approval", "Prompt": "ok?", "End": True}
+WORKFLOW = {"Type": "Workflow", "WorkflowId": "W", "End": True}
+DEBATE = {"Type": "Debate", "Agents": ["A", "B"], "Topic": "t", "End": True}
+JSONATA = {**TASK, "QueryLanguage": "JSONata"}
+WAIT = {"Type": "Wait", "End": True}
+
+
+def hints(state: Json, **document: Json) -> dict[str, str | None]:
+    """The hint at each finding in a document of one state, by its pointer within the state."""
+    found = check(read({"StartAt": "S", "States": {"S": state}, **document}))
+    return {each.pointer.removeprefix("/States/S"): each.hint for each in found}
+
+
+@pytest.mark.parametrize(
+    ("state", "field", "value", "hint"),
+    [
+        (APPROVAL, "approvers", ["ann"], 'write "Policy": {"Approvers": {"Users": ...}}'),
+        (APPROVAL, "Approvers", ["ann"], 'write "Policy": {"Approvers": {"Users": ...}}'),
+        (APPROVAL, "TimeoutSeconds", 5, "did you mean 'Timeout'?"),
+        (APPROVAL, "Message", "ok?", "did you mean 'Prompt'?"),
+        (WORKFLOW, "Parameters", {}, "did you mean 'Input'?"),
+        (WORKFLOW, "TimeoutSeconds", 5, "did you mean 'Timeout'?"),
+        (TASK, "Timeout", 5, "did you mean 'TimeoutSeconds'?"),
+        (TASK, "MaxTokens", 5, 'write "Generation": {"MaxTokens": ...}'),
+        (TASK, "max_tokens", 5, 'write "Generation": {"MaxTokens": ...}'),
+        (TASK, "Input", {}, "did you mean 'Parameters'?"),
+        (JSONATA, "Input", {}, "did you mean 'Arguments'?"),
+        (DEBATE, "Timeout", 5, "did you mean 'TimeoutSeconds'?"),
+        (DEBATE, "Arbiter", "A", 'write "Consensus": {"Arbiter": ...}'),
+    ],
+)
+def test_a_field_of_another_name_is_told(
+    state: Json, field: str, value: Json, hint: str | None
+) -> None:
+    """People call it so, or have it at another place; no misspelling would explain that."""
+    assert hints({**state, field: value})[f"/{field}"] == hint
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ("Tools", "did you mean 'DefaultTools'?"),
+        ("Guardrails", "it is a field of states: write it there"),
+        ("Model", "it is a field of states: write it there"),
+        ("Modul", "did you mean 'Module'?"),
+    ],
+)
+def test_a_field_of_states_is_no_field_of_the_document(field: str, hint: str) -> None:
+    """Nor is it a misspelling of one, however near it is."""
+    assert hints(TASK, **{field: {}})[f"/{field}"] == hint
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "pointer", "hint"),
+    [
+        (TASK, {"Tools": ["search"]}, "/Tools", 'write {"Allowed": ["search"]}'),
+        (TASK, {"Tools": [5]}, "/Tools", None),
+        (TASK, {"Model": "small"}, "/Model", 'write {"Preferred": "small"}'),
+        (TASK, {"Reasoning": True}, "/Reasoning", 'write {"Required": true}'),
+        (DEBATE, {"Consensus": "voting"}, "/Consensus", 'write {"Method": "voting"}'),
+        (
+            TASK,
+            {"Guardrails": {"Input": [{"Type": "pii"}]}},
+            "/Guardrails/Input",
+            'write {"Rules": [{"Type":"pii"}]}',
+        ),
+    ],
+)
+def test_a_value_without_its_object_is_told(
+    state: Json, fields: Json, pointer: str, hint: str | None
+) -> None:
+    """Where it fits the field that is meant by it."""
+    assert hints({**state, **fields})[pointer] == hint
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "pointer", "hint"),
+    [
+        (TASK, {"Budget": {"MaxCost": "$.x"}}, "/Budget/MaxCost", 'write "MaxCost.$": "$.x"'),
+        (
+            TASK,
+            {"Budget": {"MaxTokens": "$$.x"}},
+            "/Budget/MaxTokens",
+            'write "MaxTokens.$": "$$.x"',
+        ),
+        (
+            TASK,
+            {"Budget": {"MaxTokens": "{% 5 %}"}},
+            "/Budget/MaxTokens",
+            'write "MaxTokens.$", or set "QueryLanguage": "JSONata"',
+        ),
+        (TASK, {"TimeoutSeconds": "$.x"}, "/TimeoutSeconds", 'write "TimeoutSecondsPath": "$.x"'),
+        (JSONATA, {"TimeoutSeconds": "$.x"}, "/TimeoutSeconds", None),
+        (
+            WAIT,
+            {"Seconds": "{% 5 %}"},
+            "/Seconds",
+            'set "QueryLanguage": "JSONata" on the state',
+        ),
+        (
+            TASK,
+            {"Arguments": {}},
+            "/Arguments",
+            'set "QueryLanguage": "JSONata" on the state, or write "Parameters"',
+        ),
+    ],
+)
+def test_an_expression_is_told_where_it_belongs(
+    state: Json, fields: Json, pointer: str, hint: str | None
+) -> None:
+    """To the field that computes the value, or to the other query language."""
+    assert hints({**state, **fields})[pointer] == hint
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "hint"),
+    [
+        ({"Agents": "A,B"}, "/Agents", 'put it in an array: ["A","B"]'),
+        ({"Agents": "A"}, "/Agents", None),
+        ({"Budget": {"Tags": {"a": 1}}}, "/Budget/Tags", None),
+        ({"Budget": {"Tags": "a"}}, "/Budget/Tags", 'put it in an array: ["a"]'),
+    ],
+)
+def test_only_an_array_that_fits_is_proposed(fields: Json, pointer: str, hint: str | None) -> None:
+    """One value is not enough for two, and an object is no text."""
+    assert hints({**DEBATE, **fields})[pointer] == hint
+
+
+def test_a_name_cut_short_is_nearer_than_another_word() -> None:
+    """`MaxPerDay` has as many other letters."""
+    limits = {"RateLimits": {"*": {"MaxPerMin": 5}}}
+    hint = hints({**TASK, "Tools": limits})["/Tools/RateLimits/*/MaxPerMin"]
+    assert hint == "did you mean 'MaxPerMinute'?"
+
+
+def test_a_function_is_no_path() -> None:
+    """A dollar before it makes it none."""
+    hint = hints({**TASK, "InputPath": "States.Format('a')"})["/InputPath"]
+    assert hint == "an intrinsic function stands under a key that ends in '.$', as in Parameters"
+
+
+@pytest.mark.parametrize(
+    ("language", "more"), [("JSONPath", ""), ("JSONata", ", or {% JSONata %}")]
+)
+def test_a_message_names_the_expressions_of_its_language_only(language: str, more: str) -> None:
+    """What a field may be in JSONata is no way out of a state in JSONPath."""
+    state = {**WAIT, "Seconds": "five", "QueryLanguage": language}
+    (found,) = check(read({"StartAt": "S", "States": {"S": state}}))
+    wanted = f"must be a whole number of seconds from 0 to 99999999{more}, not 'five'"
+    assert found.message == f"'Seconds' {wanted}"
