@@ -15,6 +15,9 @@ from asl.core.pointers import pointer_to
 from asl.core.source import DEFAULT_LIMITS, MAX_FAULTS, Fault, Limits, Span
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, SURROGATE, Json
 
+_SPECIAL = ("{%", "%", "@", "`", "*", "&", "!", "{{")
+"""What begins no text in YAML."""
+QUOTED = "put text with special characters in quotes"
 _TAG = "tag:yaml.org,2002:"
 _CONSTANTS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -158,9 +161,13 @@ def _advice(problem: str, text: str, offset: int) -> str | None:
         problem.startswith("mapping values") and _is_deeper(line, text[: start - 1])
     ):
         return "indent it as what stands beside it"
-    if line.lstrip().startswith(("{%", "%", "@", "`", "*", "&", "!", "{{")) or ": {" in line:
-        return "put text with special characters in quotes"
-    return None
+    if problem.startswith("mapping values") and ": " in line[: offset - start]:
+        return "put text with a colon and a blank in quotes"
+    if problem.startswith("found unknown escape"):
+        return "in double quotes a backslash begins an escape: use single quotes, or write two"
+    special = line.lstrip().startswith(_SPECIAL) or text.startswith(_SPECIAL, offset)
+    unnamed = problem.startswith("expected alphabetic or numeric")  # after * or &
+    return QUOTED if special or unnamed or ": {" in line else None
 
 
 def _is_deeper(line: str, before: str) -> bool:
@@ -324,7 +331,7 @@ class _Builder:
         if self.aliases > self.limits.max_aliases:
             self.stop("READ-05", f"more than {self.limits.max_aliases} aliases")
         if name not in self.anchors:
-            self.stop("READ-01", f"no anchor &{name} before this alias")
+            self.stop("READ-01", f"no anchor &{name} before this alias", QUOTED)
         anchor = self.anchors[name]
         if anchor is None:
             self.stop("READ-06", f"*{name} stands inside the value that it repeats")

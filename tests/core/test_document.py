@@ -240,6 +240,14 @@ def test_usual_mistakes_get_a_hint(text: str, hint: str) -> None:
         ("A:\n\tB: 1\n", "indent with blanks, not with tabs"),
         ("A:\n    B: 1\n   C: 2\n", "indent it as what stands beside it"),
         ("A: {% 1 %}\n", "put text with special characters in quotes"),
+        ("A: [*]\n", "put text with special characters in quotes"),
+        ("A: *.txt\n", "put text with special characters in quotes"),
+        ("A: @ann\n", "put text with special characters in quotes"),
+        ("A: Publish {{$.a}}: now?\n", "put text with a colon and a blank in quotes"),
+        (
+            'A: "\\d+"\n',
+            "in double quotes a backslash begins an escape: use single quotes, or write two",
+        ),
     ],
 )
 def test_usual_mistakes_in_yaml_get_a_hint(text: str, hint: str) -> None:
