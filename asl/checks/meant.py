@@ -21,6 +21,9 @@ IN_JSONATA: Mapping[str, str] = {"Parameters": "Arguments", "ItemsPath": "Items"
 """The fields of JSONPath that JSONata calls otherwise."""
 OLD_BOOLEANS: Mapping[str, bool] = {"yes": True, "on": True, "no": False, "off": False}
 """What YAML took for booleans until its version 1.2."""
+_WORDS = re.compile(r"[^\s,]+")
+_LIST = re.compile(r"[^\s,]+(?:,\s*[^\s,]+)+")
+"""Words that are separated by commas."""
 _REFERS = re.compile(r"\$\$?(?:[.\[]|$)|\$[A-Za-z_]|States\.\w+\(")
 """The beginning of a path or an intrinsic call."""
 
@@ -112,9 +115,8 @@ def _in_array(written: Json, schema: Schema) -> Iterator[str]:
     """Yield the arrays that are probably meant by one value."""
     of_items = {"type": schema["items"]["type"]} if "type" in schema.get("items", {}) else {}
     bounds = {name: schema[name] for name in ("minItems", "maxItems") if name in schema}
-    arrays: list[list[Json]] = [[written]]
-    if type(written) is str and "," in written:
-        arrays.append([part.strip() for part in written.split(",")])
+    listed = type(written) is str and _LIST.fullmatch(written)
+    arrays = [_WORDS.findall(written), [written]] if listed else [[written]]
     for array in arrays:
         if _fits(array, {"items": of_items, **bounds}):
             yield f"put it in an array: {_shown(array)}"

@@ -129,6 +129,8 @@ def test_an_expression_is_told_where_it_belongs(
     [
         ({"Agents": "A,B"}, "/Agents", 'put it in an array: ["A","B"]'),
         ({"Agents": "A"}, "/Agents", None),
+        ({"Budget": {"Tags": "a, b"}}, "/Budget/Tags", 'put it in an array: ["a","b"]'),
+        ({"Budget": {"Tags": "a, b c"}}, "/Budget/Tags", 'put it in an array: ["a, b c"]'),
         ({"Budget": {"Tags": {"a": 1}}}, "/Budget/Tags", None),
         ({"Budget": {"Tags": "a"}}, "/Budget/Tags", 'put it in an array: ["a"]'),
     ],
