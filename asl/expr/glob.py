@@ -8,18 +8,17 @@ each once, so it never backtracks.
 import re
 from collections.abc import Callable
 
-__all__ = ["compile_glob"]
+__all__ = ["compile_glob", "escaped", "pieces"]
 
 _TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
     """Compile a pattern into the test of a whole string."""
-    first, *rest = _pieces(pattern)
+    first, *rest = pieces(pattern)
     if not rest:
         return lambda text: text == first
-    *inner, last = rest
-    middle = [piece for piece in inner if piece]
+    *middle, last = rest
     shortest = len(first) + len(last)
 
     def matches(text: str) -> bool:
@@ -36,12 +35,18 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     return matches
 
 
-def _pieces(pattern: str) -> list[str]:
-    """The literal texts between the stars."""
-    pieces: list[list[str]] = [[]]
+def pieces(pattern: str) -> list[str]:
+    """Return the literal texts between the stars: none of them is empty but the outer ones."""
+    found: list[list[str]] = [[]]
     for token in _TOKEN.findall(pattern):
         if token == "*":
-            pieces.append([])
+            found.append([])
         else:
-            pieces[-1].append(token[-1])
-    return ["".join(piece) for piece in pieces]
+            found[-1].append(token[-1])
+    first, *rest = ("".join(piece) for piece in found)
+    return [first, *filter(None, rest[:-1]), *rest[-1:]]
+
+
+def escaped(text: str) -> str:
+    """Return the pattern that only a text itself matches."""
+    return text.replace("\\", "\\\\").replace("*", "\\*")

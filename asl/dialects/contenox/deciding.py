@@ -22,6 +22,7 @@ from asl.expr.contenox.templates import (
     parse,
 )
 from asl.expr.contenox.texts import shown
+from asl.expr.glob import escaped
 
 __all__ = ["Beyond", "Case", "cases", "rule"]
 
@@ -132,11 +133,8 @@ def rule(test: Expression, find: Find) -> Rule | bool:
         case Call(word, (Field(names), Constant(value))) if word in _ORDERED:
             return {"Variable": _path(names, find), f"{_kind(value)}{_ORDERED[word]}": value}
         case Call(word, (Constant(str() as part), Field(names))) if word in _PATTERNS:
-            written = part.replace("\\", "\\\\").replace("*", "\\*")
-            return {
-                "Variable": _path(names, find),
-                "StringMatches": _PATTERNS[word].format(written),
-            }
+            pattern = _PATTERNS[word].format(escaped(part))
+            return {"Variable": _path(names, find), "StringMatches": pattern}
     raise Beyond
 
 

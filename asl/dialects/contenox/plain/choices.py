@@ -1,6 +1,5 @@
 """The branches of a task as a Choice on what it has answered, or has filled in."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from asl.dialects.contenox.plain.ways import Ways
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import number, range_of
 from asl.dialects.plain import path_to
+from asl.expr.glob import escaped
 
 __all__ = ["Choices"]
 
@@ -137,10 +137,10 @@ class Choices:
                     ]
                 }
         pattern = _PATTERNS.get(operator)
-        if pattern is None or re.search(r"[*\\]", when):
+        if pattern is None:
             self.made.lost("L-CONDITION", "no rule says this branch", name, "Choices", index)
             return False
-        test = {"Variable": answer, "StringMatches": pattern.format(when)}
+        test = {"Variable": answer, "StringMatches": pattern.format(escaped(when))}
         return {"Not": test} if operator == "not_contains" else test
 
     def calling(self, name: str, path: str, calls: bool) -> dict[str, Json]:

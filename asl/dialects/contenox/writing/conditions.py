@@ -13,6 +13,7 @@ from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
 from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
+from asl.expr.glob import pieces
 from asl.expr.jsonata.syntax import parse
 from asl.expr.jsonata.text import expression
 
@@ -119,11 +120,11 @@ class _Conditions:
         return f"and (ge {said} {against}) (le {said} {against})"
 
     def matched(self, said: str, pattern: str, where: str) -> str:
-        parts = pattern.split("*")
-        if "\\" in pattern or len(parts) > 3 or (len(parts) == 3 and (parts[0] or parts[2])):
+        parts = pieces(pattern)
+        if len(parts) > 3 or (len(parts) == 3 and (parts[0] or parts[2])):
             return self.never(f"no condition says the pattern {pattern!r}", where)
         if len(parts) == 1:
-            return f"eq {said} {self.text(pattern)}"
+            return f"eq {said} {self.text(parts[0])}"
         self.lost("CX-CHOICE", "what is no text ends the run there", where)
         if len(parts) == 3:
             return f"contains {self.text(parts[1])} {said}"
@@ -131,7 +132,7 @@ class _Conditions:
         ends = f"hasSuffix {self.text(parts[1])} {said}"
         if not parts[0] or not parts[1]:
             return ends if not parts[0] else begins
-        return f"and ({begins}) ({ends}) (ge (len {said}) {len(pattern) - 1})"
+        return f"and ({begins}) ({ends}) (ge (len {said}) {len(parts[0]) + len(parts[1])})"
 
     def text(self, value: str) -> str:
         return str(operand(Constant(value), self.reader.env))

@@ -9,6 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.expr.flujo.conditions import expression
+from asl.expr.glob import escaped
 
 __all__ = ["Beyond", "Conditions", "Known", "Rule", "named"]
 
@@ -183,11 +184,12 @@ class Conditions:
         raise Beyond
 
     def _matched(self, operand: Operand, text: str, word: str) -> Rule:
-        if isinstance(operand, Known) or "*" in text or "\\" in text:
-            if isinstance(operand, Known) and operand.value is None:
+        if isinstance(operand, Known):
+            if operand.value is None:
                 return False
             raise Beyond
-        pattern = {"startswith": f"{text}*", "endswith": f"*{text}"}.get(word, f"*{text}*")
+        part = escaped(text)
+        pattern = {"startswith": f"{part}*", "endswith": f"*{part}"}.get(word, f"*{part}*")
         return {"And": [_present(operand), {"Variable": operand, "StringMatches": pattern}]}
 
 
