@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
+from asl.expr.contenox.numbers import number_in
+
 __all__ = ["edge", "number", "range_of", "seconds"]
 
 _DIGITS: Final = r"[0-9]{1,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30}"
-_NUMBER: Final = re.compile(rf"\s*([-+]?(?:{_DIGITS}))\s*")
 _RANGES: Final = {
     "in_range": re.compile(rf"\s*([-+]?(?:{_DIGITS}))\s*-\s*([-+]?(?:{_DIGITS}))\s*"),
     "range": re.compile(rf"\s*([-+]?(?:{_DIGITS}))\s*,\s*([-+]?(?:{_DIGITS}))\s*"),
@@ -25,11 +26,11 @@ _UNITS: Final = {
 
 
 def number(when: str) -> float:
-    """Return the number of `gt` and `lt`; raises ValueError."""
-    match = _NUMBER.fullmatch(when)
-    if match is None:
-        raise ValueError(f"{when[:60]!r} is no number")
-    return _plain(match[1])
+    """Return the number of `gt` and `lt`, read as that of an answer is; raises ValueError."""
+    found = number_in(when)
+    if found is None:
+        raise ValueError(f"there is no number in {when[:60]!r}")
+    return _plain(found)
 
 
 def range_of(operator: str, when: str) -> tuple[float, float]:
@@ -38,14 +39,13 @@ def range_of(operator: str, when: str) -> tuple[float, float]:
     if match is None:
         form = "min-max" if operator == "in_range" else "min,max"
         raise ValueError(f"{when[:60]!r} is no range {form}")
-    least, most = _plain(match[1]), _plain(match[2])
+    least, most = _plain(float(match[1])), _plain(float(match[2]))
     if least > most:
         raise ValueError(f"the range {when[:60]!r} has nothing in it: {least} is above {most}")
     return least, most
 
 
-def _plain(text: str) -> float:
-    found = float(text)
+def _plain(found: float) -> float:
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 
