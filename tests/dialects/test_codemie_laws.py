@@ -14,13 +14,18 @@ import asl
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.yaml_text import CORE, PLATFORM, loads
-from asl.dialects.codemie.conditions import translated
+from asl.dialects.codemie.conditions import Beyond, translated
+from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.reading import read
 from asl.dialects.codemie.restoring import restored
+from asl.dialects.codemie.writing.conditions import Conditions
+from asl.dialects.codemie.writing.reads import Output
+from asl.dialects.codemie.writing.results import Result
 from asl.dialects.yaml_writer import written
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import NOTHING, coerced, parsed
 from asl.expr.codemie.placeholders import filled
+from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.codemie_reference import Failed, Reference
 from tests.reality.codemie import plain, visited
 
@@ -39,6 +44,7 @@ def _comparisons() -> st.SearchStrategy[str]:
     return st.one_of(
         st.builds("{} {} {}".format, NAMES, st.sampled_from(["==", "!="]), CONSTANTS),
         st.builds("{} {} {}".format, NAMES, st.sampled_from(["<", "<=", ">", ">="]), NUMBERS),
+        st.builds("{} {} {}".format, NAMES, st.sampled_from(["<", ">="]), st.just("'x'")),
         st.builds("{} {} {}".format, NUMBERS, st.sampled_from(["<", "<=", "=="]), NAMES),
         st.builds("{} {} {}".format, NAMES, st.sampled_from(["in", "not in"]), listed),
         st.builds("'{}' {} keys".format, NAMES, st.sampled_from(["in", "not in"])),
@@ -59,26 +65,6 @@ def _conditions() -> st.SearchStrategy[str]:
     )
 
 
-def _decided(condition: str, output: Any) -> bool:
-    data = {"cm": {"last": json.dumps(output)}}
-    machine = {
-        "QueryLanguage": "JSONata",
-        "StartAt": "If",
-        "States": {
-            "If": {
-                "Type": "Choice",
-                "Choices": [{"Condition": translated(condition), "Next": "Yes"}],
-                "Default": "No",
-            },
-            "Yes": {"Type": "Succeed"},
-            "No": {"Type": "Succeed"},
-        },
-    }
-    result = asl.run(machine, data)
-    assert result.ok, result.cause
-    return result.visited[-1] == "Yes"
-
-
 @given(_conditions(), OUTPUTS)
 @settings(deadline=None, max_examples=300)
 def test_a_translated_condition_decides_like_the_original(condition: str, output: Any) -> None:
@@ -87,7 +73,40 @@ def test_a_translated_condition_decides_like_the_original(condition: str, output
     # A boolean is not ordered among numbers in JSONata (docs/dialects/codemie.md).
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in seen.values())))
-    assert _decided(condition, output) == holds(condition, seen), translated(condition)
+    said = {"Condition": translated(condition)}
+    data = {"cm": {"last": json.dumps(output)}}
+    assert decided(said, data) == holds(condition, seen), translated(condition)
+
+
+@given(_conditions(), OUTPUTS)
+@settings(deadline=None, max_examples=300)
+def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, output: Any) -> None:
+    """What fails in it makes all of it false; L-COERCE tells of texts that say values."""
+    assume(coerced(output) == output)
+    ordered = any(sign in condition for sign in "<>")
+    assume(not (ordered and any(type(each) is bool for each in output.values())))
+    try:
+        said = rule(condition, "answer")
+    except Beyond:
+        assume(False)
+    made = False if said == NEVER else decided(said, {"answer": output})
+    assert made == holds(condition, output), said
+
+
+@pytest.mark.parametrize(
+    ("operands", "scalars"), [(NUMERIC, [1, 0, -2, 2.5]), (BOOLEAN, [True, False])]
+)
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_a_rule_as_a_condition_decides_like_the_original(
+    operands: Any, scalars: list[Any], data: st.DataObject
+) -> None:
+    """For values of all types; L-COERCE tells of texts that say values, and that true is 1."""
+    rule = data.draw(rules(OPERANDS | operands))
+    a, b, d = (data.draw(values(scalars)) for _ in range(3))
+    output = {"a": a, "b": b, "c": {"d": d}}
+    said = Conditions(Output(Result(("r",))), lambda loss: None).said(rule, "")
+    assert holds(said, output) == decided(rule, {"r": output}), said
 
 
 @given(st.text(max_size=60))

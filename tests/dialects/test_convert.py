@@ -148,6 +148,7 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
     assert codes(conversion) == {
         "L-ACTOR",
         "L-APPROVAL",
+        "L-COERCE",
         "L-MERGED",
         "L-PARAMETERS",
         "L-MISSING",
@@ -401,7 +402,7 @@ def test_a_workflow_begins_where_the_document_does() -> None:
     document = {"StartAt": "X", "States": {"X": choice, "Y": {"Type": "Pass", "End": True}}}
     conversion = asl.convert(document, "codemie")
     assert [each["id"] for each in conversion.document["states"]] == ["X", "X_unmatched"]
-    assert codes(conversion) == {"L-MISSING", "L-NODEFAULT"}
+    assert codes(conversion) == {"L-COERCE", "L-MISSING", "L-NODEFAULT"}
 
 
 def documents() -> Iterator[tuple[str, Any, set[str]]]:

@@ -14,7 +14,7 @@ from asl.core.errors import ExpressionFault
 from asl.expr.codemie.conditions import COMPARISONS, parse
 from asl.expr.jsonata.literals import literal
 
-__all__ = ["Beyond", "comparisons", "translated"]
+__all__ = ["Beyond", "comparisons", "equals", "translated"]
 
 _WORDS: Final = frozenset(("and", "or", "in", "true", "false", "null", "function"))
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -145,12 +145,12 @@ def _atom(name: str, op: str, value: object) -> str:
         case "exists":
             return f"$exists({shown})"
         case "==" | "in":
-            same = _equals(value) if op == "==" else _any(value)
+            same = equals(value) if op == "==" else _any(value)
             if len(same) == 1:
                 return f"{shown} = {literal(same[0])}"
             return f"{shown} in {literal(same)}"
         case "!=":
-            return " and ".join(f"{shown} != {literal(each)}" for each in _equals(value))
+            return " and ".join(f"{shown} != {literal(each)}" for each in equals(value))
         case "not in":
             return f"$exists({shown}) and $not({shown} in {literal(_any(value))})"
         case "<" | "<=" | ">" | ">=" if type(value) in (int, float):
@@ -162,10 +162,10 @@ def _any(value: object) -> list[object]:
     """Return the values of JSON that are equal to any constant of a list."""
     if not isinstance(value, list):
         raise Beyond
-    return [one for each in value for one in _equals(each)]
+    return [one for each in value for one in equals(each)]
 
 
-def _equals(value: object) -> list[object]:
+def equals(value: object) -> list[object]:
     """Return the values of JSON that are equal to a constant: 1 is equal to true."""
     if isinstance(value, list):
         raise Beyond

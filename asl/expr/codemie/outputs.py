@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached, index_of
 
-__all__ = ["NOTHING", "as_text", "coerced", "parsed", "values", "walked"]
+__all__ = ["NOTHING", "as_text", "coerced", "parsed", "read_as", "values", "walked"]
 
 NOTHING: Final[Any] = object()
 """A text that holds no value."""
@@ -76,10 +76,11 @@ def values(output: Json) -> dict[str, Json]:
 
 def coerced(output: dict[str, Json]) -> dict[str, Json]:
     """Return an output as conditions see it: texts at its root that say a literal are that."""
-    return {key: _coerced(each) if type(each) is str else each for key, each in output.items()}
+    return {key: read_as(each) if type(each) is str else each for key, each in output.items()}
 
 
-def _coerced(text: str) -> Json:
+def read_as(text: str) -> Json:
+    """Return what a condition sees where this text stands at the root of an output."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.strip() == "None":

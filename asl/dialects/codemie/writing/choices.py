@@ -3,14 +3,9 @@
 from typing import Any
 
 from asl.core.values import Json
-from asl.dialects.codemie.writing.conditions import (
-    Extracted,
-    Output,
-    Reads,
-    expression,
-    variables,
-)
+from asl.dialects.codemie.writing.conditions import Conditions, variables
 from asl.dialects.codemie.writing.machine import Machine, State
+from asl.dialects.codemie.writing.reads import Extracted, Output, Reads
 from asl.dialects.codemie.writing.results import Result
 from asl.dialects.codemie.writing.transforms import failing
 
@@ -43,9 +38,10 @@ def chosen(machine: Machine, name: str, state: State, result: Result) -> dict[st
 def _routed(machine: Machine, name: str, state: State, reads: Reads) -> dict[str, Json]:
     """Return the form of `next` that decides as the rules do."""
     cases: list[Any] = []
+    conditions = Conditions(reads, machine.workflow.losses.append)
     for index, rule in enumerate(state.get("Choices", ())):
         where = machine.at(name, "Choices", index)
-        text = expression(rule, where, reads, machine.lost)
+        text = conditions.said(rule, where)
         cases.append({"condition": text, "state_id": machine.target(rule.get("Next"))})
         if "Assign" in rule or "Output" in rule:
             machine.lost("L-TRANSFORM", "a case only leads somewhere", where)

@@ -1,16 +1,21 @@
-"""Choice rules as conditions: the names that they read, and what they compare."""
+"""Choice rules as conditions.
 
-import keyword
+A rule does not hold for a value of another type. A condition that orders such a value, or looks
+for a text in it, fails, which makes all of it false. So where more is asked than that, the type is
+asked for first. What is told is how values are read, and compared, otherwise there.
+"""
+
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
-from asl.dialects.codemie.writing.results import Result
+from asl.dialects.codemie.writing.reads import READ, Loss, Reads
+from asl.expr.codemie.outputs import read_as
+from asl.expr.glob import pieces
 
-__all__ = ["Extracted", "Output", "Reads", "expression", "variables"]
-
-Lost = Callable[[str, str, str], None]
+__all__ = ["Conditions", "variables"]
 
 _SIGNS: Final = {
     "Equals": "==",
@@ -22,98 +27,19 @@ _SIGNS: Final = {
 _OPERATOR = re.compile(
     r"(String|Numeric|Boolean|Timestamp)(Equals|LessThanEquals|GreaterThanEquals|LessThan|GreaterThan)(Path)?"
 )
-_TYPES: Final = {"IsString": "str", "IsNumeric": "(int, float)", "IsBoolean": "bool"}
+_TYPES: Final = {
+    "String": "str",
+    "Timestamp": "str",
+    "Numeric": "(int, float)",
+    "Boolean": "bool",
+}
 _BESIDE: Final = frozenset(("Variable", "Next", "Comment", "Assign", "Output"))
 """Fields of a rule that compare nothing."""
 NEVER: Final = "False"
-_KEYWORDS: Final = frozenset((*keyword.kwlist, "keys", "true", "false"))
-
-
-class Reads(Protocol):
-    """How conditions name what the paths of one Choice lead to."""
-
-    def name(self, path: Json) -> str | None:
-        """Return the name of a path; None if it has none."""
-
-    def present(self, path: Json) -> tuple[str, bool] | None:
-        """Return the condition that something is there, and whether that is just the same."""
-
-    def coerces(self, path: Json) -> bool:
-        """Whether a text that says a value is that value there."""
-
-
-class Extracted:
-    """Names of a transformation that extracts everything from the context."""
-
-    def __init__(self, way: Callable[[Json], tuple[str, ...] | None]) -> None:
-        self.way = way
-        self.names: dict[str, str] = {}
-
-    def name(self, path: Json) -> str | None:
-        """Return the name of a path, which is a new one when it is met first."""
-        found = self.way(path)
-        if not found:
-            return None
-        dotted = ".".join(found)
-        if dotted not in self.names:
-            base = re.sub(r"\W+", "_", dotted).strip("_") or "value"
-            base = f"at_{base}" if base[:1].isdecimal() else base
-            name, number = base, 1
-            while name in self.names.values() or name in _KEYWORDS:
-                number += 1
-                name = f"{base}_{number}"
-            self.names[dotted] = name
-        return self.names[dotted]
-
-    def present(self, path: Json) -> tuple[str, bool] | None:
-        """What is missing is extracted as null."""
-        name = self.name(path)
-        return None if name is None else (f"{name} is not None", False)
-
-    def coerces(self, path: Json) -> bool:
-        """Everything stands at the root of what the transformation gives."""
-        return True
-
-    def mappings(self) -> list[Json]:
-        """Return the mappings of the transformation."""
-        return [
-            {"output_field": name, "type": "extract", "source_path": path}
-            for path, name in self.names.items()
-        ]
-
-
-class Output:
-    """Names in the output of the state that decides itself."""
-
-    def __init__(self, result: Result) -> None:
-        self.result = result
-
-    def name(self, path: Json) -> str | None:
-        """Return where a path leads in the output: `kind`, `user['age']`."""
-        way = self.result.within(path)
-        if not way or way[0] in _KEYWORDS or way[0].isdecimal():
-            return None
-        return way[0] + "".join(f"[{_index(step)}]" for step in way[1:])
-
-    def present(self, path: Json) -> tuple[str, bool] | None:
-        """Each step must be there for the next one to be looked for."""
-        way = self.result.within(path)
-        if self.name(path) is None or not way or any(step.isdecimal() for step in way):
-            return None
-        said, holder = [f"{way[0]!r} in keys"], way[0]
-        for step in way[1:]:
-            said.append(f"{step!r} in {holder}")
-            holder += f"[{step!r}]"
-        return " and ".join(said), True
-
-    def coerces(self, path: Json) -> bool:
-        """Only texts at the root of an output are read."""
-        return len(self.result.within(path) or ()) == 1
-
-
-def _index(step: str) -> str:
-    plain = step.isascii() and step.isdecimal() and step in ("0", step.lstrip("0"))
-    return step if plain else repr(step)
+_UNQUOTED: Final = Loss("L-COERCE", "a text in quotes is the text within them there", Severity.INFO)
+_TIMES: Final = Loss("L-TIMESTAMP", "times are compared as texts there")
+_UNSAID: Final = Loss("L-CONDITION", "no condition says this; it is never true")
+_JSONATA: Final = Loss("L-CONDITION", "a condition has no JSONata; it is never true")
 
 
 def variables(rule: Any) -> Iterator[tuple[Json, bool]]:
@@ -132,84 +58,158 @@ def variables(rule: Any) -> Iterator[tuple[Json, bool]]:
             yield None, False
 
 
-def expression(rule: Mapping[str, Any], pointer: str, reads: Reads, lost: Lost) -> str:
-    """Return a choice rule as a condition; one that cannot be said is never true."""
-    if "Condition" in rule:
-        if type(rule["Condition"]) is bool:
-            return str(rule["Condition"])
-        lost("L-CONDITION", "a condition has no JSONata; it is never true", pointer)
+class Conditions:
+    """The conditions of one Choice."""
+
+    def __init__(self, reads: Reads, report: Callable[[Finding], None]) -> None:
+        self.reads = reads
+        self.report = report
+
+    def lost(self, loss: Loss, where: str) -> None:
+        found = Finding(loss.code, loss.message, where, severity=loss.severity, at_key=True)
+        self.report(found)
+
+    def unsaid(self, loss: Loss, where: str) -> str:
+        self.lost(loss, where)
         return NEVER
-    for key, word in (("And", "and"), ("Or", "or")):
-        if type(rule.get(key)) is list:
-            parts = [
-                expression(each, f"{pointer}/{key}/{index}", reads, lost)
-                for index, each in enumerate(rule[key])
-            ]
-            return f" {word} ".join(
-                f"({part})" if " or " in part or " and " in part else part for part in parts
+
+    def said(self, rule: Mapping[str, Any], where: str, *, guarded: bool = False) -> str:
+        """Return a rule as a condition; one that cannot be said is never true.
+
+        With *guarded* it fails for no type, as what it comes to is not all that is asked.
+        """
+        if "Condition" in rule:
+            held = rule["Condition"]
+            return str(held) if type(held) is bool else self.unsaid(_JSONATA, where)
+        for key in ("And", "Or"):
+            if type(rule.get(key)) is list:
+                return _joined(key.lower(), [*self.parts(rule[key], key, where, guarded)])
+        if type(rule.get("Not")) is dict:
+            return f"not ({self.said(rule['Not'], f'{where}/Not', guarded=True)})"
+        operators = [key for key in rule if key not in _BESIDE]
+        name = self.reads.name(rule.get("Variable"))
+        if name is None or len(operators) != 1:
+            return self.unsaid(_UNSAID, where)
+        (operator,) = operators
+        if operator == "IsPresent":
+            return self.present(rule, where)
+        test = _Test(self, name, self.reads.coerces(rule["Variable"]), where, guarded)
+        return test.said(operator, rule[operator])
+
+    def parts(self, rules: list[Any], key: str, where: str, guarded: bool) -> Iterator[str]:
+        """Yield what And or Or joins; behind a part of an Or that does not hold comes the next."""
+        for index, each in enumerate(rules):
+            more = key == "Or" and index < len(rules) - 1
+            yield self.said(each, f"{where}/{key}/{index}", guarded=guarded or more)
+
+    def present(self, rule: Mapping[str, Any], where: str) -> str:
+        found = self.reads.present(rule["Variable"])
+        if found is None:
+            return self.unsaid(_UNSAID, where)
+        said, loss = found
+        if loss is not None:
+            self.lost(loss, where)
+        return said if rule["IsPresent"] is True else f"not ({said})"
+
+
+def _joined(word: str, parts: list[str]) -> str:
+    return f" {word} ".join(
+        f"({part})" if " or " in part or " and " in part else part for part in parts
+    )
+
+
+class _Test:
+    """One comparison of a name, which *coerces* where a text that says a value is that value."""
+
+    def __init__(
+        self, conditions: Conditions, name: str, coerces: bool, where: str, guarded: bool
+    ) -> None:
+        self.conditions = conditions
+        self.name = name
+        self.coerces = coerces
+        self.where = where
+        self.guarded = guarded
+
+    def lost(self, loss: Loss) -> None:
+        self.conditions.lost(loss, self.where)
+
+    def unsaid(self, loss: Loss) -> str:
+        return self.conditions.unsaid(loss, self.where)
+
+    def said(self, operator: str, value: Json) -> str:
+        """Return the condition for an operator and what it compares with."""
+        if operator == "StringMatches" and type(value) is str:
+            return self.matched(value)
+        if operator in ("IsNull", "IsString", "IsNumeric", "IsBoolean"):
+            if self.coerces:
+                self.lost(READ)
+            test = self.typed(operator.removeprefix("Is"))
+            return test if value is True else f"not ({test})"
+        match = _OPERATOR.fullmatch(operator)
+        if match is None:
+            return self.unsaid(
+                Loss("L-CONDITION", f"no condition has {operator!r}; it is never true")
             )
-    if type(rule.get("Not")) is dict:
-        return f"not ({expression(rule['Not'], f'{pointer}/Not', reads, lost)})"
-    operators = [key for key in rule if key not in _BESIDE]
-    if reads.name(rule.get("Variable")) is None or len(operators) != 1:
-        lost("L-CONDITION", "no condition says this; it is never true", pointer)
-        return NEVER
-    return _compared(rule["Variable"], operators[0], rule[operators[0]], pointer, reads, lost)
+        kind, sign = match[1], _SIGNS[match[2]]
+        if kind == "Timestamp":
+            self.lost(_TIMES)
+        if match[3]:
+            return self.beside(kind, sign, value)
+        if sign == "==":
+            return self.equal(value)
+        if self.coerces or kind == "Numeric":
+            self.lost(READ)
+        return self.of(kind, f"{self.name} {sign} {value!r}", guarded=self.guarded)
 
+    def of(self, kind: str, said: str, *, guarded: bool = True) -> str:
+        """Return a condition that is only asked about values of a type."""
+        return f"isinstance({self.name}, {_TYPES[kind]}) and {said}" if guarded else said
 
-def _compared(path: str, operator: str, value: Json, pointer: str, reads: Reads, lost: Lost) -> str:
-    name = reads.name(path)
-    assert name is not None
-    if operator == "IsPresent":
-        said, same = reads.present(path) or (NEVER, False)
-        if not same:
-            lost("L-PRESENT", "what is missing is null there", pointer)
-        return said if value is True else f"not ({said})"
-    if operator == "IsNull":
-        return f"{name} is None" if value is True else f"{name} is not None"
-    if operator in _TYPES:
-        if reads.coerces(path):
-            lost("L-COERCE", "a text that says a number or a boolean is one there", pointer)
-        text = f"isinstance({name}, {_TYPES[operator]})"
-        return text if value is True else f"not {text}"
-    if operator == "StringMatches" and type(value) is str:
-        return _matched(name, value, pointer, lost)
-    match = _OPERATOR.fullmatch(operator)
-    if match is None:
-        lost("L-CONDITION", f"no condition has {operator!r}; it is never true", pointer)
-        return NEVER
-    if match[1] == "Timestamp":
-        lost("L-TIMESTAMP", "times are compared as texts there", pointer)
-    sign = _SIGNS[match[2]]
-    if match[3]:
-        other = reads.name(value)
+    def typed(self, kind: str) -> str:
+        if kind == "Null":
+            return f"{self.name} is None"
+        test = f"isinstance({self.name}, {_TYPES[kind]})"
+        return f"{test} and not isinstance({self.name}, bool)" if kind == "Numeric" else test
+
+    def beside(self, kind: str, sign: str, path: Json) -> str:
+        """Compare with another name: both must be of the type."""
+        other = self.conditions.reads.name(path)
         if other is None:
-            lost("L-CONDITION", "no condition says this; it is never true", pointer)
-            return NEVER
-        return f"{name} {sign} {other}"
-    if type(value) is str and reads.coerces(path) and (read := _coerced(value)):
-        lost("L-COERCE", f"the text {value!r} is a value there", pointer)
-        return f"{name} {sign} {read}"
-    return f"{name} {sign} {value!r}"
+            return self.unsaid(_UNSAID)
+        if self.coerces or self.conditions.reads.coerces(path) or _TYPES[kind] != "str":
+            self.lost(READ)
+        test = f"{self.name} {sign} {other}"
+        if sign != "==":
+            test = f"isinstance({other}, {_TYPES[kind]}) and {test}"
+        return self.of(kind, test)
 
+    def equal(self, value: Json) -> str:
+        """Compare with a constant, which fails for no type."""
+        if type(value) is str:
+            found = read_as(value) if self.coerces else value
+            if self.coerces:
+                self.lost(_UNQUOTED if found == value else READ)
+            return f"{self.name} == {found!r}"
+        if self.coerces or value in (0, 1):  # a boolean, too
+            self.lost(READ)
+        return f"{self.name} == {value!r}"
 
-def _coerced(text: str) -> str:
-    """Return what a text is read as where it is not a text, else nothing."""
-    from asl.expr.codemie.outputs import coerced
-
-    found = coerced({"text": text})["text"]
-    return "" if type(found) is str else repr(found)
-
-
-def _matched(name: str, pattern: str, pointer: str, lost: Lost) -> str:
-    parts = pattern.split("*")
-    if "\\" in pattern or len(parts) > 3 or (len(parts) == 3 and (parts[0] or parts[2])):
-        lost("L-PATTERN", f"no condition says the pattern {pattern!r}; it is never true", pointer)
-        return NEVER
-    if len(parts) == 1:
-        return f"{name} == {pattern!r}"
-    if len(parts) == 3:
-        return f"{parts[1]!r} in {name}"
-    said = [f"{name}.startswith({parts[0]!r})"] if parts[0] else []
-    said += [f"{name}.endswith({parts[1]!r})"] if parts[1] else []
-    return " and ".join(said) or f"isinstance({name}, str)"
+    def matched(self, pattern: str) -> str:
+        first, *rest = pieces(pattern)
+        if not rest:
+            return self.equal(first)
+        *middle, last = rest
+        if len(middle) > 1 or (middle and (first or last)):
+            message = f"no condition says the pattern {pattern!r}; it is never true"
+            return self.unsaid(Loss("L-PATTERN", message))
+        if self.coerces:
+            self.lost(READ)
+        if middle:  # there may be a list, which has it as an item
+            return self.of("String", f"{middle[0]!r} in {self.name}")
+        tests = [f"{self.name}.startswith({first!r})"] if first else []
+        tests += [f"{self.name}.endswith({last!r})"] if last else []
+        if len(tests) > 1:
+            tests.append(f"len({self.name}) >= {len(first) + len(last)}")
+        if not tests:
+            return self.typed("String")
+        return self.of("String", " and ".join(tests), guarded=self.guarded)

@@ -1,44 +1,33 @@
-"""Workflows in plain JSONPath: every answer under a key, conditions on that, texts put together."""
+"""The states of a workflow in plain JSONPath."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from asl.core.document import Document
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.dialects.codemie.answered import Answered, last_of
-from asl.dialects.codemie.conditions import Beyond, comparisons
+from asl.dialects.codemie.conditions import Beyond
 from asl.dialects.codemie.config import END, Config, State
-from asl.dialects.codemie.restoring import owners, workflow
+from asl.dialects.codemie.plain.choices import NEVER, rule
+from asl.dialects.codemie.restoring import owners
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import fresh
 from asl.dialects.plain import Plain, leads, path_to, reached
 from asl.dialects.queries import query
-from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
 
-__all__ = ["plain"]
+__all__ = ["Machine"]
 
 ITEM: Final = "task"
 """The key of an item; a placeholder of this name is one."""
-_NUMBERS: Final = {
-    "<": "NumericLessThan",
-    "<=": "NumericLessThanEquals",
-    ">": "NumericGreaterThan",
-    ">=": "NumericGreaterThanEquals",
-}
 
 
-def plain(document: Document) -> tuple[dict[str, Json], Plain]:
-    """Return the machine of a workflow in plain JSONPath, and what it does not say."""
-    return _Writer(workflow(document.value), document.value).written()
+class Machine:
+    """Writes the machine of one workflow."""
 
-
-class _Writer:
     def __init__(self, config: Config, value: Mapping[str, Any]) -> None:
         self.config = config
         self.value = value
@@ -50,6 +39,7 @@ class _Writer:
         self.pointer = ""
 
     def written(self) -> tuple[dict[str, Json], Plain]:
+        """Return the machine, and what it does not say."""
         self.made.prompts = self.config.prompts
         start = self.value["StartAt"]
         kept = {key: self.value[key] for key in ("Comment",) if key in self.value}
@@ -256,12 +246,19 @@ class _Writer:
         answer = self.keys[found.id]
         rules: list[Json] = []
         conditions = [text for text, _, _ in found.conditions()]
-        for index, (text, rule) in enumerate(zip(conditions, state["Choices"], strict=True)):
+        for index, (text, written) in enumerate(zip(conditions, state["Choices"], strict=True)):
+            place = ("Choices", str(index))
             try:
-                rules.append({**_rule(parse(text), answer), "Next": rule["Next"]})
+                said = rule(text, answer)
             except (ExpressionFault, Beyond):
                 message = f"no rule says {text!r}, so it never holds"
-                self.lost("L-CONDITION", message, name, "Choices", str(index))
+                self.lost("L-CONDITION", message, name, *place)
+                continue
+            message = "an answer is compared as it is: no text in it is read as a value"
+            hint = "let the answer be an object, with numbers and booleans that are no texts"
+            self.lost("L-COERCE", message, name, *place, hint=hint)
+            if said != NEVER:
+                rules.append({**said, "Next": written["Next"]})
         if not rules:
             return {"Type": "Pass", "Next": state["Default"]}
         return {"Type": "Choice", "Choices": rules, "Default": state["Default"]}
@@ -328,50 +325,6 @@ class _Writer:
                 }
             ],
         }
-
-
-def _rule(node: ast.expr, answer: str) -> dict[str, Json]:
-    """Return a condition as a rule on an answer; raises Beyond."""
-    match node:
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return {"And": [_rule(each, answer) for each in parts]}
-        case ast.BoolOp(op=ast.Or(), values=parts):
-            return {"Or": [_rule(each, answer) for each in parts]}
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return {"Not": _rule(operand, answer)}
-        case ast.Compare():
-            rules = [
-                _compared(path_to(answer, name), op, value) for name, op, value in comparisons(node)
-            ]
-            return rules[0] if len(rules) == 1 else {"And": [*rules]}
-    raise Beyond
-
-
-def _compared(path: str, op: str, value: Any) -> dict[str, Json]:
-    present: dict[str, Json] = {"Variable": path, "IsPresent": True}
-    if op == "exists":
-        return present
-    if op in ("==", "!="):
-        test = _equal(path, value)
-    elif op in ("in", "not in") and isinstance(value, list) and value:
-        test = {"Or": [_equal(path, each) for each in value]}
-    elif op in _NUMBERS and type(value) in (int, float):
-        test = {"Variable": path, _NUMBERS[op]: value}
-    else:
-        raise Beyond
-    return {"And": [present, {"Not": test} if op in ("!=", "not in") else test]}
-
-
-def _equal(path: str, value: Any) -> dict[str, Json]:
-    if value is None:
-        return {"Variable": path, "IsNull": True}
-    if type(value) is bool:
-        return {"Variable": path, "BooleanEquals": value}
-    if type(value) is str:
-        return {"Variable": path, "StringEquals": value}
-    if type(value) in (int, float):
-        return {"Variable": path, "NumericEquals": value}
-    raise Beyond
 
 
 def _never(config: Config, state: State) -> str | None:

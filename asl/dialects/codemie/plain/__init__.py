@@ -1,0 +1,14 @@
+"""Workflows in plain JSONPath: every answer under a key, conditions on that, texts put together."""
+
+from asl.core.document import Document
+from asl.core.values import Json
+from asl.dialects.codemie.plain.machine import Machine
+from asl.dialects.codemie.restoring import workflow
+from asl.dialects.plain import Plain
+
+__all__ = ["plain"]
+
+
+def plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    """Return the machine of a workflow in plain JSONPath, and what it does not say."""
+    return Machine(workflow(document.value), document.value).written()

@@ -1,0 +1,156 @@
+"""What conditions of workflows become, and what becomes one, with what is told of it."""
+
+from typing import Any
+
+import pytest
+
+import asl
+from asl.dialects.codemie.plain.choices import NEVER, rule
+from asl.dialects.codemie.writing.conditions import Conditions
+from asl.dialects.codemie.writing.reads import Extracted, Output
+from asl.dialects.codemie.writing.results import Result
+from asl.dialects.logic import simplified
+
+Json = Any
+
+
+def said(rule: Json, reads: Any = None) -> tuple[str, set[str]]:
+    losses: list[Any] = []
+    text = Conditions(reads or Output(Result(("r",))), losses.append).said(rule, "")
+    return text, {str(each.severity or each.code) for each in losses}
+
+
+def at(operator: str, value: Json, path: str = "$.r.a") -> Json:
+    return {"Variable": path, operator: value}
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "told"),
+    [
+        (at("StringEquals", "x"), "a == 'x'", {"info"}),
+        (at("StringEquals", "5"), "a == 5", {"L-COERCE"}),
+        (at("StringEquals", "5", "$.r.a.b"), "a['b'] == '5'", set()),
+        (at("StringLessThan", "5"), "a < '5'", {"L-COERCE"}),
+        (at("NumericEquals", 5), "a == 5", {"L-COERCE"}),
+        (at("NumericEquals", 5, "$.r.a.b"), "a['b'] == 5", set()),
+        (at("NumericEquals", 1, "$.r.a.b"), "a['b'] == 1", {"L-COERCE"}),
+        (at("NumericLessThan", 5), "a < 5", {"L-COERCE"}),
+        (
+            {"Not": at("NumericLessThan", 5)},
+            "not (isinstance(a, (int, float)) and a < 5)",
+            {"L-COERCE"},
+        ),
+        (
+            {"Or": [at("NumericLessThan", 5), at("NumericLessThan", 9, "$.r.b")]},
+            "(isinstance(a, (int, float)) and a < 5) or b < 9",
+            {"L-COERCE"},
+        ),
+        (
+            {"And": [at("NumericLessThan", 5), at("NumericLessThan", 9, "$.r.b")]},
+            "a < 5 and b < 9",
+            {"L-COERCE"},
+        ),
+        (at("BooleanEquals", True), "a == True", {"L-COERCE"}),
+        (at("IsNull", True), "a is None", {"L-COERCE"}),
+        (at("IsNull", False, "$.r.a.b"), "not (a['b'] is None)", set()),
+        (
+            at("IsNumeric", True, "$.r.a.b"),
+            "isinstance(a['b'], (int, float)) and not isinstance(a['b'], bool)",
+            set(),
+        ),
+        (at("IsPresent", True), "'a' in keys", set()),
+        (
+            at("IsPresent", True, "$.r.a.b"),
+            "'a' in keys and isinstance(a, dict) and 'b' in a",
+            {"L-COERCE"},
+        ),
+        (at("StringEqualsPath", "$.r.b"), "isinstance(a, str) and a == b", {"L-COERCE"}),
+        (at("StringMatches", "x*"), "a.startswith('x')", {"L-COERCE"}),
+        (at("StringMatches", "x\\**"), "a.startswith('x*')", {"L-COERCE"}),
+        (at("StringMatches", "x\\*"), "a == 'x*'", {"info"}),
+        (at("StringMatches", "*x*"), "isinstance(a, str) and 'x' in a", {"L-COERCE"}),
+        (
+            at("StringMatches", "ab*ba"),
+            "a.startswith('ab') and a.endswith('ba') and len(a) >= 4",
+            {"L-COERCE"},
+        ),
+        (at("StringMatches", "a*b*c"), "False", {"L-PATTERN"}),
+    ],
+)
+def test_rules_are_conditions(rule: Json, text: str, told: set[str]) -> None:
+    """What values are read as is told each time; the type is asked where a failure would count."""
+    assert said(rule) == (text, told)
+
+
+def test_what_is_extracted_is_null_where_it_is_missing() -> None:
+    reads = Extracted(lambda path: tuple(str(path).split(".")[1:]))
+    assert said(at("IsPresent", True), reads) == ("r_a is not None", {"L-PRESENT"})
+
+
+SCORE: Json = {"Variable": "$.s.score", "IsPresent": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "score >= 7 or status == 'ok'",
+            {
+                "Or": [
+                    {"And": [SCORE, at("NumericGreaterThanEquals", 7, "$.s.score")]},
+                    {
+                        "And": [
+                            SCORE,
+                            at("NumericLessThan", 7, "$.s.score"),
+                            at("IsPresent", True, "$.s.status"),
+                            at("StringEquals", "ok", "$.s.status"),
+                        ]
+                    },
+                ]
+            },
+        ),
+        ("not (score > 3)", {"And": [SCORE, at("NumericLessThanEquals", 3, "$.s.score")]}),
+        (
+            "score == True",
+            {
+                "And": [
+                    SCORE,
+                    {
+                        "Or": [
+                            at("BooleanEquals", True, "$.s.score"),
+                            at("NumericEquals", 1, "$.s.score"),
+                        ]
+                    },
+                ]
+            },
+        ),
+        ("score < 'b'", {"And": [SCORE, at("StringLessThan", "b", "$.s.score")]}),
+        ("score == '404'", NEVER),
+        ("score != '404'", SCORE),
+        ("'score' in keys or score == 1", SCORE),
+    ],
+)
+def test_conditions_are_rules_that_hold_where_they_are_true(text: str, found: Json) -> None:
+    """And neither where they are false nor where they fail."""
+    assert simplified(rule(text, "s")) == found
+
+
+def test_every_condition_that_becomes_a_rule_is_told_of() -> None:
+    """It is asked of the answer as it is, which may say a value as a text."""
+    text = """\
+assistants: [{id: a, system_prompt: x}]
+states:
+  - id: s
+    assistant_id: a
+    next:
+      switch:
+        cases:
+          - {condition: "code == '404'", state_id: t}
+          - {condition: "code == 404", state_id: t}
+        default: end
+  - {id: t, assistant_id: a, next: {state_id: end}}
+"""
+    for target in ("amazon", "contenox", "flujo"):
+        conversion = asl.convert(text, target)
+        told = {each.line for each in conversion.losses if each.code == "L-COERCE"}
+        assert told == {8, 9}, target
