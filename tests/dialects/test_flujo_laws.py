@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import asl
@@ -13,8 +13,11 @@ from asl.core.source import Source
 from asl.dialects.flujo.conditions import plain
 from asl.dialects.flujo.reading import read
 from asl.dialects.flujo.restoring import restored
+from asl.dialects.flujo.writing.losses import Losses
+from asl.dialects.flujo.writing.paths import condition
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.templates import MAX_LENGTH, Scope, parse, rendered
+from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.spoilt import read_or_refused, spoilt
 
 SCALARS = st.sampled_from([None, True, False, 0, 1, 7, -2, 2.5, "", "a", "7", "no", "yes"])
@@ -23,6 +26,24 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
     max_leaves=6,
 )
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=600)
+def test_a_rule_as_a_condition_without_loss_decides_like_the_original(data: st.DataObject) -> None:
+    """For values of all types."""
+    rule = data.draw(rules(OPERANDS | NUMERIC | BOOLEAN))
+    a, b, d = (data.draw(values([1, 0, 2.5, True, False, "1", "2.5"])) for _ in range(3))
+    losses = Losses()
+    said = condition(rule, "", losses)
+    assume(not losses.found)
+    names = {"r": {"a": a, "b": b, "c": {"d": d}}}
+    try:
+        found = bool(expression(said).value(Names(None, names, {})))
+    except Failure:
+        found = False
+    assert found == decided(rule, names), said
+
 
 WORDS = st.sampled_from(
     [

@@ -283,19 +283,30 @@ def said(rule: Json) -> tuple[str, set[str]]:
     [
         ({"Variable": "$.x", "StringEquals": "a"}, "context.x == 'a'", set()),
         ({"Variable": "$.x", "StringEquals": "7"}, "context.x == '7'", {"FL-COERCE"}),
-        ({"Variable": "$.x.y", "NumericGreaterThanEquals": 2}, "context.x.y >= 2", set()),
-        ({"Variable": "$.x", "NumericLessThan": -1}, "context.x < -1", {"FL-NEGATIVE"}),
-        ({"Variable": "$.x", "BooleanEquals": True}, "context.x == True", set()),
+        ({"Variable": "$.x.y", "NumericGreaterThanEquals": 2}, "context.x.y >= 2", {"FL-COERCE"}),
+        (
+            {"Variable": "$.x", "NumericLessThan": -1},
+            "context.x < -1",
+            {"FL-COERCE", "FL-NEGATIVE"},
+        ),
+        ({"Variable": "$.x", "BooleanEquals": True}, "context.x == True", {"FL-COERCE"}),
         ({"Variable": "$.x", "IsNull": True}, "context.x == None", {"FL-NULL"}),
         ({"Variable": "$.x", "IsPresent": True}, "context.x != None", {"FL-NULL"}),
         ({"Variable": "$.x", "StringMatches": "a*"}, "context.x.startswith('a')", set()),
         ({"Variable": "$.x", "StringMatches": "*a"}, "context.x.endswith('a')", set()),
-        ({"Variable": "$.x", "StringMatches": "*a*"}, "'a' in context.x", set()),
+        ({"Variable": "$.x", "StringMatches": "**a"}, "context.x.endswith('a')", set()),
+        ({"Variable": "$.x", "StringMatches": "a\\**"}, "context.x.startswith('a*')", set()),
+        (
+            {"Not": {"Variable": "$.x", "StringMatches": "a*"}},
+            "not (context.x.startswith('a'))",
+            {"FL-COERCE"},
+        ),
+        ({"Variable": "$.x", "StringMatches": "*a*"}, "'a' in context.x", {"FL-COERCE"}),
         ({"Variable": "$.x", "StringMatches": "a*b"}, "False", {"FL-OPERATOR"}),
         ({"Variable": "$.x", "IsTimestamp": True}, "False", {"FL-OPERATOR"}),
         ({"Variable": "$.x[0]", "NumericEquals": 1}, "False", {"FL-OPERATOR"}),
-        ({"Variable": "$.x", "StringEqualsPath": "$.y"}, "context.x == context.y", set()),
-        ({"Not": {"Variable": "$.x", "NumericEquals": 1}}, "not (context.x == 1)", set()),
+        ({"Variable": "$.x", "StringEqualsPath": "$.y"}, "context.x == context.y", {"FL-COERCE"}),
+        ({"Not": {"Variable": "$.x", "NumericEquals": 1}}, "not (context.x == 1)", {"FL-COERCE"}),
         (
             {
                 "Or": [
@@ -304,12 +315,12 @@ def said(rule: Json) -> tuple[str, set[str]]:
                 ]
             },
             "(context.x == 1 or context.y == 2)",
-            set(),
+            {"FL-COERCE"},
         ),
         (
             {"Condition": "{% $states.input.x = 'a' and $not($states.input.n > 2) %}"},
             "context.x == 'a' and not (context.n > 2)",
-            set(),
+            {"FL-COERCE"},
         ),
         ({"Condition": "{% $exists($states.input.x) %}"}, "context.x != None", {"FL-NULL"}),
         ({"Condition": "{% $count($states.input.x) > 1 %}"}, "False", {"FL-OPERATOR"}),

@@ -9,6 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.expr.flujo.conditions import numeric
+from asl.expr.glob import pieces
 from asl.expr.paths import parse_path
 
 __all__ = ["condition", "context_path", "field_of", "referred"]
@@ -70,18 +71,24 @@ def condition(rule: Mapping[str, Any], pointer: str, losses: Losses) -> str:
         return "False"
 
 
-def _rule(rule: Mapping[str, Any], pointer: str, losses: Losses) -> str:
+def _rule(rule: Mapping[str, Any], pointer: str, losses: Losses, *, counts: bool = False) -> str:
+    """Return the condition of a rule; with *counts* a failure of it decides what others would."""
     for word, sign in (("And", " and "), ("Or", " or ")):
         if word in rule:
-            parts = (_rule(each, pointer, losses) for each in rule[word])
-            return f"({sign.join(parts)})"
+            *before, last = rule[word]
+            more = counts or word == "Or"
+            parts = [_rule(each, pointer, losses, counts=more) for each in before]
+            return f"({sign.join([*parts, _rule(last, pointer, losses, counts=counts)])})"
     if "Not" in rule:
-        return f"not ({_rule(rule['Not'], pointer, losses)})"
+        return f"not ({_rule(rule['Not'], pointer, losses, counts=True)})"
     path = context_path(str(rule.get("Variable")))
     if path is None:
         raise _Beyond(f"{rule.get('Variable')!r} names no field of the context")
     operator = next((each for each in rule if each not in _ASIDE), "")
-    return _comparison(operator, path, rule.get(operator), pointer, losses)
+    value = rule.get(operator)
+    if operator == "StringMatches" and isinstance(value, str):
+        return _glob(path, value, pointer, losses, counts=counts)
+    return _comparison(operator, path, value, pointer, losses)
 
 
 _ASIDE: Final = ("Variable", "Next", "Assign", "Output", "Comment")
@@ -95,20 +102,20 @@ _SIGNS: Final = {
 
 
 _NULL: Final = "what is missing is null here"
+_READ: Final = "a text that reads as a number is compared as one, and true is 1"
+_OTHERS: Final = "values of other types are compared as well"
+_LISTS: Final = "what is no text may have a text in it as well, or makes the condition fail"
+_FAILS: Final = "what is no text makes the whole condition fail"
 
 
 def _comparison(operator: str, path: str, value: Json, pointer: str, losses: Losses) -> str:
     match operator:
-        case "BooleanEquals" if isinstance(value, bool):
-            return f"{path} == {value}"
         case "IsNull":
             losses.add("FL-NULL", _NULL, pointer)
             return f"{path} {'==' if value else '!='} None"
         case "IsPresent":
             losses.add("FL-NULL", "null is missing here", pointer)
             return f"{path} {'!=' if value else '=='} None"
-        case "StringMatches" if isinstance(value, str):
-            return _glob(path, value, pointer, losses)
     for kind in ("String", "Numeric", "Boolean"):
         sign = _SIGNS.get(operator.removeprefix(kind).removesuffix("Path"))
         if operator.startswith(kind) and sign is not None:
@@ -116,15 +123,17 @@ def _comparison(operator: str, path: str, value: Json, pointer: str, losses: Los
                 other = context_path(str(value))
                 if other is None:
                     raise _Beyond(f"{value!r} names no field of the context")
+                losses.add("FL-COERCE", _OTHERS, pointer)
                 return f"{path} {sign} {other}"
             return f"{path} {sign} {_literal(value, pointer, losses)}"
     raise _Beyond(f"a condition knows no {operator!r}")
 
 
 def _literal(value: Json, pointer: str, losses: Losses) -> str:
-    if isinstance(value, bool) or value is None:
+    if value is None:
         return repr(value)
     if isinstance(value, int | float):
+        losses.add("FL-COERCE", _READ, pointer)
         if value < 0:
             losses.add(
                 "FL-NEGATIVE",
@@ -141,18 +150,22 @@ def _literal(value: Json, pointer: str, losses: Losses) -> str:
     return repr(value)
 
 
-def _glob(path: str, pattern: str, pointer: str, losses: Losses) -> str:
-    inner = pattern.strip("*")
-    if "*" not in pattern:
-        return f"{path} == {_literal(pattern, pointer, losses)}"
-    if "*" in inner or "\\" in pattern or not inner:
-        raise _Beyond(f"a condition knows no pattern like {pattern!r}")
-    text = _literal(inner, pointer, losses)
-    if pattern == f"{inner}*":
-        return f"{path}.startswith({text})"
-    if pattern == f"*{inner}":
-        return f"{path}.endswith({text})"
-    return f"{text} in {path}"
+def _glob(path: str, pattern: str, pointer: str, losses: Losses, *, counts: bool) -> str:
+    match pieces(pattern):
+        case [text]:
+            return f"{path} == {_literal(text, pointer, losses)}"
+        case [text, ""] if text:
+            test = f"{path}.startswith({text!r})"
+        case ["", text] if text:
+            test = f"{path}.endswith({text!r})"
+        case ["", text, ""]:
+            losses.add("FL-COERCE", _LISTS, pointer)
+            return f"{text!r} in {path}"
+        case _:
+            raise _Beyond(f"a condition knows no pattern like {pattern!r}")
+    if counts:
+        losses.add("FL-COERCE", _FAILS, pointer)
+    return test
 
 
 _TOKEN: Final = re.compile(
@@ -186,6 +199,8 @@ def _query(text: str, pointer: str, losses: Losses) -> str:
             case "word":
                 if said == "null":
                     losses.add("FL-NULL", _NULL, pointer)
+                if said in ("true", "false"):
+                    losses.add("FL-COERCE", _READ, pointer)
                 parts.append(_WORDS.get(said, said))
             case "not":
                 parts.append("not (")
@@ -194,6 +209,7 @@ def _query(text: str, pointer: str, losses: Losses) -> str:
                     losses.add("FL-NULL", _NULL, pointer)
                 parts.append("==" if said == "=" else said)
             case "number":
+                losses.add("FL-COERCE", _READ, pointer)
                 parts.append(said)
             case _:
                 losses.add("FL-NULL", "null is missing here", pointer)
