@@ -17,6 +17,8 @@ __all__ = ["StepFunctions"]
 
 MAX_RESULTS: Final = 100
 """How many diagnostics one answer has (AWS, ValidateStateMachineDefinition)."""
+TYPES: Final = ("STANDARD", "EXPRESS")
+SEVERITIES: Final = ("ERROR", "WARNING")
 _VALUES: Final = frozenset(
     {
         "errorDetails",
@@ -92,10 +94,18 @@ class StepFunctions:
         severity: str = "ERROR",
         maxResults: int = 0,  # noqa: N803
     ) -> dict[str, Json]:
-        """Check a definition; `severity` is the least that is told, `WARNING` or `ERROR`."""
+        """Check a definition; raises AslError for a parameter that AWS does not take.
+
+        `type` is one of `TYPES`, `severity` the least that is told, one of `SEVERITIES`.
+        """
         from asl.checks.aws import unreadable
         from asl.core.render.aws import aws_answer
 
+        for what, given, known in (("type", type, TYPES), ("severity", severity, SEVERITIES)):
+            if given not in known:
+                raise AslError(f"no {what} {given!r:.100}; there are {', '.join(known)}")
+        if not isinstance(maxResults, int) or not 0 <= maxResults <= MAX_RESULTS:
+            raise AslError(f"maxResults is from 0 to {MAX_RESULTS}, not {maxResults!r:.100}")
         try:
             report = check(_read(definition), profile="aws", express=type == "EXPRESS")
         except InvalidDocument as refusal:

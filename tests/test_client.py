@@ -139,6 +139,25 @@ def test_a_definition_is_validated() -> None:
     assert found["location"] == "/States/One/Seconds"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"type": "express"}, {"type": None}, {"severity": "INFO"}, {"maxResults": 101}]
+    + [{"maxResults": each} for each in (-1, "5", None)],
+)
+def test_parameters_that_aws_does_not_take_are_refused(given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(asl.AslError, match=name):
+        client.validate_state_machine_definition(definition=json.dumps(MACHINE), **given)
+
+
+def test_what_is_wrong_with_a_value_twice_is_told_once() -> None:
+    wait = {"Type": "Wait", "Seconds": -1.5, "End": True}
+    definition = json.dumps({"StartAt": "W", "States": {"W": wait}})
+    answer = client.validate_state_machine_definition(definition=definition)
+    (found,) = answer["diagnostics"]
+    assert found["message"] == "Expected value of type Integer"
+
+
 @pytest.mark.parametrize("text", ["{", "StartAt: A", "[]"])
 def test_what_is_no_json_object_is_a_finding(text: str) -> None:
     answer = client.validate_state_machine_definition(definition=text)

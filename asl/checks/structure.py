@@ -230,7 +230,7 @@ def shape(
     is_open: _Open = _never,
     jsonata: bool = False,
 ) -> Iterator[Finding]:
-    """Yield what the schema of this name has against a value.
+    """Yield what the schema of this name has against a value, each thing once.
 
     *pointer* is where the value stands. Failures that *is_open* tells are passed over.
     """
@@ -239,9 +239,12 @@ def shape(
     errors = list(_validator(name).iter_errors(value))
     missing = _missing(errors)
     whole = _Whole(name, pointer, suggestions, jsonata)
+    told: dict[tuple[str, str, str], Finding] = {}
     for error in errors:
-        if not is_open(error):
-            yield from _findings(whole, error, missing)
+        if not is_open(error):  # several keywords may say the same of a value
+            for each in _findings(whole, error, missing):
+                told.setdefault((each.code, each.message, each.pointer), each)
+    yield from told.values()
 
 
 _Missing: TypeAlias = Mapping[tuple[str | int, ...], set[str]]
