@@ -1,7 +1,8 @@
-"""Tool policies, beyond their shape: V-TOOLS-02 to V-TOOLS-06, and what no sandbox here can do."""
+"""Tool policies, beyond their shape: V-TOOLS-02 to -06 and -08, and what no sandbox can do here."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Final, NamedTuple
 
 from asl.checks.languages import is_jsonata
@@ -13,7 +14,16 @@ from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.expr.templates import SUFFIX
-from asl.states.blocks.policy import categories_of, image_of, mounts_of, overlaid, processors
+from asl.states.base import awaits
+from asl.states.blocks.policy import (
+    categories_of,
+    host_pattern,
+    image_of,
+    mounts_of,
+    overlaid,
+    path_pattern,
+    processors,
+)
 
 __all__ = ["check", "unexecuted"]
 
@@ -26,6 +36,15 @@ SCOPED: Final = ("DefaultTools", "ToolCategories")
 """The blocks of an included document that hold for its own states."""
 DEFAULT: Final = "process"
 """The environment of a sandbox that names none."""
+REACH: Final = (
+    (
+        ("Domains", "Network"),
+        ("Allowed", "Denied", "AllowedDomains", "DeniedDomains"),
+        host_pattern,
+    ),
+    (("FileSystem",), ("AllowedPaths", "DeniedPaths"), path_pattern),
+)
+"""`(objects of a block, their lists of patterns, what reads one)`."""
 
 
 class _Policy(NamedTuple):
@@ -36,12 +55,13 @@ class _Policy(NamedTuple):
     effective: Mapping[str, Json]
     categories: Mapping[str, list[str]]
 
-    def entries(self, field: str) -> Iterator[tuple[str, str]]:
+    def entries(self, *steps: str) -> Iterator[tuple[str, str]]:
         """Yield the texts of a list, each with its pointer."""
-        written = self.block.get(field)
+        *around, field = steps
+        written = below(self.block, *around).get(field)
         for index, each in enumerate(written if type(written) is list else ()):
             if type(each) is str:
-                yield f"{self.pointer}/{field}/{index}", each
+                yield f"{self.pointer}/{'/'.join(steps)}/{index}", each
 
     def members(self, name: str) -> list[str]:
         """Return the tools that a name stands for."""
@@ -81,6 +101,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from _categories(policy)
         yield from _schemas(policy)
         yield from _rates(policy)
+        yield from _reach(policy)
         for name in ("Before", "After"):
             hooks = below(policy.block, "Hooks")
             if type(hooks.get(name)) is dict and not {"Agent", "Agent.$"} & hooks[name].keys():
@@ -190,6 +211,36 @@ def _rates(policy: _Policy) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 at_key=True,
             )
+
+
+def _reach(policy: _Policy) -> Iterator[Finding]:
+    """Find the patterns that mean no host and no path, or less than they seem to."""
+    for blocks, lists, read in REACH:
+        for steps in product(blocks, lists):
+            patterns = {
+                pattern: pointer
+                for pointer, pattern in policy.entries(*steps)
+                if not (is_jsonata(pattern) or awaits(pattern))
+            }
+            for pattern, pointer in patterns.items():
+                try:
+                    read(pattern)
+                except ValueError as fault:
+                    yield Finding("V-TOOLS-01", str(fault), pointer)
+                else:
+                    if read is path_pattern and _bare(pattern) and f"{pattern}/**" not in patterns:
+                        yield Finding(
+                            "V-TOOLS-08",
+                            f"{pattern!r} means no file within it, if it is a folder",
+                            pointer,
+                            f"write '{pattern}/**' for a folder with all that is in it",
+                        )
+
+
+def _bare(pattern: str) -> bool:
+    """Whether the last name of a path has neither a star nor an ending: it may be a folder."""
+    name = pattern.rpartition("/")[2]
+    return name in (".", "..") or not (name == "" or "*" in name or "." in name)
 
 
 def _schemas(policy: _Policy) -> Iterator[Finding]:

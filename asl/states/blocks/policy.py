@@ -24,10 +24,12 @@ __all__ = [
     "Reach",
     "Rules",
     "categories_of",
+    "host_pattern",
     "image_of",
     "mounts_of",
     "overlaid",
     "parse_size",
+    "path_pattern",
     "processors",
 ]
 
@@ -58,6 +60,10 @@ LEVELS: Final = ("minimal", "standard", "detailed", "full", "debug")
 """How much an event tells of a call."""
 _SIZE: Final = r"([0-9]+)([KMG]?)B?"
 _IMAGE: Final = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
+_HOST: Final = r"(?!\.)[^\s/\\?#@:]*|\[?[0-9a-f]*:(?=[^:*]*[:*])[0-9a-f:.*]*(?:%\w+)?\]?"
+"""A name or an address with stars in it; only an address of IPv6 has colons."""
+_AROUND_HOST: Final = r"\s*(?:[a-z*][a-z0-9+.*-]*://|//)?(?:[^/@]*@)?([^\s/\\?#@:]*)"
+"""What leads to the host of a URL."""
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3}
 
 Matcher: TypeAlias = Callable[[Iterable[str]], bool]
@@ -272,9 +278,9 @@ class Reach(NamedTuple):
         allowed: list[str] | None = None
         for given, allow, deny in forms:
             if given is not None:
-                denied += map(str.lower, _texts(given, deny))
+                denied += map(host_pattern, _texts(given, deny))
                 if allow in given:
-                    allowed = [*(allowed or ()), *map(str.lower, _texts(given, allow))]
+                    allowed = [*(allowed or ()), *map(host_pattern, _texts(given, allow))]
         if allowed is None and not denied:
             return None
         return cls(None if allowed is None else tuple(allowed), tuple(denied))
@@ -287,13 +293,38 @@ class Reach(NamedTuple):
             return None
         most = given.get("MaxFileSize")
         return cls(
-            tuple(_texts(given, "AllowedPaths")) if "AllowedPaths" in given else None,
-            tuple(_texts(given, "DeniedPaths")),
+            tuple(map(path_pattern, _texts(given, "AllowedPaths")))
+            if "AllowedPaths" in given
+            else None,
+            tuple(map(path_pattern, _texts(given, "DeniedPaths"))),
             tuple(f".{each.lstrip('.')}".lower() for each in _texts(given, "AllowedExtensions"))
             if "AllowedExtensions" in given
             else None,
             None if most is None else parse_size(most),
         )
+
+
+def host_pattern(text: str) -> str:
+    """Return a pattern of hosts in small letters; raises ValueError for what no host can fit."""
+    pattern = text.lower()
+    if re.fullmatch(_HOST, pattern):
+        return pattern
+    if re.fullmatch(r"[0-9a-f.:]+/[0-9]+", pattern):
+        raise ValueError(f"no host can fit {text!r}: write a range of addresses as '10.0.*'")
+    found = re.match(_AROUND_HOST, pattern)
+    host = found[1] if found else ""
+    meant = f"*{host}" if host.startswith(".") else host or "evil.com"
+    raise ValueError(f"no host can fit {text!r}: write it as {meant!r}, a name and nothing else")
+
+
+def path_pattern(text: str) -> str:
+    """Return a pattern of paths; raises ValueError for what no path can fit."""
+    if text.lower().startswith("file:"):
+        raise ValueError(f"no path can fit {text!r}: write the path alone, without 'file:'")
+    if text.endswith("/"):
+        meant = f"{text.rstrip('/')}/**"
+        raise ValueError(f"no path can fit {text!r}: write {meant!r} for all that is in a folder")
+    return text
 
 
 def _texts(block: Mapping[str, Json], name: str) -> list[str]:
