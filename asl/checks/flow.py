@@ -88,10 +88,25 @@ def _before(scope: Scope, outside: int, bits: Mapping[str, int]) -> Mapping[str,
 
 
 def _ways(node: Node, bits: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Yield every state that may follow, with the variables that are assigned on that way."""
-    entries = [entry for field in ("Choices", "Catch") for _, entry in objects(node.value, field)]
-    holders = [(node.value, "Next"), (node.value, "Default"), *((each, "Next") for each in entries)]
-    for holder, field in holders:
-        target = text(holder, field)
-        if target is not None:
-            yield target, sum({bits[name] for name, _ in _keys(node, holder)})
+    """Yield every state that may follow, with the variables that are assigned on that way.
+
+    What a Choice assigns itself belongs to its Default; an Approval assigns after it has chosen.
+    """
+    own = _assigned(node, node.value, bits)
+    always = 0 if node.value.get("Type") == "Choice" else own
+    for _, rule in objects(node.value, "Choices"):
+        yield from _way(rule, "Next", always | _assigned(node, rule, bits))
+    for _, catcher in objects(node.value, "Catch"):
+        yield from _way(catcher, "Next", _assigned(node, catcher, bits))
+    for field in ("Next", "Default"):
+        yield from _way(node.value, field, own)
+
+
+def _way(holder: Mapping[str, Json], field: str, assigned: int) -> Iterator[tuple[str, int]]:
+    target = text(holder, field)
+    if target is not None:
+        yield target, assigned
+
+
+def _assigned(node: Node, holder: Mapping[str, Json], bits: Mapping[str, int]) -> int:
+    return sum({bits[name] for name, _ in _keys(node, holder)})
