@@ -68,7 +68,6 @@ RULES: tuple[Rule, ...] = (
     variables.check,
     integrations.check,
     parameters.check,
-    literals.check,
     texts.check,
     debates.check,
     registered.check,
@@ -81,6 +80,8 @@ RULES: tuple[Rule, ...] = (
 
 OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
 """Advice to authors; a document that was read from another language has its own about the same."""
+OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
+"""Rules that say of an expression that it is not evaluated, as `literals` does."""
 SAID = {"V-TOP-12": "CX-NO-END"}
 """Rules -> the one by which the reader of another language has said the same."""
 
@@ -180,15 +181,26 @@ def _heads(document: Document) -> Mapping[str, Mapping[str, Json]]:
 
 
 def _findings(workflow: Workflow) -> Iterator[Finding]:
-    """Yield every fault once: what has not the right shape is not judged by the same rule again."""
+    """Yield every fault once: what has not the right shape is not judged by the same rule again.
+
+    Nor is a text that was meant as an expression, if it has not the right shape for that reason.
+    """
+    well = type(workflow.value) is dict
+    meant = {each.pointer: each for each in literals.check(workflow)} if well else {}
     misshapen = set()
     for finding in structure(workflow):
         misshapen.add((finding.code, finding.pointer))
+        literal = meant.pop(finding.pointer, None)
+        if literal is not None and finding.hint is None:
+            finding = finding._replace(hint=literal.hint)
         yield finding
-    for rule in RULES if type(workflow.value) is dict else ():
+    for rule in RULES if well else ():
         for finding in rule(workflow):
+            if finding.code in OF_EXPRESSIONS:
+                meant.pop(finding.pointer, None)
             if (finding.code, finding.pointer) not in misshapen:
                 yield finding
+    yield from meant.values()
 
 
 _PLACEHOLDER = re.compile(r"\$\{([^${}]+)\}")

@@ -8,18 +8,25 @@ from collections.abc import Iterator
 
 from asl.checks import queries
 from asl.checks.languages import is_jsonata
+from asl.checks.structure import computed_form, declares, verbatim
 from asl.checks.workflow import Workflow, below, objects
 from asl.core.diagnostics import Finding, Wording
-from asl.core.pointers import escape
-from asl.core.values import Json
+from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape, tokens
+from asl.core.values import Json, compact
+from asl.expr import interpolation
+from asl.expr.expressions import parse_expression
 from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX
+from asl.states import KNOWN_TYPES
 from asl.states.base import Node
+from asl.states.blocks import BLOCKS, STATE_BLOCKS
 
 __all__ = ["check"]
 
 _PATH = re.compile(r"\$\$?(?:\.[^\W\d]|\[|$)")
 _CALL = re.compile(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
+_INSERTION = re.compile(r"\{\{\s*\$")
 _VARIABLE = re.compile(r"\$states\.(?:input|result|context|errorOutput)\b")
 TEMPLATES = (
     ((), ("Parameters", "ResultSelector", "ItemSelector", "Assign", "Credentials")),
@@ -28,6 +35,10 @@ TEMPLATES = (
     (("ResultWriter",), ("Parameters",)),
 )
 """`(way to an object, its fields that hold payload templates)`."""
+AGENT_FIELDS = frozenset((*queries.AGENT_TEMPLATES, *STATE_BLOCKS))
+"""The fields of agents, of which most parts may be computed in a form of their own."""
+NO_JSONATA = "JSONata is evaluated in JSONata states only, so this stays text"
+OTHER_LANGUAGE = 'set "QueryLanguage": "JSONata" on the state'
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -53,8 +64,13 @@ def _in_jsonpath(node: Node) -> Iterator[Finding]:
     for field in ("Choices", "Catch"):
         for index, entry in objects(node.value, field):
             yield from _template(entry.get("Assign"), node.at(field, index, "Assign"))
-    if node.value.get("Type") == "Pass":
+    kind = node.value.get("Type")
+    if kind == "Pass":
         yield from _result(node)
+    if type(kind) is str and kind in KNOWN_TYPES:
+        for field in filter(AGENT_FIELDS.__contains__, node.value):
+            if declares(f"states:{kind}", field):
+                yield from _of_agents(node, kind, field)
     yield from _fields(node)
 
 
@@ -63,9 +79,9 @@ def _template(template: Json, pointer: str) -> Iterator[Finding]:
         if is_jsonata(text):
             yield Finding(
                 "V-ST-11",
-                "JSONata is evaluated in JSONata states only, so this stays text",
+                NO_JSONATA,
                 place,
-                'set "QueryLanguage": "JSONata" on the state',
+                OTHER_LANGUAGE,
                 aws=Wording(code=""),
             )
         elif key is not None and _looks_dynamic(text):
@@ -74,6 +90,14 @@ def _template(template: Json, pointer: str) -> Iterator[Finding]:
                 f"{text!r} stays text, as its key does not end in {SUFFIX!r}",
                 place,
                 f'write "{key}{SUFFIX}" for what it stands for',
+            )
+        elif key is not None and (expression := _inserted(text)) is not None:
+            yield Finding(
+                "V-ST-11",
+                "nothing is inserted between '{{' and '}}' here, so this stays text",
+                place,
+                f'write "{key}{SUFFIX}": {compact(expression)}',
+                aws=Wording(code=""),
             )
 
 
@@ -128,13 +152,84 @@ def _plain(value: Json, pointer: str, field: str) -> Iterator[Finding]:
 
 
 # --------------------------------------------------------------------------------------------
+# The fields of agents
+
+
+def _of_agents(node: Node, kind: str, field: str) -> Iterator[Finding]:
+    schema = f"states:{kind}"
+    for place, _, text in _literals(node.value[field], node.at(field), field):
+        steps = [*tokens(place.removeprefix(node.pointer))]
+        expression = _meant(text, _inserts(kind, steps))
+        if is_jsonata(text):
+            yield Finding("V-ST-11", NO_JSONATA, place, OTHER_LANGUAGE, aws=Wording(code=""))
+        elif expression is not None and not verbatim(schema, steps):
+            message = f"{text!r} stays text, as nothing computes it"
+            hint = _cure(schema, steps, expression)
+            yield Finding("V-ST-11", message, place, hint, aws=Wording(code=""))
+
+
+def _inserts(kind: str, steps: list[str]) -> bool:
+    """Whether braces insert values into a text."""
+    ways = interpolation.FIELDS.get(kind, ())
+    return any(tuple(steps[: len(way)]) == way for way in ways)
+
+
+def _meant(text: str, inserts: bool) -> str | None:
+    """Return the expression that a text seems to be, None for an ordinary one."""
+    if not _looks_dynamic(text):
+        return None if inserts else _inserted(text)
+    try:
+        parse_expression(text)
+    except ExpressionFault:
+        return None
+    return text
+
+
+def _inserted(text: str) -> str | None:
+    """Return what would insert values into a text between `{{` and `}}`, None without any."""
+    if not _INSERTION.search(text):
+        return None
+    try:
+        parts = interpolation.parse(text)
+    except ExpressionFault:
+        return None
+    expressions = [part.text for part in parts if isinstance(part, interpolation.Insertion)]
+    if len(parts) == 1:
+        return expressions[0]
+    form = "".join(_escaped(part) if isinstance(part, str) else "{}" for part in parts)
+    return f"States.Format('{form}', {', '.join(expressions)})"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\'{}])", r"\\\1", text)
+
+
+def _cure(schema: str, steps: list[str], expression: str) -> str | None:
+    """Return the hint at what computes the text at the end of a way."""
+    way = [*steps]
+    while way[-1].isdigit():
+        way.pop()
+    if way != steps:
+        expression = f"States.Array({expression})"
+    if way == ["Memory", "Read"]:
+        form = computed_form(schema, [*way, "Keys"], expression)
+        return f'write "Read": {{{form}}}'
+    block = BLOCKS.get(way[0])
+    if block is not None and f"{'/'.join(way[1:])}{SUFFIX}" in block.lacks:
+        return None
+    form = computed_form(schema, way, expression)
+    return None if form is None else f"write {form}"
+
+
+# --------------------------------------------------------------------------------------------
 # JSONata
 
 
 def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
     for written in queries.queries_of(workflow, node):
         if written.source is None and (
-            _VARIABLE.match(written.text) or _looks_dynamic(written.text)
+            _VARIABLE.match(written.text)
+            or (_looks_dynamic(written.text) and not _is_path(node, written.pointer))
         ):
             yield Finding(
                 "V-ST-11",
@@ -145,3 +240,9 @@ def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
                 else "JSONPath has no meaning in a JSONata state",
                 aws=Wording(code=""),
             )
+
+
+def _is_path(node: Node, pointer: str) -> bool:
+    """Whether a field takes paths in either language."""
+    kind, steps = node.value.get("Type"), tokens(pointer.removeprefix(node.pointer))
+    return type(kind) is str and kind in KNOWN_TYPES and verbatim(f"states:{kind}", steps)

@@ -58,6 +58,9 @@ AGENT_TEMPLATES = (
 AFTERWARDS = ("Output", "Assign")
 """The same where there may be a result."""
 
+LATE = frozenset({("Memory", "Write")})
+"""The parts of a state's blocks that are evaluated once there is a result."""
+
 TYPED = {
     "TimeoutSeconds": "number",
     "HeartbeatSeconds": "number",
@@ -177,8 +180,12 @@ def _written(node: Node) -> list[Written]:
     for field, value in state.items():
         if field in FIELDS or (field == "Parameters" and kind == "Include"):
             _look(found, value, f"{node.pointer}/{field}", ALWAYS, FIELDS.get(field))
+        elif field in STATE_BLOCKS and type(value) is dict:
+            for name, part in value.items():
+                members = RESULT if (field, name) in LATE else ALWAYS
+                _look(found, part, node.at(field, name), members)
         elif field in STATE_BLOCKS:
-            _look(found, value, f"{node.pointer}/{field}", RESULT)
+            _look(found, value, f"{node.pointer}/{field}", ALWAYS)
     _look_after(found, state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
     for index, rule in objects(state, "Choices"):
         pointer = f"{node.pointer}/Choices/{index}"

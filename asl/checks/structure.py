@@ -7,7 +7,7 @@ schemas.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,11 +19,12 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, compact, type_name
+from asl.expr.templates import SUFFIX
 from asl.states import KNOWN_TYPES
 from asl.states.base import awaits
 from asl.states.blocks import BLOCKS
 
-__all__ = ["declares", "known_fields", "shape", "structure"]
+__all__ = ["computed_form", "declares", "known_fields", "shape", "structure", "verbatim"]
 
 URN = "urn:asl:schema:"
 _Schema: TypeAlias = Mapping[str, Any]
@@ -200,6 +201,52 @@ def known_fields(name: str) -> frozenset[str]:
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
     return meant.declares(_written(URN + name), field)
+
+
+def verbatim(name: str, steps: Iterable[str]) -> bool:
+    """Whether `$` has a meaning of its own at the end of a way: that of a path or of a pattern."""
+    return any("x-dollar" in schema for part in _along(name, steps) for schema in part)
+
+
+def computed_form(name: str, steps: Sequence[str], expression: str) -> str | None:
+    """Return what to write for the field at the end of a way to compute it; None if nothing can.
+
+    That is the field with `.$` at its end, or an object of which each member may be computed.
+    """
+    *_, around, schemas = _along(name, steps)
+    field, value = steps[-1], compact(expression)
+    forms = [form for schema in around for form in _forms(schema) if "properties" in form]
+    if not forms or any(meant.declares(form, f"{field}.$") for form in forms):
+        return f'"{field}{SUFFIX}": {value}'
+    if any("object" in schema.get("type", "object") for schema in schemas):
+        return f'"{field}": {{"name{SUFFIX}": {value}}}'
+    return None
+
+
+def _along(name: str, steps: Iterable[str]) -> Iterator[list[_Schema]]:
+    """Yield the schemas of a whole and of each part on a way into it."""
+    found = [_schema(name)]
+    yield found
+    for step in steps:
+        found = [part for schema in found for part in _parts(schema, step)]
+        yield found
+
+
+def _forms(schema: _Schema) -> Iterator[_Schema]:
+    """Yield a schema and those that hold for a value of one kind."""
+    yield from (schema, *(schema[each] for each in ("then", "else") if each in schema))
+
+
+def _parts(schema: _Schema, step: str) -> Iterator[_Schema]:
+    """Yield the schemas of a member: a field, or the item of a list."""
+    for form in _forms(schema):
+        named, others = form.get("properties", {}), form.get("additionalProperties")
+        if step in named:
+            yield named[step]
+        elif isinstance(others, dict):
+            yield others
+        elif step.isdigit() and "items" in form:
+            yield form["items"]
 
 
 @cache

@@ -320,7 +320,9 @@ def test_workflows_are_known_to_the_caller() -> None:
     assert [(each.code, each.hint) for each in report] == [("V-WF-02", "did you mean 'child'?")]
     (finding,) = check(read(starting("zzz")), workflows=["child"])
     assert finding.hint == "give it one: --workflow zzz=FILE"
-    assert levels(starting("{% $x %}"), workflows=["child"]) == {}
+    assert [*levels(starting("{% $x %}"), workflows=["child"])] == [
+        ("V-ST-11", "/States/S/WorkflowId")
+    ]
 
 
 DECIDE = {
