@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from asl.checks.structure import declares
 from asl.checks.workflow import Scope, Workflow, below
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
@@ -9,6 +10,8 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
 from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, template_faults
+from asl.states import KNOWN_TYPES
+from asl.states.base import Node
 from asl.states.blocks import BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check"]
@@ -32,13 +35,21 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:
         home = documents[scope.home].value
         for node in scope.nodes:
-            for field in filter(_FIELDS.__contains__, node.value):
+            for field in _blocks_of(node):
                 name = field.removesuffix(".$")
                 if field == name and type(node.value[field]) is dict:
                     around = below(home, name) or below(workflow.value, name)
                     yield from BLOCKS[name].check(node, around)
                 else:
                     yield from BLOCKS[name].check_field(node, field)
+
+
+def _blocks_of(node: Node) -> Iterator[str]:
+    """Yield the blocks of a state that its type has; of others the schema tells."""
+    kind = node.value.get("Type")
+    for field in filter(_FIELDS.__contains__, node.value) if kind in KNOWN_TYPES else ():
+        if declares(f"states:{kind}", field):
+            yield field
 
 
 def _weights(workflow: Workflow, document: Scope) -> Iterator[Finding]:

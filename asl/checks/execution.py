@@ -23,7 +23,9 @@ def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator
     on without the agent blocks, so those draw a warning.
     """
     severity = Severity.ERROR if for_run else Severity.INFO
-    for finding in _unexecuted(workflow):
+    # A check says by V-TOP-09 that a block is not computed as a whole; a run is refused for it.
+    whole = _computed(workflow) if for_run or ignore_blocks else ()
+    for finding in (*_unexecuted(workflow), *whole):
         if finding.code == "EXEC-02" and ignore_blocks:
             yield finding._replace(
                 message=f"{finding.message}: the run ignores it, so its limits are not enforced",
@@ -37,15 +39,11 @@ def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_BLOCKS:
         if field in workflow.value:
             yield from _of_block(field, workflow.value[field], f"/{field}")
-        if f"{field}.$" in workflow.value:
-            yield _computed(field, f"/{field}.$")
     for scope in workflow.scopes:
         if scope.included:
             for field in DOCUMENT_BLOCKS:
                 if field in scope.value:
                     yield from _of_block(field, scope.value[field], f"{scope.pointer}/{field}")
-                if f"{field}.$" in scope.value:
-                    yield _computed(field, f"{scope.pointer}/{field}.$")
             yield from _of_whole(workflow, below(scope.value, "Budget"), f"{scope.pointer}/Budget")
             if "TimeoutSeconds" in scope.value:
                 yield _about_executions("TimeoutSeconds", scope.pointer)
@@ -79,17 +77,27 @@ def _of_state(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
     for field in node.value:
         name = field.removesuffix(".$")
-        if name not in STATE_BLOCKS or not _has_effect(name, node):
-            continue
-        if name == field or BLOCKS[name].scalar:
+        if _is_block(name, node) and (name == field or BLOCKS[name].scalar):
             yield from _of_block(name, node.value[field], node.at(field), node)
-        else:
-            yield _computed(name, node.at(field))
     if kind == "Map":
         yield from _of_map(node)
 
 
-def _computed(field: str, pointer: str) -> Finding:
+def _computed(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the blocks that are to be computed as a whole."""
+    for scope in workflow.scopes:
+        if scope.pointer == scope.home:
+            for field in DOCUMENT_BLOCKS:
+                if f"{field}.$" in scope.value:
+                    yield _whole(field, f"{scope.pointer}/{field}.$")
+    for node in workflow.nodes():
+        for field in node.value:
+            name = field.removesuffix(".$")
+            if name != field and _is_block(name, node) and not BLOCKS[name].scalar:
+                yield _whole(name, node.at(field))
+
+
+def _whole(field: str, pointer: str) -> Finding:
     message = f"{field!r} is not computed as a whole, so nothing of it holds"
     hint = f"write {field!r}; its fields may be computed"
     return Finding("EXEC-02", message, pointer, hint, at_key=True)
@@ -115,8 +123,10 @@ def _of_block(field: str, block: Json, pointer: str, node: Node | None = None) -
                 yield Finding("EXEC-02", message, pointer + place, at_key=True)
 
 
-def _has_effect(block: str, node: Node) -> bool:
+def _is_block(block: str, node: Node) -> bool:
     """Whether the language itself would heed the block on this state (V-TASK-08, V-MEM-04)."""
+    if block not in STATE_BLOCKS:
+        return False
     kind = node.value.get("Type")
     if kind == "Task":
         return "Agent" in node.value or block not in AGENT_BLOCKS

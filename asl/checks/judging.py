@@ -106,7 +106,7 @@ def _references(workflow: Workflow, written: Written, query: Query) -> Iterator[
 
 def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:
     reasons = {
-        "result": "only 'Output', 'Assign' and 'Memory.Write' of a state that does work have a result",
+        "result": "only 'Output', 'Assign' and 'Memory.Write' of a state with work have a result",
         "errorOutput": "only 'Output' and 'Assign' of a catcher have an error",
     }
     near = workflow.suggestions.near(member, written.members)

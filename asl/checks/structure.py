@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
+from asl.checks.expressions import TEMPLATES
 from asl.checks.workflow import Suggestions, Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
@@ -211,14 +212,15 @@ def verbatim(name: str, steps: Iterable[str]) -> bool:
 def computed_form(name: str, steps: Sequence[str], expression: str) -> str | None:
     """Return what to write for the field at the end of a way to compute it; None if nothing can.
 
-    That is the field with `.$` at its end, or an object of which each member may be computed.
+    That is the field with `.$` at its end, or a template of which each member may be computed.
     """
     *_, around, schemas = _along(name, steps)
     field, value = steps[-1], compact(expression)
     forms = [form for schema in around for form in _forms(schema) if "properties" in form]
     if not forms or any(meant.declares(form, f"{field}.$") for form in forms):
         return f'"{field}{SUFFIX}": {value}'
-    if any("object" in schema.get("type", "object") for schema in schemas):
+    whole = [form for schema in schemas for form in _forms(schema)]
+    if steps[0] in TEMPLATES and not any("properties" in form for form in whole):
         return f'"{field}": {{"name{SUFFIX}": {value}}}'
     return None
 
@@ -372,12 +374,20 @@ def _unknown_fields(
     whole: _Whole, error: Any, steps: tuple[str | int, ...], pointer: str
 ) -> Iterator[Finding]:
     schema: _Schema = error.schema
+    known: Mapping[str, _Schema] = schema.get("properties", {})
     rules: Mapping[str, str] = schema.get("x-unknown", {})
     kind = None if steps else whole.name.partition(":")[0]
     for field in (each for each in error.instance if not meant.declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
         wording = Wording(aws.unsupported(field), at=pointer)
-        if field in rules or (kind == "states" and field in _state_fields()):
+        elsewhere = kind == "states" and field in _state_fields()
+        plain = field.removesuffix(SUFFIX)
+        if plain in known and not elsewhere and not whole.name.startswith("agents"):
+            code = rules.get(field) or rules.get("*", "V-TOP-09")
+            message = f"{plain!r} is not computed as a whole, so nothing of it holds"
+            way = (*map(str, steps), plain)
+            hint = _computing(whole.name, way, known, error.instance[field])
+        elif field in rules or elsewhere:
             code, message = rules.get(field, "V-ST-06"), _misplaced(field, whole.name)
             hint = meant.other_word(field, schema, whole.jsonata)
         else:
@@ -390,6 +400,20 @@ def _unknown_fields(
             else:
                 hint = meant.meant_field(field, schema, whole.suggestions, whole.jsonata)
         yield Finding(code, message, place, hint, at_key=True, aws=wording)
+
+
+def _computing(
+    name: str, way: Sequence[str], known: Mapping[str, _Schema], expression: Json
+) -> str | None:
+    """Return the hint at what computes a field that has no form with `.$` at its end."""
+    field = way[-1]
+    if f"{field}Path" in known:
+        return f"use {f'{field}Path'!r}"
+    form = computed_form(name, way, expression) if type(expression) is str else None
+    if form is not None:
+        return f"write {form}"
+    whole = field in TEMPLATES or field in BLOCKS
+    return f"write {field!r}; its fields may be computed" if whole else None
 
 
 def _misplaced(field: str, name: str) -> str:

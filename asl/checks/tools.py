@@ -91,11 +91,6 @@ class _Policy(NamedTuple):
 
 def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the tool policies of a document and of its states."""
-    for node in workflow.nodes():
-        if "Tools.$" in node.value:
-            message = "a policy as a whole cannot be computed"
-            hint = 'compute its fields: "Tools": {"Allowed.$": ...}'
-            yield Finding("V-TOOLS-01", message, node.at("Tools.$"), hint, at_key=True)
     for policy in _policies(workflow):
         yield from _lists(policy)
         yield from _categories(policy)
