@@ -138,7 +138,7 @@ def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False)
 def _found(document: Document, workflow: Workflow) -> list[Finding]:
     """Return everything found in a document; some of it may be there twice."""
     profile = workflow.profile
-    found = _findings(workflow)
+    found = (included.blamed(each, _arguments(document)) for each in _findings(workflow))
     if document.dialect != "asl" and not profile.aws:
         said = {each.code for each in _composing(document)}
         found = (
@@ -178,6 +178,10 @@ def _composing(document: Document) -> tuple[Finding, ...]:
 
 def _heads(document: Document) -> Mapping[str, Mapping[str, Json]]:
     return {} if document.composition is None else document.composition.heads
+
+
+def _arguments(document: Document) -> Mapping[str, str]:
+    return {} if document.composition is None else document.composition.arguments
 
 
 def _findings(workflow: Workflow) -> Iterator[Finding]:

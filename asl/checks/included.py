@@ -1,11 +1,16 @@
-"""What is wrong with a machine that an Include runs is wrong with the Include, too: V-INC-06."""
+"""What is wrong with a machine that an Include runs is wrong with the Include, too: V-INC-06.
 
-from collections.abc import Iterable, Iterator
+A text that was meant as an expression is the fault of the argument that it is: V-ST-11.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from asl.checks.workflow import Workflow
 from asl.core.diagnostics import Finding, Severity
+from asl.core.pointers import parted
+from asl.expr.templates import SUFFIX
 
-__all__ = ["check"]
+__all__ = ["blamed", "check"]
 
 SHOWN = 5
 """How many of the faults of one machine are named."""
@@ -36,3 +41,16 @@ def _around(pointer: str, machines: set[str]) -> Iterator[str]:
         pointer = pointer.rpartition("/")[0]
         if pointer in machines:
             yield pointer
+
+
+def blamed(finding: Finding, arguments: Mapping[str, str]) -> Finding:
+    """Return a finding at what has caused it: the template, or the argument of an Include."""
+    if finding.code != "V-ST-11" or finding.pointer not in arguments:
+        return finding
+    place = finding.pointer
+    while place in arguments:
+        place = arguments[place]
+    hint = finding.hint
+    if hint is not None and SUFFIX in hint:
+        hint = f'write "{parted(place)[1]}{SUFFIX}" for what it stands for'
+    return finding._replace(pointer=place, hint=hint)

@@ -54,7 +54,12 @@ def expanded(document: Document, arguments: Mapping[str, Json] | None = None) ->
         return document
     imports = {} if composition is None else composition.imports
     put_together = Composition(
-        written, imports, expander.origins, tuple(expander.findings), expander.heads
+        written,
+        imports,
+        expander.origins,
+        tuple(expander.findings),
+        expander.heads,
+        expander.arguments,
     )
     return replace(document, value=value, composition=put_together)
 
@@ -113,6 +118,7 @@ class _Expander:
         self.origins = {} if composition is None else dict(composition.origins)
         self.findings: list[Finding] = []
         self.heads: dict[str, Mapping[str, Json]] = {}
+        self.arguments: dict[str, str] = {}
         self.count = 0
         self.inserted = 0
 
@@ -214,6 +220,9 @@ class _Expander:
             filling = Filling(arguments)
             machine = filling.document(template)
             self._take(filling, place, base)
+            for at, name in filling.whole.items():
+                if name in given:
+                    self.arguments[base + at] = f"{pointer}/Parameters/{escape(name)}"
             machine["Parameters"] = _left(template["Parameters"], arguments)
         machine = self._overridden(state, pointer, machine, arguments)
         entered = self._entered(state, pointer, machine, arguments)
@@ -308,6 +317,7 @@ class _Expander:
         patched, changed = overrides.patched(machine, escaped(own) if _open(arguments) else own)
         for each in changed:
             self.origins[f"{pointer}/Template{each}"] = self._origin(place + each)
+            self.arguments.pop(f"{pointer}/Template{each}", None)
         return patched
 
     def _entered(

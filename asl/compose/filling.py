@@ -55,6 +55,8 @@ class Filling:
         self.findings: list[Finding] = []
         self.renamed: dict[str, str] = {}
         """JSON Pointers of members whose names were filled in, and how they are written."""
+        self.whole: dict[str, str] = {}
+        """JSON Pointers of texts that are a parameter and nothing else, and its name."""
         self.inserted = 0
         self.checked = False
         """Whether an argument of the data stands where not every value is right."""
@@ -127,12 +129,15 @@ class Filling:
     def _filled(self, text: str, pointer: str, place: Place) -> Json:
         """Fill in a text; one that is nothing but a parameter becomes the value itself."""
         try:
-            parts = [self._part(part, text, pointer, place) for part in parse(text)]
+            written = parse(text)
+            parts = [self._part(part, text, pointer, place) for part in written]
         except ExpressionFault as fault:
             if place is not Place.REMARK:
                 self.findings.append(Finding(fault.code, fault.message, pointer, fault.hint))
             return text
         if len(parts) == 1:
+            if isinstance(written[0], Reference):
+                self.whole[pointer] = written[0].name
             return parts[0]
         return "".join(part if type(part) is str else compact(part) for part in parts)
 

@@ -67,6 +67,8 @@ class Composition:
     tells for parts of the value (by JSON Pointer) in which document they are written, and where.
     `findings` is what was found when it was put together. `heads` are what documents say beside
     their machines, by the pointers of these: included ones, and a template that is filled in.
+    `arguments` tells of texts of included machines that are an argument of the Include and nothing
+    else which one: the pointer of each -> that of the argument.
     """
 
     written: Json
@@ -74,6 +76,7 @@ class Composition:
     origins: Origins
     findings: tuple[Finding, ...] = ()
     heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
