@@ -1,13 +1,13 @@
 """Right-hand sides of branches: numbers, ranges, edges; and durations of Go."""
 
 import re
+from math import inf, isfinite
 from typing import Final
-
-from asl.expr.contenox.numbers import number_in
 
 __all__ = ["edge", "number", "range_of", "seconds"]
 
 _DIGITS: Final = r"[0-9]{1,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30}"
+_NUMBER: Final = re.compile(rf"\s*([-+]?(?:{_DIGITS})(?:[eE][-+]?[0-9]{{1,3}})?)\s*")
 _RANGES: Final = {
     "in_range": re.compile(rf"\s*([-+]?(?:{_DIGITS}))\s*-\s*([-+]?(?:{_DIGITS}))\s*"),
     "range": re.compile(rf"\s*([-+]?(?:{_DIGITS}))\s*,\s*([-+]?(?:{_DIGITS}))\s*"),
@@ -26,10 +26,11 @@ _UNITS: Final = {
 
 
 def number(when: str) -> float:
-    """Return the number of `gt` and `lt`, read as that of an answer is; raises ValueError."""
-    found = number_in(when)
-    if found is None:
-        raise ValueError(f"there is no number in {when[:60]!r}")
+    """Return the number of `gt` and `lt`; raises ValueError."""
+    match = _NUMBER.fullmatch(when)
+    found = float(match[1]) if match else inf
+    if not isfinite(found):
+        raise ValueError(f"{when[:60]!r} is no number")
     return _plain(found)
 
 
