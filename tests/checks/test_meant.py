@@ -102,7 +102,12 @@ def test_a_value_without_its_object_is_told(
             'write "MaxTokens.$", or set "QueryLanguage": "JSONata"',
         ),
         (TASK, {"TimeoutSeconds": "$.x"}, "/TimeoutSeconds", 'write "TimeoutSecondsPath": "$.x"'),
-        (JSONATA, {"TimeoutSeconds": "$.x"}, "/TimeoutSeconds", None),
+        (
+            JSONATA,
+            {"TimeoutSeconds": "$.x"},
+            "/TimeoutSeconds",
+            "JSONPath has no meaning in a JSONata state",
+        ),
         (
             WAIT,
             {"Seconds": "{% 5 %}"},
