@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from time import time_ns
 from typing import TYPE_CHECKING, TypeAlias
 
-from asl.bindings import Bindings, bind
+from asl.bindings import Bindings, Bound, bind
 from asl.core.values import Json, encoded
 from asl.engine.journal import STARTED
 from asl.executions.again import redriven
@@ -68,10 +68,11 @@ class Running:
             if known is not None:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
+            bound = bind(bindings, program)  # who cannot run it does not begin it
             stored, journal = self._create(
                 name or drawn, program, document, data, express, requestor, None
             )
-            return await self._run(stored, program, data, journal, bindings, in_event_loop)
+            return await self._run(stored, program, data, journal, bound, in_event_loop)
 
     async def resume(
         self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
@@ -90,6 +91,8 @@ class Running:
     def locked(self, name: str) -> Iterator[None]:
         """Keep other processes from an execution; its lock ends with this one.
 
+        Whoever takes a name holds its lock before he looks whether it is free, and until the
+        execution is in the file.
         Raises ExecutionBusy, and StoreError where nothing can be recorded.
         """
         self.file.insist_writable()
@@ -102,8 +105,11 @@ class Running:
         try:
             yield
         finally:
-            self.file.at_work.discard(place)
-            self.file.locks.leave(place)
+            try:
+                self.file.settle(name)
+            finally:
+                self.file.at_work.discard(place)
+                self.file.locks.leave(place)
 
     def is_held(self, name: str) -> bool:
         """Whether somebody is at work on an execution."""
@@ -111,6 +117,9 @@ class Running:
         return place in self.file.at_work or self.file.locks.is_held(place)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
+        if known.parent is not None:
+            top = self.file.top(known.name)
+            raise ExecutionExists(f"the execution {known.name!r} is a part of {top!r}: resume that")
         if known.document != document:
             raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
         if self.kept.input(known) != data:
@@ -131,28 +140,11 @@ class Running:
 
         number = self._last = max(self._last + 1, (time_ns() // 1000 << 10) + os.getpid() % 1024)
         chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
-        started = self.clock.now()
-        self.file.write(
-            "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
-            "requestor, status, started, written_by, chain, parent) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'RUNNING', ?, ?, ?, ?)",
-            number,
-            name,
-            program.name,
-            document,
-            program.profile.name,
-            int(express),
-            self.file.packed(encoded(data)),
-            requestor,
-            started,
-            asl.__version__,
-            chain,
-            parent,
-        )
         stored = Stored(
             number, name, program.name, document, program.profile.name, express, requestor,
-            "RUNNING", started, None, None, None, None, 0, parent, None,
+            "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
+        self.file.begin(stored, encoded(data), asl.__version__, chain)
         journal = SqliteJournal(self.file, number)
         journal.begin_anew(chain)
         return stored, journal
@@ -162,11 +154,12 @@ class Running:
     ) -> Result:
         if known.status in FINAL:
             return self.kept.result(known, program)
+        bound = bind(bindings, program)
         journal, data = self.kept.journal(known), self.kept.input(known)
         if known.status == "PAUSED":  # should this process die, it is due until it pauses again
             due = "UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'"
             self.file.write(due, known.number)
-        return await self._run(known, program, data, journal, bindings, in_event_loop)
+        return await self._run(known, program, data, journal, bound, in_event_loop)
 
     async def _run(
         self,
@@ -174,14 +167,13 @@ class Running:
         program: Program,
         data: Json,
         journal: SqliteJournal,
-        bindings: Bindings,
+        bound: Bound,
         in_event_loop: bool,
     ) -> Result:
         from asl.hosts.garbage import rarely
         from asl.hosts.run import execute
         from asl.stores.tabs import StoreTabs
 
-        bound = bind(bindings, program)
         bound.services.keeper = self
         bound.services.tabs = StoreTabs(self.file)
         with rarely:  # its history only grows
@@ -238,13 +230,28 @@ class Running:
         self, journal: SqliteJournal, key: str, program: Program, child: Started
     ) -> Begun | None:
         """Begin an execution that a state starts by name, or find it begun; None if it is not."""
+        is_ours = journal.answers.pop(key + STARTED, None) is not None
+        with ExitStack() as working:
+            try:
+                working.enter_context(self.locked(child.name))
+            except ExecutionBusy:
+                if is_ours and child.awaited:
+                    raise
+                return self._elsewhere(child.name) if is_ours else None
+            known = self.file.execution(child.name)
+            if known is None:
+                begun = self._begin_started(journal, key, program, child)
+            elif is_ours:
+                begun = self._found(known)
+            else:
+                return None
+            return begun._replace(leave=working.pop_all().close)
+
+    def _begin_started(
+        self, journal: SqliteJournal, key: str, program: Program, child: Started
+    ) -> Begun:
         from asl.hosts.children import Begun
 
-        working = nullcontext() if child.awaited else self.locked(child.name)
-        ours = journal.answers.pop(key + STARTED, None)
-        known = self.file.execution(child.name)
-        if known is not None:
-            return None if ours is None else self._found(known)._replace(working=working)
         parent = None
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
@@ -253,7 +260,16 @@ class Running:
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
         journal.put_started(key, child.name, stored.started)
-        return Begun(program, child.data, stored.started, own, working=working)
+        return Begun(program, child.data, stored.started, own)
+
+    def _elsewhere(self, name: str) -> Begun:
+        """Return an execution of its own that somebody else goes on with."""
+        from asl.hosts.children import Begun
+
+        known = self.kept.get(name)
+        program = self.kept.program(known)
+        so_far = self.kept.result(known, program)
+        return Begun(program, so_far.execution.input, known.started, result=so_far)
 
     def _found(self, known: Stored) -> Begun:
         """Return an execution as it stands."""

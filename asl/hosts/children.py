@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Begun", "run_child"]
 
 
+def _nothing() -> None:
+    """Let others at what is kept nowhere, or guarded by whoever has started it."""
+
+
 class Begun(NamedTuple):
     """An execution that is to go on, from its start or from where it is kept."""
 
@@ -39,12 +42,12 @@ class Begun(NamedTuple):
     journal: Journal | None = None
     """Where it is kept, None for nowhere."""
     result: Result | None = None
-    """What it has come to, None for one that has not ended."""
+    """What it has come to, None for one that is to be run."""
     redrives: int = 0
     redriven: float | None = None
     """How often it went on after its end, and when it last did."""
-    working: AbstractContextManager[None] = nullcontext()
-    """Keeps others from it while it runs."""
+    leave: Callable[[], object] = _nothing
+    """Lets others at it; called when it runs no more."""
 
     def run(
         self,

@@ -65,6 +65,7 @@ class Start(Service):
         self._admit(host, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
+        listener = call.at.listening()  # while the state is there
         begun = host.begin_started(
             call.at,
             replace(child.program, name=workflow),
@@ -73,9 +74,9 @@ class Start(Service):
         if begun is None:
             raise self._taken(child, call)
         began = host.now() if begun.started is None else begun.started
-        listener = call.at.listening()  # while the state is there
         work = self._execution(host, child, begun, call, listener)
         execution = services.start(child.id, work)
+        execution.add_done_callback(lambda _: begun.leave())
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
         if self.express:
             return self._described(child, await execution)
@@ -109,12 +110,11 @@ class Start(Service):
             return begun.result
         at, id = call.at, child.workflow_id
         work = begun.run(host, at, child.name, id, express=self.express, listener=listener)
-        with begun.working:
-            result = await work
-            if begun.journal is not None:
-                begun.journal.put_result(result, call.deadline)
-                await begun.journal.commit(True)
-            return result
+        result = await work
+        if begun.journal is not None:
+            begun.journal.put_result(result, call.deadline)
+            await begun.journal.commit(True)
+        return result
 
     def _child(self, payload: Json, call: Call) -> _Child:
         given: Mapping[str, Json] = payload if type(payload) is dict else {}

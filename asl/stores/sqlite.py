@@ -37,6 +37,7 @@ __all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
+CONTRADICTED = "others have written what contradicts this; it takes nothing more: open it again"
 CLOSED = "the store is closed; open it again"
 READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
@@ -120,8 +121,10 @@ class SqliteStore:
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: Commit | None = None
-        self._interrupted = False
-        """Whether it is unknown of what was to be written last if it is in the file."""
+        self._ended: str | None = None
+        """Why it takes nothing more: what was to be written last may not be in the file."""
+        self._begun: set[str] = set()
+        """The names of the executions that are gathered."""
         self._known: set[bytes | str] = set()
         """The hashes of large values and of documents that are in the file."""
         how = _reading(self.path)
@@ -190,6 +193,8 @@ class SqliteStore:
             raise StoreError(f"{self.path}: {CLOSED if self.locks.closed else error}") from error
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
+        except sqlite3.IntegrityError as error:
+            raise StoreError(f"{self.path}: {CONTRADICTED} ({error})") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreDamaged(self.path, str(error)) from error
         except (UnicodeEncodeError, OverflowError) as error:  # what was asked for, not what is kept
@@ -203,7 +208,7 @@ class SqliteStore:
         if self.locks.closed:
             return
         try:
-            if not self._interrupted:
+            if self._ended is None:
                 self.flush()
         finally:
             self._file.close()
@@ -225,8 +230,39 @@ class SqliteStore:
         """Let *end* give statements for the next transaction when all else is gathered."""
         self._ending.append(end)
 
+    def begin(self, stored: Stored, data: bytes, written_by: str, chain: bytes) -> None:
+        """Gather a new execution: its input, who writes it, the hash before its first step.
+
+        Whoever begins one holds the lock of its name, and calls `settle` before he leaves that.
+        """
+        self._begun.add(stored.name)
+        self.write(
+            "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
+            "requestor, status, started, written_by, chain, parent) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            stored.number,
+            stored.name,
+            stored.workflow,
+            stored.document,
+            stored.profile,
+            int(stored.express),
+            self.packed(data),
+            stored.requestor,
+            stored.status,
+            stored.started,
+            written_by,
+            chain,
+            stored.parent,
+        )
+
+    def settle(self, name: str) -> None:
+        """Write an execution that is still gathered: from here on others may look for its name."""
+        if name in self._begun:
+            self.flush()
+
     def _gathered(self) -> list[Write]:
         """Take all that is gathered."""
+        self._begun.clear()
         gathered, self._writes = self._writes, []
         ending, self._ending = self._ending, []
         gathered += [write for end in ending for write in end()]
@@ -234,22 +270,25 @@ class SqliteStore:
 
     def flush(self) -> None:
         """Write all that is gathered in one transaction."""
-        if self._interrupted:
-            raise StoreError(f"{self.path}: {INTERRUPTED}")
+        if self._ended is not None:
+            raise StoreError(f"{self.path}: {self._ended}")
         writes = self._gathered()
         if not writes:
             return
         try:
             self._commit(writes)
-        except BaseException:
+        except BaseException as stop:
             try:
                 with self._errors():
                     raise
             except StoreError:
-                self._writes = writes + self._writes  # nothing is lost: it may work the next time
+                if isinstance(stop, sqlite3.IntegrityError):
+                    self._ended = CONTRADICTED
+                else:  # nothing is lost: it may work the next time
+                    self._writes = writes + self._writes
                 raise
             except BaseException:
-                self._interrupted = True
+                self._ended = INTERRUPTED
                 raise
 
     def _flush(self) -> None:

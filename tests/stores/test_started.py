@@ -1,5 +1,6 @@
 """Executions that `startExecution` starts in a store are kept like any other."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,61 @@ def test_a_name_is_taken_once(world: World, resource: str) -> None:
         store.start(ASKS, {}, name="kid")
         result = store.start(starting(resource, "kid"), {}, name="top")
     assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
+
+
+@pytest.mark.parametrize("resource", [SYNC, LEAVE])
+def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: str) -> None:
+    """Whether they share a store or not; the state of the other one fails, as any state does."""
+    caught = {"ErrorEquals": ["StepFunctions.ExecutionAlreadyExistsException"], "Next": "Last"}
+    document = starting(resource, "kid", Catch=[caught])
+    document["States"]["Last"] = {"Type": "Pass", "End": True}
+    child = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+
+    async def both(*stores: Store) -> list[Any]:
+        each = (
+            store.astart(document, {}, name=f"top{number}", workflows={"Child": child})
+            for number, store in enumerate(stores)
+        )
+        return await asyncio.gather(*each)
+
+    for number, shared in enumerate((True, False)):
+        world.path = world.path.with_name(f"{number}.db")
+        with world.store() as one, world.store() as other:
+            results = asyncio.run(both(one, one if shared else other))
+            assert [result.output.keys() for result in results] == [{"child"}, {"Error", "Cause"}]
+            assert one.get("kid").status == "SUCCEEDED"
+            assert one.start(child, {}).ok
+            assert other.start(child, {}).ok
+
+
+@pytest.mark.parametrize("resource", [SYNC, LEAVE])
+def test_a_name_that_somebody_is_about_to_take_is_taken(world: World, resource: str) -> None:
+    """His lock says so before the execution is in the file."""
+    with world.store() as store, world.store() as other, other._running.locked("kid"):
+        result = store.start(starting(resource, "kid"), {}, name="top")
+    assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
+
+
+def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
+    """The execution that has started it goes on without it."""
+    document = starting(LEAVE, "kid")
+    times = 1
+    while world.dies("answer.put", times, document, "top"):
+        with world.store() as store, world.store() as other:
+            if "kid" in [each.name for each in store.executions()]:
+                with other._running.locked("kid"):
+                    assert store.start(document, {}, name="top").ok
+                assert other.resume("kid").status == "PAUSED"
+        world.path, times = world.path.with_name(f"{times}.db"), times + 1
+    assert world.calls.count("Last") > 1
+
+
+def test_a_part_of_another_execution_is_not_started_by_itself(world: World) -> None:
+    """Whoever is at work on the whole is at work on it."""
+    with world.store() as store:
+        assert store.start(starting(SYNC, "kid"), {}, name="top").pending
+        with pytest.raises(asl.ExecutionExists, match="'kid' is a part of 'top'"):
+            store.start(ASKS, {"n": 1}, name="kid")
 
 
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])

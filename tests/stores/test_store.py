@@ -88,6 +88,42 @@ def test_two_stores_exclude_each_other_per_execution(path: Path) -> None:
             assert first.start(DOCUMENT, {}, name="one").status == "SUCCEEDED"
 
 
+def test_who_cannot_run_an_execution_does_not_begin_it(path: Path) -> None:
+    """Its name stays free."""
+    with opened(path) as store:
+        with pytest.raises(asl.AslError, match="bound to int"):
+            store.start(DOCUMENT, {}, name="one", agents={"W": 5})  # type: ignore[dict-item]
+        assert store.executions() == []
+        assert store.start(DOCUMENT, {}, name="one").ok
+
+
+def test_an_execution_is_in_the_file_before_its_lock_is_free(path: Path) -> None:
+    """Also where it ends in an exception of others before it has come to anything."""
+
+    def fails(event: asl.Event) -> None:
+        raise KeyError(event.type)
+
+    with opened(path) as one, opened(path) as other:
+        with pytest.raises(KeyError):
+            one.start(DOCUMENT, {}, name="one", listener=fails)
+        assert other.start(DOCUMENT, {}, name="one").ok
+        assert one.start(DOCUMENT, {}, name="one").ok
+
+
+def test_what_contradicts_the_file_is_no_damage(path: Path) -> None:
+    """The store that wanted to write it is of no use any more; whoever opens it again goes on."""
+    with opened(path) as one, opened(path) as other:
+        for store in (one, other):
+            store.file.write("INSERT INTO document VALUES ('key', 'text')")
+        other.file.flush()
+        for _ in range(2):
+            with pytest.raises(asl.StoreError, match=r"contradicts this.*open it again") as refused:
+                one.start(DOCUMENT, {}, name="one")
+            assert not isinstance(refused.value, asl.StoreDamaged)
+    with opened(path) as store:
+        assert store.start(DOCUMENT, {}, name="two").ok
+
+
 def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
     """Three tasks, four transactions: what an effect leaves is written with the next one."""
     commits: list[str] = []
