@@ -10,7 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, TypeAlias
 
 from asl.bindings import Bindings, Bound, bind
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encoded, json_equal
 from asl.engine.journal import STARTED
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
@@ -122,7 +122,7 @@ class Running:
             raise ExecutionExists(f"the execution {known.name!r} is a part of {top!r}: resume that")
         if known.document != document:
             raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
-        if self.kept.input(known) != data:
+        if not json_equal(self.kept.input(known), data):
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
     def _create(

@@ -66,7 +66,10 @@ def test_starting_twice_is_starting_once(path: Path) -> None:
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize("other", [(DOCUMENT, {"n": 2}), ({**DOCUMENT, "Comment": "x"}, {"n": 1})])
+@pytest.mark.parametrize(
+    "other",
+    [(DOCUMENT, {"n": 2}), (DOCUMENT, {"n": True}), ({**DOCUMENT, "Comment": "x"}, {"n": 1})],
+)
 def test_a_name_belongs_to_one_document_and_input(path: Path, other: Any) -> None:
     """Anything else under the name is refused."""
     with opened(path) as store:
