@@ -112,8 +112,11 @@ class Journal(Protocol):
         """Keep what the execution came to."""
         ...
 
-    def take_up(self, id: str) -> None:
-        """Say that the answer to a request has been gone on with."""
+    def take_up(self, id: str) -> bool:
+        """Say that the answer to a request has been gone on with.
+
+        Whether it is a decision of people that has to be put into the journal yet.
+        """
         ...
 
     def put_task(self, task: Awaited) -> None:

@@ -16,7 +16,7 @@ from asl.hosts.life import MAX_NESTED
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
 from asl.program import Program
-from asl.states.errors import Expired, Raised
+from asl.states.errors import Raised
 from asl.states.host import Child
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
     Raises the error that it failed with, and Suspended while it waits for people.
     """
     await host.event_loop()
-    if host.deadline is not None and host.now() > host.deadline:
-        raise Expired
+    host.insist_on_time()
     if host.depth >= MAX_NESTED:
         message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)

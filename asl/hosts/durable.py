@@ -256,6 +256,7 @@ class DurableHost(KeptHost):
             return await self._decided(at, known or asked, answer)
         log = self._log(at)
         if known is None:
+            self.insist_on_time()
             self._prepare(at, log)
             journal.put_request(asked)
             journal.reached("request.put")
@@ -280,7 +281,7 @@ class DurableHost(KeptHost):
             self.journal.put_answer(asked.key + UNHEARD, list(asked.unheard.items()))
         self.journal.put_request(asked)
 
-    async def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
+    async def _decided(self, at: Any, asked: Asked, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
         from asl.hosts.asking import Asking
 
@@ -290,8 +291,12 @@ class DurableHost(KeptHost):
         over = await asking.catch_up(answer[1])
         if over is not None:
             return await asking.ended(over)
-        self.journal.take_up(asked.id)
-        decision = self._given(asked.kind, asked.key, answer, at)
+        if self.journal.take_up(asked.id):  # whoever has given it did not know what was spent
+            at.now, decision = answer[1:3]
+            at.seen_usage(None)
+            self._put(at, self._log(at), asked.key, asked.kind, decision, None)
+        else:
+            decision = self._given(asked.kind, asked.key, answer, at)
         asking.decided(decision, at.now)
         return decision
 
@@ -300,7 +305,8 @@ class DurableHost(KeptHost):
         journal = self.journal
         answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
         if answer is not None:
-            journal.take_up(f"{at.execution_id}:{key}")
+            if journal.take_up(f"{at.execution_id}:{key}"):
+                journal.put_answer(key, answer)
             return answer[2]
         asked = known or Asked(f"{at.execution_id}:{key}", key, *question, self.now())
         if known is None:

@@ -298,6 +298,7 @@ class KeptHost(LocalHost):
             answer = journal.answers.pop(key, None)
             if answer is not None:
                 return self._given(kind, key, answer, at)
+            self.insist_on_time()  # what led here may lie far back
         self._prepare(at, log)
         if not metered:
             if not self.shares:

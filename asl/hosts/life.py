@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from asl.hosts.clock import Clock
 from asl.hosts.driving import EventLoopWanted
 from asl.hosts.fork import Fork
+from asl.states.errors import Expired
 
 if TYPE_CHECKING:
     import asyncio
@@ -68,6 +69,11 @@ class LivingHost:
     def _expire(self, task: asyncio.Task[Any]) -> None:
         self.expired = True
         task.cancel()
+
+    def insist_on_time(self) -> None:
+        """Raise Expired where the time of the execution is over: nothing is begun any more."""
+        if self.deadline is not None and self.now() > self.deadline:
+            raise Expired
 
     async def close(self) -> None:
         """End what agents still hold: processes, connections, threads."""

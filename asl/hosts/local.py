@@ -125,8 +125,7 @@ class LocalHost(CallingHost):
         if self.in_event_loop:
             await self._sleep(0)
         at.now = self.now()
-        if self.deadline is not None and at.now > self.deadline:
-            raise Expired
+        self.insist_on_time()
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
@@ -176,14 +175,18 @@ class LocalHost(CallingHost):
         return await self.inquire(at, self.request(at, question))
 
     def request(self, at: Frame, question: Question) -> Asked:
-        """Return a new request, which is an effect of the visit."""
+        """Return a new request, which is an effect of the visit.
+
+        It is made now, also where what led to it has happened long before: the time for an answer
+        begins when people can see it.
+        """
         from asl.states.decisions import Asked
 
-        key = at.next_effect()
+        key, now = at.next_effect(), self.now()
         kind, body, plan = question
         if self.deadline is not None:  # when it has passed, nobody is asked any more
-            plan = {**plan, "deadline": self.deadline - at.now}
-        return Asked(f"{at.execution_id}:{key}", key, kind, body, plan, at.now)
+            plan = {**plan, "deadline": self.deadline - now}
+        return Asked(f"{at.execution_id}:{key}", key, kind, body, plan, now)
 
     async def inquire(self, at: Frame, asked: Asked) -> Json:
         """Bring a request to its decision."""

@@ -99,8 +99,8 @@ class SqliteJournal(Log):
         """Whether there may be requests of it."""
         self._started: dict[str, str] = {}
         """The names of those that states have, by the key of the effect."""
-        self._decided: dict[str, tuple[str, Json]] = {}
-        """What people have decided that is no answer of the journal yet; see `take_up`."""
+        self._decided: set[str] = set()
+        """The requests that people have decided and nobody has gone on with."""
         self.saved: list[tuple[str, str]] = []
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
@@ -142,8 +142,9 @@ class SqliteJournal(Log):
         for key, answer in self.answers.items():
             if key.endswith(STARTED):
                 self._started[key.removesuffix(STARTED)] = answer[0]
-        self._decided = store.decisions(number)
-        self.answers |= dict(self._decided.values())
+        decisions = store.decisions(number)
+        self._decided = set(decisions)
+        self.answers |= dict(decisions.values())
 
     def _count(self, path: str, record: Json) -> None:
         known, more = self.recorded.get(path, 0), tells_next(record)
@@ -227,11 +228,15 @@ class SqliteJournal(Log):
             task.status, task.outcome = seen.status, seen.outcome
             task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
 
-    def take_up(self, id: str) -> None:
-        """Say that the answer to a request has been gone on with."""
+    def take_up(self, id: str) -> bool:
+        """Say that the answer to a request has been gone on with.
+
+        Whether it is a decision of people that has to be put into the journal yet.
+        """
         requests.take_up(self.store, id)
-        if id in self._decided:
-            self.put_answer(*self._decided.pop(id))
+        is_new = id in self._decided
+        self._decided.discard(id)
+        return is_new
 
     def close_requests(self) -> None:
         """Let nobody decide any more on what is open."""

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import lived
 
 ASK = {"Type": "Approval", "Prompt": "{{ $ }}?", "ResultPath": "$", "OutputPath": "$.approval"}
 ONE = {"StartAt": "Ask", "States": {"Ask": {**ASK, "End": True}}}
@@ -287,6 +289,76 @@ def test_an_answer_in_time_counts_whenever_it_is_used(tmp_path: Path) -> None:
         clock.elapsed += 7000
         assert record["timestamp"] == "2024-01-01T01:56:40.000Z"
         assert store.resume("a").output["approval"] == "approve"
+
+
+def then(state: Any) -> Any:
+    """A workflow that goes on to another state when people have decided."""
+    ask = {"Type": "Approval", "Prompt": "?", "ResultPath": "$.ask", "Next": "Then"}
+    return {"StartAt": "Ask", "States": {"Ask": ask, "Then": {**state, "End": True}}}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"Type": "Task", "Agent": "Bank", "ResultPath": "$.paid"},
+        {"Type": "Approval", "Prompt": "Sure?", "Notification": {"Channels": ["desk"]}},
+    ],
+)
+def test_nothing_is_begun_when_the_time_of_the_execution_is_over(
+    tmp_path: Path, state: Any
+) -> None:
+    """Neither a call nor a request, though the decision that leads to it was taken in time."""
+    clock, done = asl.VirtualClock(), []
+    bindings: Any = {
+        "agents": {"Bank": done.append},
+        "notify": lambda kind, *more: done.append(kind),
+    }
+    with Store(tmp_path / "runs.db", clock=clock, **bindings) as store:
+        (request,) = store.start({**then(state), "TimeoutSeconds": 100}, {}, name="a").pending
+        store.answer(request["requestId"], "approve")
+        clock.elapsed += 101
+        done.clear()
+        assert (store.resume("a").status, done) == ("TIMED_OUT", [])
+        store.redrive("a")
+        assert len(done) == 1
+
+
+def test_a_request_is_made_when_people_can_see_it(tmp_path: Path) -> None:
+    """Not when that was decided which has led to it."""
+    clock = asl.VirtualClock()
+    with Store(tmp_path / "runs.db", clock=clock) as store:
+        document = then({"Type": "Approval", "Prompt": "Sure?", "Timeout": "1h"})
+        (request,) = store.start(document, {}, name="a").pending
+        store.answer(request["requestId"], "approve")
+        clock.elapsed += 7200
+        (request,) = store.resume("a").pending
+        assert request["createdAt"] == "2024-01-01T02:00:00.000Z"
+
+
+def test_what_was_spent_is_known_behind_a_decision(tmp_path: Path) -> None:
+    """Also where the process dies that has gone on with it."""
+    look = {"Type": "Pass", "Parameters": {"spent.$": "$$.Execution.TokensUsed"}, "Next": "Work"}
+    work = {"Type": "Task", "Agent": "Work", "End": True}
+    ask = {"Type": "Approval", "Prompt": "?", "ResultPath": None, "Next": "Look"}
+    states = {"First": {**work, "Next": "Ask"}, "Ask": ask, "Look": look, "Work": work}
+    del states["First"]["End"]
+    path, seen = tmp_path / "runs.db", []
+
+    def agent(data: Any) -> Any:
+        seen.append(data)
+        return {"_tokens": 5}
+
+    def again() -> Store:
+        return opened(path, agents={"Work": agent})
+
+    with again() as store:
+        (request,) = store.start({"StartAt": "First", "States": states}, {}, name="a").pending
+        store.answer(request["requestId"], "approve")
+    for store in (again(), again()):
+        assert lived(store, partial(store.resume, "a"), 1, "effect.done") is None
+    with again() as store:
+        assert store.resume("a").ok
+    assert seen == [{}, *[{"spent": 5}] * 3]
 
 
 def test_an_escalated_request_is_addressed_anew(tmp_path: Path) -> None:
