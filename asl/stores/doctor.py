@@ -1,12 +1,11 @@
 """What can be wrong with a store, and is looked for on request only."""
 
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 from asl.stores.log import Log
 from asl.stores.schema import GUARDED
-from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError
+from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError, is_hashed
 
 __all__ = ["faults", "of_file"]
 
@@ -113,8 +112,9 @@ def _values(store: SqliteStore) -> Iterator[str]:
                 except StoreDamaged as fault:
                     yield f"{_name(store, number)}: {column} of {table}: {fault.what}"
     for key, body in store.rows("SELECT hash, body FROM blob"):
-        if sha256(body).digest() != key:
-            yield f"the large value {key.hex()[:12]} was changed"
+        if type(key) is not bytes or not is_hashed(body, key):
+            name = key.hex()[:12] if type(key) is bytes else repr(key)
+            yield f"the large value {name} was changed"
 
 
 def _name(store: SqliteStore, number: int) -> str:

@@ -123,7 +123,9 @@ class SqliteJournal(Log):
             self.spending = None if body is None else store.unpacked(body)
             self.paused = status == "PAUSED"
         checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"
-        self.saved = [(id, name) for id, name in store.rows(checkpoints, number)]
+        for id, name in store.rows(checkpoints, number):
+            store.check(type(id) is type(name) is str, "the name of a checkpoint")
+            self.saved.append((id, name))
         for asked in store.requests("execution = ?", number):
             self.requests[asked.key] = asked
         for task in store.tasks("execution = ?", number):

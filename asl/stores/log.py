@@ -91,11 +91,14 @@ class Log:
         places = self._places(max(after, 1), end, place)
         if after:
             ((hash,),) = store.rows("SELECT hash FROM step WHERE place = ?", places.pop(0))
+            store.check(type(hash) is bytes, f"step {after} of the history")
         end = min(end, last)
         places = places[: max(end - after, 0)]
         for begin in range(0, len(places), TOGETHER):
             for kept, body in store.rows(STEPS, compact(places[begin : begin + TOGETHER])):
-                after, hash = after + 1, sha256(hash + body).digest()
+                after += 1
+                store.check(type(body) is bytes, f"step {after} of the history")
+                hash = sha256(hash + body).digest()
                 store.check(kept == hash, f"step {after} of the history")
                 entries = store.read(body)
                 whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
@@ -126,6 +129,8 @@ class Log:
         if not found:
             raise StoreDamaged(self.store.path, "how long a history is does not stand there")
         chain, last, place, has_more = found[0]
+        types = type(chain), type(last), type(place)
+        self.store.check(types == (bytes, int, int), "the end of a history")
         if has_more:
             message = f"the history goes on behind its end, which is said to be step {last}"
             raise StoreDamaged(self.store.path, message)

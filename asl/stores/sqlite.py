@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from asl.states.decisions import Asked
     from asl.stores.commit import Commit
 
-__all__ = ["BELOW", "FAIL_POINTS", "SqliteStore", "StoreDamaged", "StoreError", "Stored", "guard"]
+__all__ = [
+    "BELOW",
+    "FAIL_POINTS",
+    "SqliteStore",
+    "StoreDamaged",
+    "StoreError",
+    "Stored",
+    "guard",
+    "is_hashed",
+]
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
@@ -381,14 +390,15 @@ class SqliteStore:
     def large(self, key: bytes) -> Json:
         """Return the large value of this hash; raises StoreDamaged."""
         found = self._one("SELECT body FROM blob WHERE hash = ?", key)
-        if found is None or sha256(found[0]).digest() != key:
+        if found is None or not is_hashed(found[0], key):
             raise StoreDamaged(self.path, "a large value is missing or was changed")
         return self.read(found[0])
 
-    def unpacked(self, body: bytes | str) -> Json:
+    def unpacked(self, body: Any) -> Json:
         """Return the value that is stored so; raises StoreDamaged for one that was changed."""
         if isinstance(body, str):
             body = body.encode()
+        self.check(isinstance(body, bytes), "a stored value")
         if body[:1] == b"#":
             return self.large(body[1:])
         if body[:1] == b"=":
@@ -554,7 +564,7 @@ class SqliteStore:
     def document(self, key: str) -> Json:
         """Return a document by its hash."""
         found = self._one("SELECT body FROM document WHERE hash = ?", key)
-        if found is None or sha256(found[0]).hexdigest() != key:
+        if found is None or not is_hashed(found[0], bytes.fromhex(key)):
             raise StoreDamaged(self.path, f"the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
 
@@ -590,6 +600,11 @@ def _exists(path: Path) -> bool:
     except (OSError, ValueError) as error:
         raise StoreError(f"no store can be at {str(path)!r}: {error}") from None
     return True
+
+
+def is_hashed(body: Any, key: bytes) -> bool:
+    """Whether a column holds the text of this hash."""
+    return isinstance(body, bytes) and sha256(body).digest() == key
 
 
 def guard(*columns: Any) -> int:

@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +326,71 @@ def test_a_locked_file_is_said_and_nothing_is_lost(
         assert store.resume("it").status == "SUCCEEDED"
         assert list(store.faults()) == []
     assert len(world.answered) == len(set(world.answered)) == 10
+
+
+LOOKS: tuple[Callable[[asl.Store], object], ...] = (
+    lambda store: list(store.faults()),
+    lambda store: store.checkpoints(),
+    lambda store: store.pending(),
+    lambda store: store.awaited(),
+    lambda store: store.executions(),
+    lambda store: store.result("e"),
+    lambda store: list(store.events("e")),
+    lambda store: store.resume("e"),
+)
+"""What can be asked of a store."""
+
+
+@pytest.mark.parametrize("value", [None, "text", b"bytes"])
+def test_a_column_of_another_type_is_damage(tmp_path: Path, value: Any) -> None:
+    """Whichever it is: a bit of a row makes a number, a text or nothing of it."""
+    path = tmp_path / "runs.db"
+    document = {
+        "StartAt": "Save",
+        "States": {
+            "Save": {"Type": "Checkpoint", "Name": "one", "Next": "Work"},
+            "Work": {"Type": "Task", "Agent": "Work", "ResultPath": "$.work", "Next": "Ask"},
+            "Ask": {"Type": "Approval", "Prompt": "?", "End": True},
+        },
+    }
+    agents = {"Work": lambda data: {"_tokens": 1, "large": "x" * 100_000}}
+
+    def opened(path: Path) -> asl.Store:
+        return asl.open_store(path, agents=agents, synchronous="OFF")
+
+    with opened(path) as store:
+        assert store.start(document, {}, name="e").pending
+    for table, column in _columns(path):
+        other = tmp_path / "other.db"
+        shutil.copy(path, other)
+        _put(other, table, column, value)
+        with suppress(asl.AslError), opened(other) as store:
+            for look in LOOKS:
+                with suppress(asl.AslError):
+                    look(store)
+
+
+def _columns(path: Path) -> list[tuple[str, str]]:
+    query = (
+        "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c "
+        "WHERE m.type = 'table'"
+    )
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute(query).fetchall()
+
+
+def _put(path: Path, table: str, column: str, value: Any) -> None:
+    """Put a value into a column, past all that watches over it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        triggers = file.execute(query).fetchall()
+        for name, _ in triggers:
+            file.execute(f"DROP TRIGGER {name}")
+        file.execute("PRAGMA writable_schema = ON")
+        lax = "UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'"
+        file.execute(lax)
+        file.execute("PRAGMA writable_schema = RESET")
+        with suppress(sqlite3.IntegrityError):  # a key is unique
+            file.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        for _, sql in triggers:
+            file.execute(sql)
