@@ -13,6 +13,7 @@ from asl.documents import program_of
 from asl.executions import people
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
+from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
 from asl.hosts.driving import Driver
@@ -158,10 +159,8 @@ class Store:
         ended without success, and for a document without a state at which the execution stands.
         """
         refuse_running_loop()
-        work = self._resume(
-            name, bindings, False, lambda known: redriven(self._kept, known, document)
-        )
-        return self._driver.drive(work)
+        again = self._redriving(name, document)
+        return self._driver.drive(self._resume(name, bindings, False, again))
 
     async def aredrive(
         self,
@@ -171,7 +170,7 @@ class Store:
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
-        again = lambda known: redriven(self._kept, known, document)  # noqa: E731
+        again = self._redriving(name, document)
         return await self._resume(name, bindings, True, again)
 
     def _start(
@@ -201,6 +200,16 @@ class Store:
         self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
     ) -> Coroutine[Any, Any, Result]:
         return self._running.resume(name, self._given(bindings), in_event_loop, again)
+
+    def _redriving(self, name: str, document: Document | What | None) -> Again:
+        """Return what redrives an execution; raises ExecutionNotRedrivable."""
+        own, top = self.get(name).name, self.top(name)
+        if document is not None and own != top:
+            raise ExecutionNotRedrivable(
+                f"the execution {own!r} is a part of {top!r} and keeps its document: redrive that "
+                "one, with a document of its own or with none"
+            )
+        return lambda known: redriven(self._kept, known, document)
 
     def _rewinding(
         self,

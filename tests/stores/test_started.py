@@ -296,6 +296,15 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
         assert list(store.faults()) == []
 
 
+def test_a_part_of_another_execution_keeps_its_document(world: World) -> None:
+    """A corrected one is refused, and held against no other execution."""
+    with world.store() as store:
+        assert store.start(starting(SYNC, "kid"), {}, name="top").pending
+        store.stop("top")
+        with pytest.raises(asl.ExecutionNotRedrivable, match="'kid' is a part of 'top'"):
+            store.redrive("kid", document=ASKS)
+
+
 def test_what_a_child_came_to_needs_no_workflow_any_more(world: World) -> None:
     """Who goes on with the one that has started it need not know it."""
     document = starting(SYNC, "kid")
