@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from asl.stores.requests import addressed, put_outcome, put_sign
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
+    from asl.executions.kept import Kept
     from asl.states.errors import Reported
     from asl.stores.sqlite import SqliteStore
 
@@ -28,13 +28,18 @@ DUE = (
 class StoreTokens(Desk):
     """Answers to task tokens, and tasks for the workers of activities, of the executions in a file.
 
-    Its methods are those of `asl.TaskTokens`. An answer is durable when they return; `Store.resume`
-    goes on with the execution where nobody is at work on it.
+    Its methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when
+    they return; `Store.resume` goes on with the execution where nobody is at work on it.
     """
 
-    def __init__(self, file: SqliteStore, now: Callable[[], float]) -> None:
-        self.file = file
-        self.now = now
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self.now = kept.now
+
+    @property
+    def file(self) -> SqliteStore:
+        """The store as this thread has it."""
+        return self._kept.file
 
     def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
         written = None if failure is None else [*failure.args]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
 from asl.executions.errors import ExecutionNotFound
-from asl.stores.sqlite import BELOW, SqliteStore, Stored
+from asl.stores.sqlite import BELOW, Stored
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.decisions import Asked
     from asl.stores.journal import SqliteJournal
+    from asl.stores.opened import Opened
+    from asl.stores.sqlite import SqliteStore
 
 __all__ = ["FINAL", "UNSUCCESSFUL", "Kept", "identity_of"]
 
@@ -47,14 +49,19 @@ def identity_of(stored: Stored) -> Identity:
 
 
 class Kept:
-    """Reads executions; `now` tells the present, up to which one that runs has come."""
+    """Reads executions, for any thread; `now` tells up to which time one that runs has come."""
 
-    def __init__(self, file: SqliteStore, now: Callable[[], float]) -> None:
-        self.file = file
+    def __init__(self, opened: Opened, now: Callable[[], float]) -> None:
+        self.opened = opened
         self.now = now
         self._programs: dict[tuple[str, str], Program] = {}
         self._latest: tuple[Program | None, str] = None, ""
         """What was put last, and its hash: many executions of one document may be started."""
+
+    @property
+    def file(self) -> SqliteStore:
+        """The store as this thread has it."""
+        return self.opened.file
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
@@ -62,7 +69,7 @@ class Kept:
             raise AslError(f"an execution has a name, it is not {type(name).__name__}")
         found = self.file.execution(name) or self.file.execution(name.rpartition(":")[2])
         if found is None:
-            raise ExecutionNotFound(f"there is no execution {name!r} in {self.file.path}")
+            raise ExecutionNotFound(f"there is no execution {name!r} in {self.opened.path}")
         return found
 
     # What it runs by
@@ -110,6 +117,7 @@ class Kept:
 
         journal = SqliteJournal(self.file, stored.number)
         journal.programs = self.program_of(stored)
+        journal.reading = lambda: self.file
         journal.load()
         return journal
 
@@ -147,10 +155,11 @@ class Kept:
         yield expander.start()
         while True:
             stored = self.get(name)  # what was written before its end is read after this
-            before = read
+            before, log.store = read, self.file
             for number, _, entries in log.read(before):
                 for record in log.retold(entries, reader):
                     yield from expander.feed(record)
+                    log.store = self.file  # whoever comes for more may be another thread
                 read = number
             if stored.status in ENDINGS:
                 ended = stored.started if stored.ended is None else stored.ended

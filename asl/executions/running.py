@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
+from threading import Lock
 from time import time_ns
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.host import Child
     from asl.stores.journal import SqliteJournal
+    from asl.stores.sqlite import SqliteStore
 
 __all__ = ["Again", "Running"]
 
@@ -39,13 +41,18 @@ def _place(name: str) -> int:
 
 
 class Running:
-    """Runs the executions of one store on a clock."""
+    """Runs the executions of one store on a clock, each in the thread that asks for it."""
 
     def __init__(self, kept: Kept, clock: Clock) -> None:
         self.kept = kept
-        self.file = kept.file
         self.clock = clock
         self._last = 0
+        self._numbering = Lock()
+
+    @property
+    def file(self) -> SqliteStore:
+        """The store as this thread has it."""
+        return self.kept.file
 
     async def start(
         self,
@@ -89,32 +96,33 @@ class Running:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes from an execution; its lock ends with this one.
+        """Keep other processes and threads from an execution; its lock ends with this process.
 
         Whoever takes a name holds its lock before he looks whether it is free, and until the
         execution is in the file.
         Raises ExecutionBusy, and StoreError where nothing can be recorded.
         """
-        self.file.insist_writable()
-        place = _place(name)
-        if place in self.file.at_work or not self.file.locks.take(place):
+        file, place = self.file, _place(name)
+        file.insist_writable()
+        if place in file.at_work or not file.locks.take(place):
             raise ExecutionBusy(
                 f"somebody else is at work on the execution {name!r}: wait, or end that process"
             )
-        self.file.at_work.add(place)
+        file.at_work.add(place)
         try:
             yield
         finally:
             try:
-                self.file.settle(name)
+                file.settle(name)
             finally:
-                self.file.at_work.discard(place)
-                self.file.locks.leave(place)
+                file.at_work.discard(place)
+                file.locks.leave(place)
 
     def is_held(self, name: str) -> bool:
         """Whether somebody is at work on an execution."""
         place = _place(name)
-        return place in self.file.at_work or self.file.locks.is_held(place)
+        file = self.file
+        return place in file.at_work or file.locks.is_held(place)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.parent is not None:
@@ -138,7 +146,7 @@ class Running:
         import asl
         from asl.stores.journal import SqliteJournal
 
-        number = self._last = max(self._last + 1, (time_ns() // 1000 << 10) + os.getpid() % 1024)
+        number = self._next_number()
         chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
         stored = Stored(
             number, name, program.name, document, program.profile.name, express, requestor,
@@ -148,6 +156,12 @@ class Running:
         journal = SqliteJournal(self.file, number)
         journal.begin_anew(chain)
         return stored, journal
+
+    def _next_number(self) -> int:
+        with self._numbering:
+            now = (time_ns() // 1000 << 10) + os.getpid() % 1024
+            self._last = max(self._last + 1, now)
+            return self._last
 
     async def _go_on(
         self, known: Stored, program: Program, bindings: Bindings, in_event_loop: bool
@@ -201,7 +215,7 @@ class Running:
     @property
     def tokens(self) -> StoreTokens:
         """Where the task tokens of all executions are answered."""
-        return StoreTokens(self.file, self.clock.now)
+        return StoreTokens(self.kept)
 
     def child(
         self, journal: SqliteJournal, key: str, child: Child, find: Callable[[], Program]

@@ -17,7 +17,8 @@ from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
 from asl.hosts.driving import Driver
-from asl.stores.sqlite import SqliteStore, Stored
+from asl.stores.opened import Opened
+from asl.stores.sqlite import Stored
 
 if TYPE_CHECKING:
     from asl.core.document import Document, What
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.hosts.clock import Clock
     from asl.program import Program
+    from asl.stores.sqlite import SqliteStore
 
 __all__ = ["Store", "open_store"]
 
@@ -35,7 +37,8 @@ class Store:
     """Executions in a file, and those who answer for the names in their documents.
 
     `bindings` are what `asl.run` takes (`asl.Bindings`); they hold for every execution, those given
-    to `start` or `resume` for one.
+    to `start` or `resume` for one. Any thread may use it, and a process that is forked: each opens
+    the file for itself.
 
     Whatever takes the name of an execution takes its id as well, and raises ExecutionNotFound where
     there is none. A file that cannot be read or written raises StoreError, one that is not as it
@@ -50,23 +53,29 @@ class Store:
         clock: str | Clock = "wall",
         **bindings: Unpack[Bindings],
     ) -> None:
-        self.file = SqliteStore(path, synchronous=synchronous)
+        self._opened = Opened(path, synchronous)
         self.clock = clock_of(clock)
         self.bindings = bindings
-        self._kept = Kept(self.file, self.clock.now)
+        self._kept = Kept(self._opened, self.clock.now)
         self._running = Running(self._kept, self.clock)
         self._driver = Driver(self.clock)
+
+    @property
+    def file(self) -> SqliteStore:
+        """The file as this thread has it open."""
+        return self._opened.file
 
     def close(self) -> None:
         """Write what is left and close the file; a second time nothing happens.
 
-        Raises StoreError where it cannot be written; the file is closed all the same.
+        What other threads run comes to its end; they begin nothing more. Raises StoreError where
+        it cannot be written; the file is closed all the same.
         """
         self._driver.close()
-        self.file.close()
+        self._opened.close()
 
     def __repr__(self) -> str:
-        return f"<Store {self.file.path}>"
+        return f"<Store {self._opened.path}>"
 
     def __enter__(self) -> Store:
         return self
@@ -228,7 +237,7 @@ class Store:
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""
         given: Bindings = {**self.bindings, **bindings}
-        beside = f"{self.file.path}.checkpoints"
+        beside = f"{self._opened.path}.checkpoints"
         given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
         return given
 
@@ -299,7 +308,7 @@ class Store:
     @property
     def tokens(self) -> StoreTokens:
         """The desk where the task tokens of all executions are answered, by any process."""
-        return StoreTokens(self.file, self.clock.now)
+        return StoreTokens(self._kept)
 
     def awaited(self, name: str | None = None) -> list[dict[str, Json]]:
         """Return the tasks that wait for the answer to their token, the oldest first.

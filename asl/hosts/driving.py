@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from os import getpid
+from threading import get_ident
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -28,12 +30,16 @@ class EventLoopWanted:
 class Driver:
     """Runs coroutines to their ends.
 
-    The event loop that one has needed is kept for the next one, unless anything is left on it.
+    The event loop that one has needed is kept for the next one in its thread, unless anything is
+    left on it. A process that is forked leaves those of its parent alone: they share what they
+    listen to.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: _EventLoop | None = None
+        self._kept: dict[tuple[int, int], _EventLoop] = {}
+        """By process and thread."""
+        self._is_closed = False
 
     def drive(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, on an event loop only from where it asks for one."""
@@ -42,23 +48,25 @@ class Driver:
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
         # Nobody else has it meanwhile: an agent may start an execution, in a thread of its own.
-        loop, self._kept = self._kept or _EventLoop(self._clock), None
+        mine = getpid(), get_ident()
+        loop = self._kept.pop(mine, None) or _EventLoop(self._clock)
         found: list[T] = []
         left = True
         try:
             left = loop.run(_resumed(work, found))
         finally:
-            if left or self._kept is not None:
+            if left or self._is_closed or mine in self._kept:
                 loop.close()
             else:
-                self._kept = loop
+                self._kept[mine] = loop
         return found[0]
 
     def close(self) -> None:
-        """End the event loop that is kept."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        """End the event loops that are kept; that of a run under way ends with it."""
+        self._is_closed = True
+        for process, thread in [*self._kept]:
+            if process == getpid():
+                self._kept.pop((process, thread)).close()
 
 
 class _EventLoop:

@@ -105,6 +105,8 @@ class SqliteJournal(Log):
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
         """Gives the program of a document by its hash."""
+        self.reading: Callable[[], SqliteStore] | None = None
+        """Gives the store to whichever thread reads what was there at first."""
         self._standing: tuple[Json, str] | None = None
 
     def begin_anew(self, chain: bytes) -> None:
@@ -163,7 +165,8 @@ class SqliteJournal(Log):
 
     def records_of(self, reader: RecordReader) -> Iterator[Record]:
         """Yield the records that were there at first; *reader* makes them of what is written."""
-        return self.records(reader, self.found)
+        store = self.store if self.reading is None else self.reading()
+        return Log(store, self.number).records(reader, self.found)
 
     # The log
 

@@ -50,11 +50,16 @@ class Locks:
         return False
 
     def leave(self, number: int) -> None:
-        """Unlock an execution."""
+        """Unlock an execution; what is closed has unlocked it already."""
+        if self.closed:
+            return
         if _OFD_SETLK is None:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
         else:
             fcntl.fcntl(self._file, _OFD_SETLK, _flock(fcntl.F_UNLCK, number))
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> None:
         """Unlock all. The number of the file may belong to another one from now on."""

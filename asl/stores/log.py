@@ -95,7 +95,7 @@ class Log:
         end = min(end, last)
         places = places[: max(end - after, 0)]
         for begin in range(0, len(places), TOGETHER):
-            for kept, body in store.rows(STEPS, compact(places[begin : begin + TOGETHER])):
+            for kept, body in self.store.rows(STEPS, compact(places[begin : begin + TOGETHER])):
                 after += 1
                 store.check(type(body) is bytes, f"step {after} of the history")
                 hash = sha256(hash + body).digest()

@@ -1,6 +1,6 @@
 """Executions in one SQLite file: no server, one writer at a time, every step in one transaction.
 
-What an execution has to write is gathered and written together with what all others of the process
+What an execution has to write is gathered and written together with what all others of the thread
 have gathered by then, in one transaction (group commit). Values above 64 KiB are stored once, by
 their content. What an execution adds to its journal in one transaction is one row, a *step*; steps
 are chained by hashes and never changed.
@@ -17,8 +17,10 @@ from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from threading import get_ident
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakSet
 from zlib import crc32
 
 from asl.core.errors import AslError
@@ -48,6 +50,10 @@ BUSY = 10.0
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
 CONTRADICTED = "others have written what contradicts this; it takes nothing more: open it again"
 CLOSED = "the store is closed; open it again"
+FORKED = (
+    "another thread was at work on it when this process was forked; use it in a process that is "
+    "started anew ('spawn')"
+)
 READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
@@ -117,7 +123,7 @@ BELOW = (
 
 
 class SqliteStore:
-    """One store. It may be used by one thread at a time."""
+    """One store, for the thread that has opened it (`asl.stores.opened` gives each its own)."""
 
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "FULL") -> None:
         if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
@@ -126,7 +132,10 @@ class SqliteStore:
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
         self.at_work: set[int] = set()
-        """The locks of the executions that this process runs."""
+        """The locks of the executions that this thread runs."""
+        self._thread = get_ident()
+        self.inherited = False
+        """Whether this process was forked since: it is of no use here."""
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: Commit | None = None
@@ -137,6 +146,7 @@ class SqliteStore:
         self._known: set[bytes | str] = set()
         """The hashes of large values and of documents that are in the file."""
         how = _reading(self.path)
+        _refuse_left(self.path)
         self.read_only = how is not None
         """Whether it lies where nothing can be written: it can be looked at."""
         place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
@@ -145,7 +155,6 @@ class SqliteStore:
                 place,
                 isolation_level=None,
                 timeout=BUSY,
-                check_same_thread=False,
                 uri=self.read_only,
             )
             try:
@@ -154,6 +163,7 @@ class SqliteStore:
                 self._file.close()
                 raise
         self.locks = Locks(self.path.with_name(self.path.name + ".lock"), self.read_only)
+        _OPEN.add(self)
 
     def _prepare(self, synchronous: str) -> None:
         run = self._file.execute
@@ -228,6 +238,25 @@ class SqliteStore:
         self._gathered()
         self._file.close()
         self.locks.close()
+
+    def inherit(self) -> None:
+        """Behind a fork, let go of what belongs to the parent, its locks above all.
+
+        SQLite would take the parent's locks on the file for those of a connection that is opened
+        here. So the parent's is closed, unless a transaction is under way on it, or a call of a
+        thread that is not there any more; then the file is refused in this process.
+        """
+        if self.is_ours and not self._file.in_transaction:
+            self._file.close()
+        else:
+            _LEFT.append(self)
+        self.locks.close()
+        self.inherited = True
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the thread, and the process, that has opened it."""
+        return self._thread == get_ident() and not self.inherited
 
     # Writing
 
@@ -567,6 +596,28 @@ class SqliteStore:
         if found is None or not is_hashed(found[0], bytes.fromhex(key)):
             raise StoreDamaged(self.path, f"the document {key[:12]} is missing or was changed")
         return self.unpacked(found[0])
+
+
+_OPEN: WeakSet[SqliteStore] = WeakSet()
+"""The stores of this process."""
+_LEFT: list[SqliteStore] = []
+"""Those of the parent that cannot be closed here."""
+
+
+def _behind_a_fork() -> None:
+    """Let go of the parent's stores."""
+    for store in [*_OPEN]:
+        if not store.locks.closed:
+            store.inherit()
+
+
+os.register_at_fork(after_in_child=_behind_a_fork)
+
+
+def _refuse_left(path: Path) -> None:
+    """Raise StoreError for a file that the parent's connections are still open to."""
+    if any(path.exists() and path.samefile(left.path) for left in _LEFT if left.path.exists()):
+        raise StoreError(f"{path}: {FORKED}")
 
 
 def _reading(path: Path) -> str | None:
