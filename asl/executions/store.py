@@ -390,7 +390,7 @@ class Store:
         """Return a page of executions, the newest first, without those that others started.
 
         All of them, or those with a *status* (`"PAUSED"`); at most *limit*. The `number` of the
-        last one, given as *before*, asks for the next page.
+        last one, given as *before*, asks for the next page. Raises AslError for what is no status.
         """
         return self.file.executions(status=status, before=before, limit=limit)
 

@@ -526,11 +526,14 @@ class SqliteStore:
     ) -> list[Stored]:
         """Return a page of executions, the newest first; *before* is the number of the last one.
 
-        Those that others have started are not among them.
+        Those that others have started are not among them. Raises AslError for what is no status.
         """
         condition = "parent IS NULL AND number < ?"
         values: list[Any] = [2**62 if before is None else before]
         if status is not None:
+            if status not in STATUSES:
+                *others, last = STATUSES
+                raise AslError(f"an execution is {', '.join(others)} or {last}, not {status!r}")
             condition, values = f"status = ? AND {condition}", [status, *values]
         found = self.rows(
             f"SELECT {_STORED} FROM execution WHERE {condition} ORDER BY number DESC LIMIT ?",

@@ -336,6 +336,8 @@ def test_the_newest_execution_is_listed_first(path: Path) -> None:
         assert [each.name for each in first] == ["c", "b"]
         assert [each.name for each in store.executions(before=first[-1].number)] == ["a"]
         assert store.executions(status="FAILED") == []
+        with pytest.raises(asl.AslError, match=r"RUNNING, PAUSED, .* or ABORTED, not 'succeeded'"):
+            store.executions(status="succeeded")
 
 
 def test_a_large_value_is_stored_once(path: Path) -> None:
