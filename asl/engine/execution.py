@@ -21,6 +21,7 @@ __all__ = [
     "ANYBODY",
     "ARN",
     "NO_USAGE",
+    "UNSPENT",
     "USAGE_KEYS",
     "Execution",
     "Identity",
@@ -88,6 +89,11 @@ class Spent(NamedTuple):
 
     usage: Usage = Usage()
     by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
+    assumed: Mapping[str, Decimal | int] = MappingProxyType({})
+    """What calls that broke off count as beyond that, by the fields of a budget."""
+
+
+UNSPENT = Spent()
 
 
 class Identity(NamedTuple):
@@ -327,18 +333,17 @@ class Execution:
                 add_to(self.by_model, model, cost, tokens)
         return used
 
-    def absorb(self, state: str, child: "Spent", before: "Spent | None" = None) -> Used:
+    def absorb(self, state: str, child: "Spent", before: "Spent") -> Used:
         """Count what an execution that *state* has started has spent since *before*, and return it.
 
         *before* is what of it was counted already.
         """
-        known = Spent() if before is None else before
-        cost = child.usage.cost - known.usage.cost
-        tokens = child.usage.tokens - known.usage.tokens
+        cost = child.usage.cost - before.usage.cost
+        tokens = child.usage.tokens - before.usage.tokens
         if tokens or cost:
             self._spend(state, cost, tokens)
             for model, (part, count) in child.by_model.items():
-                before_part, before_count = known.by_model.get(model, NOTHING)
+                before_part, before_count = before.by_model.get(model, NOTHING)
                 add_to(self.by_model, model, part - before_part, count - before_count)
         return Used(cost, tokens, 0, 0, None, False)
 
@@ -351,7 +356,8 @@ class Execution:
     @property
     def spent(self) -> "Spent":
         """What it has spent so far."""
-        return Spent(self.usage, self.by_model)
+        assumed = UNSPENT.assumed if self.ledger is None else self.ledger.assumed
+        return Spent(self.usage, self.by_model, assumed)
 
     def _spend(self, state: str, cost: Decimal, tokens: int) -> None:
         spent, used, most = self.usage

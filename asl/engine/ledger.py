@@ -24,7 +24,7 @@ from asl.engine.admission import BROKEN, LOST, UNKNOWN, UNUSED, Admission, Later
 from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed, told
 from asl.engine.attribution import Attribution
 from asl.engine.excess import alert, doubt, failure, tell_excess
-from asl.engine.execution import ZERO, Execution, Usage, Used
+from asl.engine.execution import ZERO, Execution, Spent, Usage, Used
 from asl.engine.fallbacks import heed
 from asl.engine.foresight import Foresight
 from asl.engine.frame import Frame
@@ -103,9 +103,9 @@ class Ledger:
             else:
                 spent, name = self.execution.usage.cost, self.execution.id
                 around.append(Taken(tab, name, pool.most, limits, spent, now))
-        self._surround(around, now)
+        self._surround(around, now, self.assumed)
 
-    def borrow(self, lenders: Iterable[Account], counted: Usage, now: float) -> None:
+    def borrow(self, lenders: Iterable[Account], counted: Spent, now: float) -> None:
         """Spend what the accounts around the state allow that has started this execution.
 
         *counted* is what they have counted already.
@@ -113,23 +113,24 @@ class Ledger:
         spent = self.execution.usage
         own = {
             **NOTHING,
-            "MaxCost": spent.cost - counted.cost,
-            "MaxTokens": spent.tokens - counted.tokens,
+            "MaxCost": spent.cost - counted.usage.cost,
+            "MaxTokens": spent.tokens - counted.usage.tokens,
         }
+        assumed = beyond(self.assumed, counted.assumed)
         tabs = {each.name for each in self.around if isinstance(each, Tab)}
         for lender in lenders:
             if not isinstance(lender, Tab):
-                self._surround([Lent(lender, own)], now)
+                self._surround([Lent(lender, own)], now, assumed)
             elif lender.name not in tabs:
-                self._surround([lender], now)
+                self._surround([lender], now, assumed)
 
-    def _surround(self, accounts: Iterable[Account], now: float) -> None:
+    def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, Tab):
                 if self.cut:
                     account.give_up(self.cut, now)
             else:
-                account.recover(self.assumed)
+                account.recover(assumed)
             self.around.append(account)
         self.whole = [*self.around, self.workflow]
 
@@ -358,9 +359,7 @@ class Ledger:
             if account.action == "Fail":
                 yield failure(account, name, at)
 
-    def absorb(
-        self, at: Frame, used: Used, assumed: Amounts = NOTHING, found: bool = False
-    ) -> None:
+    def absorb(self, at: Frame, used: Used, assumed: Amounts, found: bool = False) -> None:
         """Count what an execution has used that a state has started; raises as `settle` does.
 
         Its calls are on all tabs already. *assumed* is what they count as beyond that; if it was
@@ -370,7 +369,7 @@ class Ledger:
         own = accounts[-1] if accounts[-1].frame is at else None
         terms = Terms(at, "", accounts, self.foresight.of("", own))
         terms.used = used
-        if assumed is not NOTHING:
+        if assumed:
             for account in accounts if found else ():
                 account.recover(assumed)
             self.assumed = {**self.assumed, **summed(self.assumed, assumed)}

@@ -83,7 +83,7 @@ class ChildExecution(Execution):
         super().account(state, result)
         return self.parent.account(state, result)
 
-    def absorb(self, state: str, child: Spent, before: Spent | None = None) -> Used:
+    def absorb(self, state: str, child: Spent, before: Spent) -> Used:
         """Count what an execution that *state* has started has spent, here and in the whole."""
         super().absorb(state, child, before)
         return self.parent.absorb(state, child, before)

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
+from asl.engine.amounts import kept, read_back
 from asl.engine.events import HistoryFull
 from asl.engine.execution import Execution, Spent, Usage
 from asl.states.errors import HeartbeatMissed, Raised, Reported
@@ -76,13 +77,13 @@ def read_spending(written: Json, execution: Execution) -> None:
 
 
 def written_spent(spent: Spent) -> Json:
-    """Return what an execution has spent, in all and by model, as JSON."""
+    """Return what an execution has spent as JSON: in all, by model, and what is assumed."""
     models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
-    return [written_usage(spent.usage), models]
+    return [written_usage(spent.usage), models, kept(spent.assumed)]
 
 
 def read_spent(written: Json) -> Spent:
     """Return it again."""
-    total, models = written
+    total, models, *assumed = written  # older stores keep nothing of the last
     found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
-    return Spent(read_usage(total), found)
+    return Spent(read_usage(total), found, *map(read_back, assumed))

@@ -62,7 +62,7 @@ class Asking:
                 raise
             if decision is not None:
                 return decision
-        self.host.pending += (self.asked,)
+        self.host.pending += ((self.asked.key, self.asked),)
         raise Suspended
 
     async def begin(self) -> None:

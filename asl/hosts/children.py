@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING, spending
-from asl.engine.execution import Identity, Usage, execution_id
+from asl.engine.amounts import beyond, spending
+from asl.engine.execution import UNSPENT, Execution, Identity, Spent, execution_id
 from asl.engine.result import Result
 from asl.hosts.life import MAX_NESTED
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
 from asl.program import Program
-from asl.states.errors import Raised
+from asl.states.errors import Exhausted, Raised
 from asl.states.host import Child
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class Begun(NamedTuple):
         limit: float | None = None,
         listener: Listener | None = None,
         within: Frame | None = None,
-        counted: Usage | None = None,
+        counted: Spent = UNSPENT,
+        begins: Callable[[Execution], object] | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """Run it for the machine *at*, on the clock and with the agents of that one's *host*."""
         services = host.serving()
@@ -88,6 +90,7 @@ class Begun(NamedTuple):
             journal=self.journal,
             within=within,
             counted=counted,
+            begins=begins,
         )
 
 
@@ -110,10 +113,9 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
             begun.journal.put_result(result)
     at.now = host.now()
     if result.status == "PAUSED":
-        if begun.journal is None:  # nobody will go on with it
-            at.execution.absorb(at.step.name, result.execution.spent)
-        host.wait_for(result)
-    _absorb(host, at, child, result, found=begun.result is not None)
+        _leave(host, at, child, result.execution)
+        host.wait_for(result, at.key)
+    _absorb(host, at, child, result.execution, result.ok, begun.result is not None)
     if result.ok:
         return result.value
     raise _failure(at.step.name, child, result)
@@ -133,8 +135,8 @@ def _registered(services: Services, id: str) -> Program:
 
 
 async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Result:
-    """Run it as a task of its own."""
-    counted = host.counted(child)
+    """Run it as a task of its own; what is cut off has spent what it has."""
+    made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
     work = begun.run(
         host,
@@ -144,27 +146,52 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
         limit=child.timeout,
         listener=at.listening(),
         within=at,
-        counted=None if counted is None else counted.usage,
+        counted=host.counted(child),
+        begins=made.append,
     )
-    return await host.serving().start(execution_id(workflow_id, child.name, False), work)
+    try:
+        return await host.serving().start(execution_id(workflow_id, child.name, False), work)
+    except BaseException:
+        for execution in made:
+            _leave(host, at, child, execution)
+        raise
 
 
-def _absorb(host: LocalHost, at: Any, child: Child, result: Result, found: bool) -> None:
-    """Count what it has spent; raises as a call of an agent does where that exceeds a limit.
+def _leave(host: LocalHost, at: Any, child: Child, execution: Execution) -> None:
+    """Count what one has spent that has not ended; nobody may go on with it.
 
-    One that was *found* at its end, as another process left it, has borrowed nothing here.
+    Whoever does, meets a limit that this exceeds.
     """
-    spent = result.execution.spent
-    used = at.execution.absorb(at.step.name, spent, host.counted(child))
-    if not result.ok:  # it may be redriven
+    if execution.spent == host.counted(child):
+        return
+    with suppress(StateError, Exhausted):
+        _absorb(host, at, child, execution)
+    host.keep_spending()
+
+
+def _absorb(
+    host: LocalHost,
+    at: Any,
+    child: Child,
+    execution: Execution,
+    done: bool = False,
+    found: bool = False,
+) -> None:
+    """Count what it has spent since that was last counted.
+
+    Raises as a call of an agent does where that exceeds a limit. One that is *done* spends nothing
+    any more; one that was *found* at its end, as another process left it, has borrowed nothing
+    here.
+    """
+    spent, before = execution.spent, host.counted(child)
+    used = at.execution.absorb(at.step.name, spent, before)
+    if not done:  # it may go on
         host.count(child, spent)
     if host.meter is not None:
-        ledger = result.execution.ledger
-        if ledger is not None:
-            ledger.give_back()
-        assumed = NOTHING if ledger is None else ledger.assumed
+        if execution.ledger is not None:
+            execution.ledger.give_back()
         host.used(at, spending(used))
-        host.meter.ledger.absorb(at, used, assumed, found)
+        host.meter.ledger.absorb(at, used, beyond(spent.assumed, before.assumed), found)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

@@ -10,7 +10,7 @@ from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.execution import Spent
+from asl.engine.execution import UNSPENT, Spent
 from asl.engine.journal import STARTED
 from asl.engine.written import read_spent, written_spent
 from asl.hosts.callbacks import Polled
@@ -233,10 +233,10 @@ class DurableHost(KeptHost):
         assert keeper is not None
         return keeper.started(self.journal, at.key, program, child)
 
-    def counted(self, child: Child) -> Spent | None:
-        """Return what of a child's spending was counted before it was redriven."""
+    def counted(self, child: Child) -> Spent:
+        """Return what of a child's spending was counted before it went on."""
         written = self.journal.answers.get(_counted(child))
-        return None if written is None else read_spent(written)
+        return UNSPENT if written is None else read_spent(written)
 
     def count(self, child: Child, spent: Spent) -> None:
         """Keep what of a child's spending is counted."""

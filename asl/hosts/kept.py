@@ -443,7 +443,10 @@ class KeptHost(LocalHost):
 
     async def admitted(self, at: Any) -> None:
         """Keep that a call is under way, and what is held for it, before it is made."""
-        journal = self.journal
-        journal.put_spending(written_spending(self.execution))
-        await journal.commit(self.shares)
-        journal.reached("effect.ready")
+        self.keep_spending()
+        await self.journal.commit(self.shares)
+        self.journal.reached("effect.ready")
+
+    def keep_spending(self) -> None:
+        """Keep what the execution has spent."""
+        self.journal.put_spending(written_spending(self.execution))

@@ -67,7 +67,7 @@ class _Kept:
             if self.given():
                 break
             if not host.serving().answerable():
-                host.awaited += (task,)
+                host.awaited += ((task.key, task),)
                 raise Suspended
             await self._until_something(wait)
         return task.answer()

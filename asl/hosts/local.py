@@ -12,6 +12,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call, Find, Messenger
 from asl.engine.events import CREATED, PAUSED
+from asl.engine.execution import UNSPENT
 from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
@@ -51,9 +52,9 @@ class LocalHost(CallingHost):
     """How many executions have started one another down to this one."""
     machine = staticmethod(interpret)
     """Runs one machine."""
-    pending: tuple[Asked, ...] = ()
-    """What people were asked and have not decided."""
-    awaited: tuple[Awaited, ...] = ()
+    pending: tuple[tuple[str, Asked], ...] = ()
+    """What people were asked and have not decided, behind the key of the effect that waits for it."""
+    awaited: tuple[tuple[str, Awaited], ...] = ()
     """The same of tasks that are answered by their token while nobody runs."""
 
     def init(
@@ -154,8 +155,8 @@ class LocalHost(CallingHost):
     def cut_off(self, at: Frame) -> None:
         """Ask nobody any more for the children of a fork that has failed."""
         within = f"{at.key}["
-        self.pending = tuple(each for each in self.pending if not each.key.startswith(within))
-        self.awaited = tuple(each for each in self.awaited if not each.key.startswith(within))
+        self.pending = tuple(each for each in self.pending if not each[0].startswith(within))
+        self.awaited = tuple(each for each in self.awaited if not each[0].startswith(within))
 
     def is_over(self) -> bool:
         """Whether a failure, or the end of its time, ends a part of the execution."""
@@ -226,10 +227,10 @@ class LocalHost(CallingHost):
         at.note(CREATED, checkpoint.record["checkpoint"])
         return checkpoint
 
-    def wait_for(self, execution: Result) -> NoReturn:
-        """Pause, as an execution does whose answer is awaited."""
-        self.pending += tuple(execution.asked)
-        self.awaited += tuple(execution.tasks)
+    def wait_for(self, execution: Result, key: str) -> NoReturn:
+        """Pause, as an execution does whose answer the effect of the *key* awaits."""
+        self.pending += tuple((key, asked) for asked in execution.asked)
+        self.awaited += tuple((key, task) for task in execution.tasks)
         raise Suspended
 
     async def start(self, at: Frame, child: Child) -> Json:
@@ -250,12 +251,15 @@ class LocalHost(CallingHost):
 
         return Begun(program, child.data)
 
-    def counted(self, child: Child) -> Spent | None:
+    def counted(self, child: Child) -> Spent:
         """Return what of a child's spending was counted already: nothing."""
-        return None
+        return UNSPENT
 
     def count(self, child: Child, spent: Spent) -> None:
         """Remember what of a child's spending is counted; this host keeps nothing."""
+
+    def keep_spending(self) -> None:
+        """Remember what the execution has spent; this host keeps nothing."""
 
     def bucket(self, name: str) -> Bucket:
         """Return the bucket that the user has mapped."""

@@ -92,7 +92,7 @@ class Start(Service):
                 begun.journal.put_end("ABORTED", host.now(), None, None, None)
             raise
         if result.status == "PAUSED":
-            host.wait_for(result)
+            host.wait_for(result, call.at.key)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)

@@ -11,7 +11,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.events import Event
-from asl.engine.execution import ANYBODY, Execution, Identity, Usage
+from asl.engine.execution import ANYBODY, UNSPENT, Execution, Identity, Spent
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.result import Result
@@ -48,7 +48,8 @@ async def execute(
     services: Services | None = None,
     parent: LocalHost | None = None,
     within: Frame | None = None,
-    counted: Usage | None = None,
+    counted: Spent = UNSPENT,
+    begins: Callable[[Execution], object] | None = None,
     journal: Journal | None = None,
     past: Past | None = None,
 ) -> Result:
@@ -62,7 +63,8 @@ async def execute(
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states.
     *parent* is the host of the execution that starts this one; *within* is its machine whose budget
-    holds here, too, and *counted* what of the spending was counted there already.
+    holds here, too, *counted* what of the spending was counted there already, and *begins* is given
+    the execution, whatever becomes of it.
     With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
     from where there is no journal.
 
@@ -78,6 +80,8 @@ async def execute(
         began = now()
     execution = Execution().init(program, data, began, history, identity, drawn_name)
     frame = Frame().init(execution, host, program.machine.start, data, began)
+    if begins is not None:
+        begins(execution)
     if program.timeout is not None or identity.limit is not None:
         host.deadline = execution.deadline
         if in_event_loop:
@@ -121,7 +125,8 @@ async def execute(
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
     if status == "PAUSED":
-        result.asked, result.tasks = host.pending, host.awaited
+        result.asked = tuple(asked for _, asked in host.pending)
+        result.tasks = tuple(task for _, task in host.awaited)
     elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:
@@ -215,7 +220,7 @@ def _watch(
     frame: Frame,
     past: Past | None,
     within: Frame | None,
-    counted: Usage | None,
+    counted: Spent,
 ) -> None:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.engine.ledger import Ledger
@@ -233,7 +238,7 @@ def _watch(
         ledger.share(services.tabs or tabs_of(host.clock), services.pools, frame.now)
     around = None if within is None else within.execution.ledger
     if around is not None and within is not None:
-        ledger.borrow(around.accounts(within), counted or Usage(), frame.now)
+        ledger.borrow(around.accounts(within), counted, frame.now)
         host.wait_with(within.host)
     ledger.show_limit()
 

@@ -288,3 +288,68 @@ def test_a_redrive_goes_on_with_a_child_that_was_cut_off(tmp_path: Path, world: 
         assert store.resume("it").status == "SUCCEEDED"
         assert len(store.started_by("it")) == 1
     assert len(world.done) == len(set(world.done)) == 2
+
+
+def beside_a_failure(then: dict[str, Any]) -> dict[str, Any]:
+    """A workflow that is started again and again, and cut off by the branch beside it."""
+    return {
+        "Budget": {"MaxTokens": 2},
+        "StartAt": "Both",
+        "States": {
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "One", "States": {"One": {
+                        "Type": "Workflow", "WorkflowId": "orders", "End": True}}},
+                    {"StartAt": "Nap", "States": {
+                        "Nap": {"Type": "Wait", "Seconds": 60, "Next": "No"},
+                        "No": {"Type": "Fail", "Error": "Boom"}}},
+                ],
+                "Catch": [{"ErrorEquals": ["Boom"], "Next": "Again", "ResultPath": "$.e"}],
+                "End": True,
+            },
+            "Again": then,
+        },
+    }  # fmt: skip
+
+
+LONG = {
+    "StartAt": "Pay",
+    "States": {
+        "Pay": {"Type": "Task", "Agent": "Bank", "ResultPath": "$.paid", "Next": "Nap"},
+        "Nap": {"Type": "Wait", "Seconds": 3600, "End": True},
+    },
+}
+
+
+@pytest.mark.parametrize("child", [LONG, ASKS], ids=["works", "waits"])
+def test_what_a_child_has_spent_that_is_cut_off_counts(
+    child: Any, tmp_path: Path, world: World
+) -> None:
+    """The budget of the parent ends them, however many processes take part."""
+    ask = {"Type": "Approval", "Prompt": "Again?", "ResultPath": "$.r", "Next": "Both"}
+    spent = []
+    with opened(tmp_path, world, workflows={"orders": child}) as store:
+        result = store.start(beside_a_failure(ask), {}, name="it")
+    while result.status == "PAUSED":
+        spent.append(result.usage["tokens"])
+        (request,) = result.pending
+        with opened(tmp_path, world, workflows={"orders": child}) as store:
+            store.answer(request["requestId"], "approve")
+            result = store.resume("it")
+    assert (result.error, spent, len(world.done)) == ("States.BudgetExceeded", [1, 2], 3)
+    assert result.usage["byState"] == {"One": {"cost": 0.0, "tokens": 3}}
+
+
+def test_what_a_child_has_spent_that_waits_counts_once(tmp_path: Path, world: World) -> None:
+    """It counts when it pauses; the rest does at its end, whoever goes on with it."""
+    with opened(tmp_path, world) as store:
+        (request,) = store.start(starting(), {}, name="it").pending
+        assert store.result("it").usage["byState"]["Child"]["tokens"] == 1
+        assert store.resume("it").usage["tokens"] == 2
+        store.answer(request["requestId"], "approve")
+    with opened(tmp_path, world) as store:
+        assert store.resume("it").usage["byState"]["Child"]["tokens"] == 2
+        store.start(starting(), {}, name="other")
+        store.stop("other")
+        assert store.result("other").usage["tokens"] == 2
