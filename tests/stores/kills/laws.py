@@ -182,7 +182,7 @@ class Laws:
             if key.endswith("]"):
                 if answers[name, key][3] is None:  # one that has failed may be redriven
                     self._reach((name, key), (inf, 0))
-            elif not key.endswith("!"):
+            elif key.startswith("/") and not key.endswith("!"):
                 *_, (place, (visit, ordinal)) = steps(name, key)
                 self._reach(place, (visit, ordinal + 1))
         for name, status in store.file.rows("SELECT name, status FROM execution"):
