@@ -43,7 +43,7 @@ def redriven(kept: Kept, known: Stored, document: Document | What | None = None)
         )
     for answer in void(journal.positions, journal.answers):
         journal.drop_answer(answer)
-    journal.drop_closed_requests()
+    journal.drop_vain_requests()
     details = {"redriveCount": known.redrives + 1}
     _begin(kept, journal, known, key, kept.now(), REDRIVEN, details)
 

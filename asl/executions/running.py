@@ -235,9 +235,6 @@ class Running:
             return Begun(program, child.data, stored.started, own)
         if known.parent != journal.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
-        if known.status in UNSUCCESSFUL and self._redriven_since(known):
-            redriven(kept, known)
-            known = kept.get(child.name)
         return self._found(known)
 
     def started(
@@ -286,10 +283,13 @@ class Running:
         return Begun(program, so_far.execution.input, known.started, result=so_far)
 
     def _found(self, known: Stored) -> Begun:
-        """Return an execution as it stands."""
+        """Return an execution as it stands, begun anew where that which has started it was."""
         from asl.hosts.children import Begun
 
         kept = self.kept
+        if known.status in UNSUCCESSFUL and self._redriven_since(known):
+            redriven(kept, known)
+            known = kept.get(known.name)
         program, data = kept.program(known), kept.input(known)
         if known.status in FINAL:
             return Begun(program, data, known.started, result=kept.result(known, program))
@@ -304,6 +304,5 @@ class Running:
 
     def _redriven_since(self, known: Stored) -> bool:
         """Whether the execution that has started this one was redriven after its end."""
-        query = "SELECT redriven FROM execution WHERE number = ?"
-        ((redriven,),) = self.file.rows(query, known.parent)
-        return redriven is not None and known.ended is not None and known.ended <= redriven
+        query = "SELECT redriven FROM execution WHERE number = ? AND redriven >= ?"
+        return bool(self.file.rows(query, known.parent, known.ended))

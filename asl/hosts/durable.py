@@ -129,12 +129,13 @@ class DurableHost(KeptHost):
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; what an execution was started for began then.
 
-        So did what is left of an attempt that has called before, maybe in an earlier process.
+        So did what is left of an attempt that has called before, maybe in an earlier process. A
+        redrive begins anew.
         """
         started = self.journal.answers.get(call.at.key + STARTED)
         if started is not None and options.timeout is not None:
-            options.began = started[1]
-            call.deadline = started[1] + options.timeout
+            options.began = max(started[1], self.execution.redriven or 0.0)
+            call.deadline = options.began + options.timeout
         if options.again:
             self._keep_beginning(call.at, call, options)
         return await super()._in_time(agent, payload, call, options)

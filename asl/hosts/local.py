@@ -53,7 +53,7 @@ class LocalHost(CallingHost):
     machine = staticmethod(interpret)
     """Runs one machine."""
     pending: tuple[tuple[str, Asked], ...] = ()
-    """What people were asked and have not decided, behind the key of the effect that waits for it."""
+    """What people were asked and have not decided, each with the key of the effect that waits."""
     awaited: tuple[tuple[str, Awaited], ...] = ()
     """The same of tasks that are answered by their token while nobody runs."""
 

@@ -248,9 +248,9 @@ class SqliteJournal(Log):
         if self.may_have_asked:
             requests.close_requests(self.store, self.number)
 
-    def drop_closed_requests(self) -> None:
-        """Forget the requests that nobody has decided on: people are asked again."""
-        requests.drop_closed_requests(self.store, self.number)
+    def drop_vain_requests(self) -> None:
+        """Forget the requests that came to nothing: they are made again."""
+        requests.drop_vain_requests(self.store, self.number)
 
     def cut_off(self, within: str, now: float) -> None:
         """Give up the machines whose paths begin so: what they ask, what they have started."""

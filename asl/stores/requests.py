@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "addressed",
     "close_requests",
-    "drop_closed_requests",
+    "drop_vain_requests",
     "put_outcome",
     "put_request",
     "put_sign",
@@ -43,6 +43,9 @@ CLOSED = (
     "WHERE execution = ? AND status = 'open' AND substr(key, 1, ?) = ?"
 )
 DROPPED = "DELETE FROM request WHERE execution = ? AND status = 'closed'"
+FORGOTTEN = "DELETE FROM request WHERE id = ?"
+UNHEARD = "execution = ? AND status = 'answered' AND wake IS NOT NULL"
+"""Answered, and not gone on with."""
 
 
 def put_request(store: SqliteStore, number: int, asked: Asked, received: bool) -> None:
@@ -117,6 +120,12 @@ def close_requests(store: SqliteStore, number: int, within: str = "") -> None:
     store.write(CLOSED, number, len(within), within)
 
 
-def drop_closed_requests(store: SqliteStore, number: int) -> None:
-    """Forget the requests that nobody has decided on: people are asked again."""
+def drop_vain_requests(store: SqliteStore, number: int) -> None:
+    """Forget the requests that came to nothing: they are made again.
+
+    Nobody has decided on them, or they have failed and no state has gone on with that.
+    """
+    for task in store.tasks(UNHEARD, number):
+        if task.outcome is not None and task.outcome[2] is not None:
+            store.write(FORGOTTEN, task.token)
     store.write(DROPPED, number)

@@ -330,6 +330,27 @@ def test_a_failed_approval_is_another_request(store: Store) -> None:
     assert store.resume("it").status == "SUCCEEDED"
 
 
+@pytest.mark.parametrize("child", [False, True], ids=["item", "child"])
+def test_a_redrive_asks_anew_about_all_items(child: bool, tmp_path: Path) -> None:
+    """Those that nobody asked about when it failed are not late the moment that they are."""
+    ask = {"Type": "Approval", "Prompt": "?", "Timeout": "1h", "End": True}
+    item = {"StartAt": "Ask", "States": {"Ask": ask}}
+    start = {"Type": "Workflow", "WorkflowId": "item", "Timeout": "2h", "End": True}
+    inner = {"StartAt": "Start", "States": {"Start": start}} if child else item
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    with opened(tmp_path / "runs.db", workflows={"item": item}) as store:
+        store.start({"StartAt": "Each", "States": {"Each": each}}, [1, 2, 3], name="it")
+        store.clock.elapsed += 7200  # type: ignore[attr-defined]
+        assert store.resume("it").error == "States.Timeout"
+        store.clock.elapsed += 7200  # type: ignore[attr-defined]
+        asked = store.redrive("it").pending
+        assert len(asked) == 3
+        store.clock.elapsed += 3599  # type: ignore[attr-defined]
+        for request in asked:
+            store.answer(request["requestId"], "approve")
+        assert store.resume("it").ok
+
+
 # Redrives at every instant
 
 LEAF = {

@@ -305,6 +305,22 @@ def test_a_part_of_another_execution_keeps_its_document(world: World) -> None:
             store.redrive("kid", document=ASKS)
 
 
+def test_a_redrive_gives_all_items_their_time(world: World) -> None:
+    """The time of those that did not fail begins anew with it."""
+    start = {**starting(SYNC, TimeoutSeconds=60)["States"]["Start"], "End": True}
+    del start["Next"]
+    inner = {"StartAt": "Start", "States": {"Start": start}}
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    with world.store() as store:
+        store.start({"StartAt": "Each", "States": {"Each": each}}, [{}, {}, {}], name="top")
+        world.clock.elapsed += 60
+        assert store.resume("top").error == "States.Timeout"
+        world.clock.elapsed += 60
+        for request in store.redrive("top").pending:
+            store.answer(request["requestId"], "approve")
+        assert store.resume("top").ok
+
+
 def test_what_a_child_came_to_needs_no_workflow_any_more(world: World) -> None:
     """Who goes on with the one that has started it need not know it."""
     document = starting(SYNC, "kid")

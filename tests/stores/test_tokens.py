@@ -195,6 +195,22 @@ def test_tokens_in_a_map_are_answered_in_any_order(world: World) -> None:
     assert len(world.sent) == 50
 
 
+def test_a_redrive_hands_out_all_that_failed(world: World) -> None:
+    """Also where only one of the failures was gone on with; what was answered well stays."""
+    document = machine(All={"Type": "Map", "ItemProcessor": machine(Ask=callback()), "End": True})
+    with world.store() as store:
+        store.start(document, [0, 1, 2, 3], name="e")
+        for sent in world.sent[:3]:
+            store.tokens.send_task_failure(sent["token"], "Bad")
+        store.tokens.send_task_success(world.sent[3]["token"], {"of": 3})
+        assert store.resume("e").error == "Bad"
+        assert [each["payload"]["of"] for each in store.redrive("e").awaited] == [0, 1, 2]
+        for sent in world.sent[4:]:
+            store.tokens.send_task_success(sent["token"], {"of": sent["of"]})
+        assert store.resume("e").output == [{"of": number} for number in range(4)]
+        assert list(store.faults()) == []
+
+
 def test_a_handler_that_answers_by_itself_need_not_wait(world: World) -> None:
     """By `call.tokens`, before it returns."""
 
