@@ -40,7 +40,7 @@ def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Js
     with file.transaction():
         asked = request(file, id)
         if asked.status != "open":
-            return _repeated(file, asked, text)
+            return _repeated(file, asked, given, text, now)
         for notice in asked.notices():
             if asked.created + notice.after > now:
                 break
@@ -51,13 +51,18 @@ def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Js
     return None if verdict.decision is None else verdict.decision["record"]
 
 
-def _repeated(file: SqliteStore, asked: Asked, text: str) -> Json:
+def _repeated(
+    file: SqliteStore, asked: Asked, given: dict[str, Json], text: str, now: float
+) -> Json:
+    """Return the record of the decision to somebody who says again what led to it."""
     from asl.states.decisions import AnswerRefused
 
     ((kept,),) = file.rows("SELECT answer FROM request WHERE id = ?", asked.id)
-    if kept is None or compact(file.unpacked(kept)[0]) != text:
-        raise AnswerRefused(f"the request was {_became(file, asked, kept)}")
-    return file.unpacked(kept)[1]
+    if kept is not None:
+        decisive, record, *_ = file.unpacked(kept)
+        if compact(decisive) == text or asked.repeated(given, now, "user"):
+            return record
+    raise AnswerRefused(f"the request was {_became(file, asked, kept)}")
 
 
 def _became(file: SqliteStore, asked: Asked, kept: bytes | None) -> str:

@@ -5,7 +5,7 @@ Pure functions of plain JSON, the same ones for a handler, a store and the comma
 editable fields and `default` where a timeout leads to the state's `Default`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import NamedTuple
@@ -22,7 +22,9 @@ MAX_REPEATS = 1000
 """How often an escalation without a limit of its own is repeated."""
 ANYTHING = "*"
 """The option that stands for any value: people answer in their own words."""
-BATCH_KEYS = frozenset({"decisions", "approved", "rejected"})
+VERDICTS = {"approved": True, "rejected": False}
+"""The lists of items, and whether those in it are approved."""
+BATCH_KEYS = frozenset({"decisions", *VERDICTS})
 
 
 class AnswerRefused(AslError):
@@ -135,6 +137,14 @@ class Asked:
             return verdict
         return verdict._replace(decision={**verdict.decision, "digest": self.digest})
 
+    def repeated(self, answer: Json, now: float, by: str) -> bool:
+        """Whether it is what somebody has said before the one who has decided it."""
+        earlier = self.received[:-1]
+        try:
+            return _check_answer(self.body, answer, earlier, now, by).received == earlier
+        except AnswerRefused:
+            return False
+
     def notices(self) -> Iterator[Notice]:
         """Yield what happens without an answer, in order."""
         return notices(self.body, self.plan, self.created)
@@ -163,8 +173,10 @@ def _check_answer(
     options = body["options"]
     if "approval" not in answer and "decision" in answer:
         answer = {**answer, "approval": answer["decision"]}
-    batch = _batch(body, answer) if "items" in body else None
-    option = answer.get("approval") if batch is None else batch.pop("approval")
+    verdicts = _verdicts(body, answer) if "items" in body else None
+    option = answer.get("approval")
+    if verdicts is not None and answer.keys() & BATCH_KEYS:
+        option = _whole(body, verdicts)
     if option is None:
         raise AnswerRefused(f"the answer has no 'approval': one of {_listed(options)}")
     if option not in options and ANYTHING not in options:
@@ -191,15 +203,17 @@ def _check_answer(
     head = {
         "approval": option, "approver": approver, "timestamp": timestamp, "comment": comment,
     }  # fmt: skip
+    own = {**head, **({"edited_content": edits} if edits else {})}
+    if verdicts is not None:
+        own |= _by_verdict(range(len(body["items"])), verdicts)
     needed = policy.get("requiredApprovals", 1)
-    collected = _collected(received, {**head, **({"edited_content": edits} if edits else {})})
+    collected = _collected(received, own)
     if option == options[0] and len(collected) < needed:
         return Verdict(None, collected)
-    record = {**head, **(batch or {})}
+    record = {**head, **({} if verdicts is None else _agreed(body, option, verdicts, collected))}
     if needed > 1:
-        own = ("approval", "approver", "timestamp", "comment")
-        record["approvals"] = [{key: each[key] for key in own} for each in collected]
-    known = OWN_KEYS | BATCH_KEYS if batch else OWN_KEYS
+        record["approvals"] = [_approval(body, each) for each in collected]
+    known = OWN_KEYS if verdicts is None else OWN_KEYS | BATCH_KEYS
     record |= {key: value for key, value in answer.items() if key not in known | record.keys()}
     decision: dict[str, Json] = {"record": record}
     if "editable" in body:
@@ -217,6 +231,15 @@ def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
                 return received
             return [*received[:index], *received[index + 1 :], answer]
     return [*received, answer]
+
+
+def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what the record says of the answer of one among several."""
+    found = {key: given[key] for key in ("approval", "approver", "timestamp", "comment")}
+    if "items" in body:
+        for key in VERDICTS:
+            found[key] = [body["items"][index] for index in given.get(key, ())]
+    return found
 
 
 def _check_amounts(answer: Mapping[str, Json]) -> None:
@@ -276,27 +299,49 @@ def _listed(names: list[str]) -> str:
 # Batches
 
 
-def _batch(body: Mapping[str, Json], answer: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what the record says of the items, and the decision on all of them."""
-    items, options, rules = body["items"], body["options"], body["batch"]
-    if not answer.keys() & BATCH_KEYS:
-        option = answer.get("approval")
-        verdicts = dict.fromkeys(range(len(items)), option == options[0])
-        return {"approval": option, **_sorted(items, verdicts)}
-    verdicts = _verdicts(answer, options, len(items))
-    partial = rules.get("allowPartial", False)
-    missing = [str(index) for index in range(len(items)) if index not in verdicts]
-    if missing and not partial:
-        raise AnswerRefused(f"every item needs a decision; there is none on {', '.join(missing)}")
-    found = _sorted(items, verdicts)
-    rate = found["approvalRate"]
-    least = rules.get("minApproved")
-    passed = rate > 0 if least is None and partial else rate >= (1 if least is None else least)
-    return {"approval": options[0] if passed else options[-1], **found}
-
-
-def _verdicts(answer: Mapping[str, Json], options: list[str], length: int) -> dict[int, bool]:
+def _verdicts(body: Mapping[str, Json], answer: Mapping[str, Json]) -> dict[int, bool]:
     """Return whether each decided item is approved, by its index."""
+    count, options = len(body["items"]), body["options"]
+    if not answer.keys() & BATCH_KEYS:
+        return dict.fromkeys(range(count), answer.get("approval") == options[0])
+    verdicts = _decisions(answer, options, count)
+    missing = [str(index) for index in range(count) if index not in verdicts]
+    if missing and not body["batch"].get("allowPartial", False):
+        raise AnswerRefused(f"every item needs a decision; there is none on {', '.join(missing)}")
+    return verdicts
+
+
+def _whole(body: Mapping[str, Json], verdicts: Mapping[int, bool]) -> str:
+    """Return the decision on a batch that those on its items come to."""
+    options, rules = body["options"], body["batch"]
+    rate, least = _rate(body["items"], verdicts), rules.get("minApproved")
+    if least is None and rules.get("allowPartial", False):
+        passed = rate > 0
+    else:
+        passed = rate >= (1 if least is None else least)
+    chosen: str = options[0] if passed else options[-1]
+    return chosen
+
+
+def _agreed(
+    body: Mapping[str, Json], option: str, last: dict[int, bool], answers: list[Json]
+) -> dict[str, Json]:
+    """Return what the record says of a batch on which several have decided, the *last* by *option*.
+
+    Items that one of them rejects are rejected, those that all approve are approved.
+    """
+    items, options = body["items"], body["options"]
+    # What older stores have collected says nothing of items, so nobody has approved them there.
+    approved = set(range(len(items))).intersection(*(each.get("approved", ()) for each in answers))
+    rejected = set[int]().union(*(each.get("rejected", ()) for each in answers))
+    verdicts = {**dict.fromkeys(approved, True), **dict.fromkeys(rejected, False)}
+    if option == options[0] and verdicts != last:
+        option = _whole(body, verdicts)
+    return {"approval": option, **_sorted(items, verdicts)}
+
+
+def _decisions(answer: Mapping[str, Json], options: list[str], length: int) -> dict[int, bool]:
+    """Return what an answer says of items."""
     yes, no = {"approve", options[0]}, {"reject", options[-1]}
     if "decisions" in answer:
         decisions = answer["decisions"]
@@ -307,11 +352,11 @@ def _verdicts(answer: Mapping[str, Json], options: list[str], length: int) -> di
         pairs = [(index, each in yes) for index, each in decisions.items()]
     else:
         pairs = []
-        for key in ("approved", "rejected"):
+        for key, approves in VERDICTS.items():
             indices = answer.get(key, [])
             if type(indices) is not list:
                 raise AnswerRefused(f"{key!r} is a list of indices")
-            pairs += [(index, key == "approved") for index in indices]
+            pairs += [(index, approves) for index in indices]
     verdicts: dict[int, bool] = {}
     for written, approved in pairs:
         index = _index(written, length)
@@ -329,10 +374,19 @@ def _index(written: Json, length: int) -> int:
 
 
 def _sorted(items: list[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
-    approved = [item for index, item in enumerate(items) if verdicts.get(index) is True]
-    rejected = [item for index, item in enumerate(items) if verdicts.get(index) is False]
-    rate = len(approved) / len(items) if items else 0
-    return {"approved": approved, "rejected": rejected, "approvalRate": rate}
+    return {**_by_verdict(items, verdicts), "approvalRate": _rate(items, verdicts)}
+
+
+def _by_verdict(items: Sequence[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
+    """Return the items that are approved, and those that are rejected, in their order."""
+    return {
+        key: [item for index, item in enumerate(items) if verdicts.get(index) is approves]
+        for key, approves in VERDICTS.items()
+    }
+
+
+def _rate(items: Sequence[Json], verdicts: Mapping[int, bool]) -> float:
+    return sum(verdicts.values()) / len(items) if items else 0
 
 
 # Time

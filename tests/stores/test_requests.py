@@ -105,6 +105,19 @@ def test_approvals_are_collected(store: Store) -> None:
     assert [each["approver"] for each in output["approvals"]] == ["ann", "bo"]
 
 
+def test_the_same_answer_twice_is_one_of_each_approver(store: Store) -> None:
+    """Also when others have decided meanwhile; any other answer comes too late."""
+    document = asking(Policy={"RequiredApprovals": 2})
+    id = store.start(document, {}, name="a").pending[0]["requestId"]
+    assert store.answer(id, "approve", by="ann", comment="fine") is None
+    record = store.answer(id, "approve", by="bo")
+    assert store.answer(id, "approve", by="ann", comment="fine") == record
+    assert store.answer(id, "approve", by="bo") == record
+    for other in ({"by": "ann"}, {"by": "bo", "note": 1}, {"by": "cy"}, {"by": ""}):
+        with pytest.raises(asl.AnswerRefused, match="answered already"):
+            store.answer(id, "approve", **other)  # type: ignore[arg-type]
+
+
 def test_the_requestor_may_be_excluded(store: Store) -> None:
     """Who started the execution is known to every later process."""
     document = asking(Policy={"ExcludeRequestor": True})
