@@ -62,6 +62,8 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
+    from asl.states.decisions import AnswerRefused
+
     if misplaced:
         raise click.UsageError(
             f"the decision is an option: --option {shlex.quote(' '.join(misplaced))}"
@@ -73,16 +75,22 @@ def command(
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
-        record = store.answer(
-            request["requestId"],
-            _first(request) if option is None and not items else option,
-            by=user,
-            comment=comment,
-            edited=edited or None,
-            roles=roles,
-            **items,
-            **more,
-        )
+        try:
+            record = store.answer(
+                request["requestId"],
+                _first(request) if option is None and not items else option,
+                by=user,
+                comment=comment,
+                edited=edited or None,
+                roles=roles,
+                **items,
+                **more,
+            )
+        except AnswerRefused as refusal:
+            if not refusal.late:
+                raise
+            go_on = command_for("resume", store.top(name))
+            raise AslError(f"the answer comes too late; {go_on} goes on without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]

@@ -43,15 +43,16 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
             streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
         else:
             decided = store.decided(stored.name) if stored.status == "PAUSED" else []
+            due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
             nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
-            streams.result(_summary(result, store.started_by(stored.name), decided, nobody))
+            streams.result(_summary(result, store.started_by(stored.name), decided, due, nobody))
     return Exit.OK
 
 
 def _summary(
-    result: Result, below: "list[Stored]", decided: list[dict[str, Json]], nobody: bool
+    result: Result, below: "list[Stored]", decided: list[dict[str, Json]], due: bool, nobody: bool
 ) -> str:
-    """Say what is known of an execution; *nobody* is at work on it."""
+    """Say what is known of an execution; something is *due*, *nobody* is at work on it."""
     started = format_timestamp(result.execution.started)
     lines = [
         f"{result.name}  {result.status}",
@@ -85,6 +86,8 @@ def _summary(
     if nobody:
         lines.append(f"nobody    is at work on it any more: {go_on} goes on with it")
     lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided[:LISTED]]
+    if due and not decided:
+        lines.append(f"due       something is: {go_on} goes on with it")
     for saved in result.checkpoints[-LISTED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage

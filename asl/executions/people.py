@@ -45,7 +45,10 @@ def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Js
             if asked.created + notice.after > now:
                 break
             if notice.final:
-                raise AnswerRefused("the answer comes too late: resume the execution")
+                name = asking(file, id)
+                raise AnswerRefused(
+                    f"the answer comes too late: resume the execution {name!r}", late=True
+                )
         verdict = asked.judged(given, now, "user")
         _put_verdict(file, asked, verdict, text, now)
     return None if verdict.decision is None else verdict.decision["record"]

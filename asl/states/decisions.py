@@ -30,10 +30,12 @@ BATCH_KEYS = frozenset({"decisions", *VERDICTS})
 class AnswerRefused(AslError):
     """An answer is outside of the rules; the request stays open. The text says why."""
 
-    def __init__(self, reason: str, *, forbidden: bool = False) -> None:
+    def __init__(self, reason: str, *, forbidden: bool = False, late: bool = False) -> None:
         super().__init__(reason)
         self.forbidden = forbidden
         """Whether it is the person that may not decide."""
+        self.late = late
+        """Whether the time for it is over: what comes of that, comes when the execution goes on."""
 
 
 class Verdict(NamedTuple):
@@ -105,9 +107,11 @@ class Asked:
         if "policy" in shown:
             shown["policy"] = {**shown["policy"], "received": self.received}
         timeout, escalated = self.plan.get("timeout"), self._escalated()
-        if timeout is not None:
-            times = 2 if escalated else 1
-            shown["expiresAt"] = format_timestamp(self.created + times * timeout)
+        if escalated:
+            timeout *= 2
+        ends = [each for each in (timeout, self.plan.get("deadline")) if each is not None]
+        if ends:
+            shown["expiresAt"] = format_timestamp(self.created + min(ends))
         if escalated and self.plan["escalateTo"] is not None:
             shown["escalatedTo"] = self.plan["escalateTo"]
         return shown

@@ -251,7 +251,9 @@ def test_what_is_expired(asl: Any) -> None:
     with Store(asl.store, clock=VirtualClock()) as store:  # long ago
         store.start(document, {"title": "x"}, name="it")
     assert "asl resume it" in asl("inbox").stdout
-    assert "too late" in refused(asl, "--as", "ann")
+    late = refused(asl, "--as", "ann")
+    assert "too late; 'asl resume it' goes on" in late
+    assert "due       something is: 'asl resume it'" in asl("show", "it").stdout
     assert json.loads(asl("resume", "it").stdout)["review"]["timedOut"] is True
 
 

@@ -282,9 +282,11 @@ def test_the_time_of_the_whole_execution_goes_on(tmp_path: Path) -> None:
         document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
         (request,) = store.start(document, {}, name="a").pending
         assert store.get("a").wake == clock.now() + 7200
+        assert request["expiresAt"] == "2024-01-01T02:00:00.000Z"
+        assert store.pending() == [request]
         clock.elapsed += 7201
         assert store.due() == ["a"]
-        with pytest.raises(asl.AnswerRefused, match="too late"):
+        with pytest.raises(asl.AnswerRefused, match="too late: resume the execution 'a'"):
             store.answer(request["requestId"], "approve")
         result = store.resume("a")
         assert (result.status, result.error) == ("TIMED_OUT", "States.Timeout")
