@@ -138,7 +138,7 @@ def _policy(compiler: Compiler) -> _Fill | None:
             "received": [],
         }
         if rules.members("Approvers"):
-            found["approvers"] = _approvers(rules.block_of("Approvers"))
+            found["approvers"] = _approvers(rules.block_of("Approvers"), found["requiredApprovals"])
         if rules.flag("ExcludeRequestor") and frame.requestor is not None:
             found["excludes"] = frame.requestor
         if rules.flag("RequireReason"):
@@ -148,9 +148,16 @@ def _policy(compiler: Compiler) -> _Fill | None:
     return fill  # type: ignore[return-value]  # every frame of a state knows the requestor
 
 
-def _approvers(listed: Settings) -> dict[str, Json]:
-    """Return who may decide; nobody where nobody is listed, as after a misspelt field."""
-    lists = {"users": listed.texts("Users"), "roles": listed.texts("Roles")}
+def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
+    """Return who may decide; nobody where nobody is listed, as after a misspelt field.
+
+    Raises StateError where fewer are listed than are *needed*.
+    """
+    users, roles = listed.texts("Users"), listed.texts("Roles")
+    if users and roles is None and needed > len(set(users)):
+        most = f"at most {len(set(users))}, so many may decide"
+        raise unfit("Policy.RequiredApprovals", most, needed)
+    lists = {"users": users, "roles": roles}
     return {key: names for key, names in lists.items() if names is not None} or {"users": []}
 
 

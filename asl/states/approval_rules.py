@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json
+from asl.core.values import Json, compact, is_integer
 from asl.expr.paths import parse_path, parse_result_path
 from asl.expr.times import parse_duration
 from asl.states.base import Node
@@ -27,6 +27,7 @@ def check_approval(node: Node) -> Iterator[Finding]:
     yield from _ways(node)
     yield from _idle(node)
     yield from _editable(node)
+    yield from _approvals(node)
     yield from _escalation(node)
 
 
@@ -92,6 +93,21 @@ def _idle(node: Node) -> Iterator[Finding]:
                 "add that, or tell them by 'After' and 'Notify'",
                 at_key=True,
             )
+    if then == "Escalate" and not _open_or_given(node.value, "Escalation", "EscalateTo"):
+        yield Finding(
+            "V-APR-17",
+            "nobody is told of the timeout: the time only starts once more",
+            node.at("OnTimeout"),
+            "say whom by 'EscalateTo' in 'Escalation'",
+        )
+
+
+def _open_or_given(state: Mapping[str, Json], holder: str, field: str) -> bool:
+    """Whether an object of a state has a field, or may have one when the state runs."""
+    found = state.get(holder, {})
+    if f"{holder}.$" in state or type(found) is not dict:
+        return True
+    return not found.keys().isdisjoint((field, f"{field}.$"))
 
 
 def _within(value: Mapping[str, Json], steps: Iterable[str]) -> Mapping[str, Json]:
@@ -140,6 +156,47 @@ def _field(text: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-APR-09", message, pointer, "name one value: $.draft.title")
 
 
+# How many have to approve
+
+NUMBERS = (("Policy", "RequiredApprovals"), ("Policy", "RequiredApprovers"), ("RequiredApprovers",))
+"""Where it may be written, and which one would hold."""
+
+
+def _approvals(node: Node) -> Iterator[Finding]:
+    """Find numbers of approvals that contradict each other, and one that nobody can reach."""
+    written = list(_numbers(node.value))
+    for place, number in written[1:]:
+        if number != written[0][1]:
+            yield Finding(
+                "V-APR-10",
+                f"the number of approvals is given by {'.'.join(written[0][0])!r} as well",
+                node.at(*place),
+                "leave one of them out",
+                at_key=True,
+            )
+    approvers = _within(node.value, ("Policy", "Approvers"))
+    users, number = approvers.get("Users"), written[0][1] if written else 1
+    if approvers.keys().isdisjoint(("Roles", "Roles.$")) and type(users) is list:
+        there = len({compact(user) for user in users})
+        if is_integer(number) and number > there:
+            yield Finding(
+                "V-APR-10",
+                f"nobody can approve: that takes {number}, and {there} may decide",
+                node.at("Policy", "Approvers", "Users"),
+                "list more users or 'Roles', or require fewer approvals",
+                at_key=True,
+            )
+
+
+def _numbers(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield where it is written how many have to approve, and the number; one may be computed."""
+    for *steps, field in NUMBERS:
+        holder = _within(state, steps)
+        for name in (field, f"{field}.$"):
+            if name in holder:
+                yield (*steps, name), holder[name]
+
+
 # Escalation
 
 
@@ -155,6 +212,10 @@ def _escalation(node: Node) -> Iterator[Finding]:
             "make 'After' the first level",
             at_key=True,
         )
+    for place in (("Escalation", "Repeat"), ("Escalation", "Repeat", "Every")):
+        if _seconds(_within(node.value, place[:-1]).get(place[-1])) == 0:
+            message = "an escalation cannot be repeated without any time between"
+            yield Finding("V-APR-03", message, node.at(*place), 'choose a time such as "2h"')
     end = _end(node.value)
     steps = list(_steps(node, escalation))
     for pointer, after in steps:
