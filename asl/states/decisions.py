@@ -107,7 +107,7 @@ class Asked:
         if "policy" in shown:
             shown["policy"] = {**shown["policy"], "received": self.received}
         timeout, escalated = self.plan.get("timeout"), self._escalated()
-        if escalated:
+        if timeout is not None and escalated:
             timeout *= 2
         ends = [each for each in (timeout, self.plan.get("deadline")) if each is not None]
         if ends:
