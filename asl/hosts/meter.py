@@ -146,7 +146,9 @@ class Meter:
         if self.asked:
             raise Suspended
         if self.deciding is not None:
-            await self.deciding
+            from asyncio import shield
+
+            await shield(self.deciding)  # one that is cancelled here does not end it for the others
             return
         if self.host.in_event_loop:
             self.deciding = (await self.host.event_loop()).create_future()

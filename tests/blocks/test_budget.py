@@ -502,3 +502,49 @@ def test_a_limit_beyond_all_measure_is_none(budget: Json) -> None:
     result = asl.run(document, agents={"X": lambda parameters: {"_tokens": 3, "_cost": 1}})
     assert result.ok
     assert all(each < 10**17 for each in result.usage["reserved"].values())
+
+
+def test_a_branch_that_is_cancelled_while_people_decide_takes_nobody_along() -> None:
+    """The others go on when there is a decision."""
+
+    async def approvals(request: Json, call: asl.Call) -> Json:
+        await call.sleep(2)
+        return {"approval": "approve", "approver": "me"}
+
+    async def agent(parameters: Json) -> Json:
+        return {"_cost": 2.0}
+
+    async def fails(parameters: Json, call: asl.Call) -> Json:
+        await call.sleep(1)
+        raise asl.StateError("Bad", "on purpose")
+
+    def branch(*names: str) -> Json:
+        agents = {name: name[0] for name in names}
+        states = {
+            name: {"Type": "Task", "Agent": agent, "End": True} for name, agent in agents.items()
+        }
+        return {"StartAt": names[0], "States": states}
+
+    inner = {
+        "StartAt": "Inner",
+        "States": {
+            "Inner": {
+                "Type": "Parallel",
+                "Branches": [branch("A3"), branch("F")],
+                "Catch": [{"ErrorEquals": ["Bad"], "Next": "Caught"}],
+                "End": True,
+            },
+            "Caught": {"Type": "Pass", "Result": "caught", "End": True},
+        },
+    }
+    document = {
+        "Budget": {"MaxCost": 1, "OnExceed": "PauseAndNotify"},
+        "StartAt": "A1",
+        "States": {
+            "A1": {"Type": "Task", "Agent": "A", "Next": "Both"},
+            "Both": {"Type": "Parallel", "Branches": [branch("A2"), inner], "End": True},
+        },
+    }
+    agents = {"A": agent, "F": fails}
+    result = asl.run(document, agents=agents, approvals=approvals, clock="virtual")
+    assert result.output == [{"_cost": 2.0}, "caught"]
