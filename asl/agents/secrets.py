@@ -21,6 +21,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
+from asl.engine.blame import alone, described, is_cancellation, is_own
 from asl.states.errors import Raised
 
 __all__ = [
@@ -254,15 +255,21 @@ class _Discreet(Deputy):
             yield
             if pieces is not None:
                 pieces.end()
-        except StateError as error:
-            name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
-            hidden = Raised(name, cause)
-            hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
-            hidden.lost = error.lost
-            raise hidden from None
-        except (Exception, SystemExit) as error:  # its text may show what it was given
-            cause = self.hide(f"{type(error).__name__}: {error}")
-            raise Raised("States.TaskFailed", cause) from None
+        except BaseException as raised:
+            error = alone(raised)
+            if is_own(error) or is_cancellation(error):
+                raise
+            raise self._hidden(error) from None
+
+    def _hidden(self, error: BaseException) -> Raised:
+        """Return the same error without secrets: also the text of a foreign one may show them."""
+        if not isinstance(error, StateError):
+            return Raised("States.TaskFailed", self.hide(described(error)))
+        name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
+        hidden = Raised(name, cause)
+        hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
+        hidden.lost = error.lost
+        return hidden
 
 
 class _DiscreetFunction(_Discreet):

@@ -33,8 +33,9 @@ def _raised_at(error: BaseException) -> str | None:
     from traceback import walk_tb
 
     import asl
-    from asl.hosts.blame import is_fault
+    from asl.engine.blame import is_fault, leaves
 
+    error = next(leaves(error))
     if not is_fault(error):
         return None
     paths = sysconfig.get_paths()

@@ -78,6 +78,8 @@ class Call:
     watcher: Callable[[Json, str], bool] | None = None
     """Takes reports of progress, where anybody wants to know; says whether a report is a sign of
     life."""
+    slot: Any = None
+    """Its place among the calls in threads (`asl.hosts.threads.Slot`), None outside of them."""
     _beat: Callable[[], object] | None = None
     _memory: MemoryView | None = None
     _broker: Any = None
@@ -308,6 +310,8 @@ class Agent:
     """Whether it holds something, and is closed at the end."""
     takes_call: bool = False
     """Whether the call is shown to foreign code."""
+    keeps_time: bool = False
+    """Whether it judges itself what comes in time: it may give what came while nobody ran."""
     direct: Callable[[Json], Awaitable[Json]] | None = None
     """The same answer without the detour, of one that needs nothing but its parameters."""
     keeps_hosts: bool = False

@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from asl.core.errors import NotJson, StateError
 from asl.core.values import whole_text
 from asl.states.calls import Target
-from asl.states.errors import HeartbeatMissed, Raised, Reported
+from asl.states.errors import Exhausted, Expired, HeartbeatMissed, Raised, Reported, Suspended
 
-__all__ = ["bounded_text", "described", "is_fault", "named"]
+__all__ = [
+    "alone",
+    "bounded_text",
+    "described",
+    "is_cancellation",
+    "is_fault",
+    "is_own",
+    "leaves",
+    "named",
+]
 
 MAX_CAUSE = 32_768
 """Characters of a cause, as with AWS."""
 
 
+# A coroutine that is closed ends by GeneratorExit.
+_OWN = (Suspended, Expired, Exhausted, KeyboardInterrupt, GeneratorExit)
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether an exception is how the engine, or the process, ends or pauses: it flies on."""
+    return isinstance(error, _OWN)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an exception is that of a task that was cancelled; asyncio is not loaded for it."""
+    return type(error).__name__ == "CancelledError"
+
+
 def is_fault(error: BaseException) -> bool:
     """Whether an exception is a fault of the code that raised it."""
-    return isinstance(error, Exception | SystemExit) and not isinstance(error, StateError | NotJson)
+    named = isinstance(error, StateError | NotJson)
+    return not (named or is_own(error) or is_cancellation(error))
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return the exception that a group is about, if it holds a single one; any other as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions in a group and its groups; any other by itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from leaves(each)
+    else:
+        yield error
 
 
 def named(error: StateError | NotJson, target: Target) -> StateError:
@@ -44,7 +86,14 @@ def bounded_text(text: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return what an exception of foreign code says, in a bearable length."""
+    """Return what an exception of foreign code says, in a bearable length.
+
+    A group says what each exception in it does.
+    """
+    error = alone(error)
+    if isinstance(error, BaseExceptionGroup):
+        inner = "; ".join(map(described, leaves(error)))
+        return bounded_text(f"{type(error).__name__}: {error.message}: {inner}")
     name = type(error).__name__
     try:
         said = str(error)

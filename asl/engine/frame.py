@@ -85,6 +85,8 @@ class Frame:
     """The values that the data has filled in, in the machine of an included document."""
     scope: Scope | None = None
     """What the blocks of an included document say, in the frame of its machine."""
+    stops = False
+    """Whether the machines that this one has forked are being stopped."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
@@ -130,6 +132,15 @@ class Frame:
     def begin_fork(self) -> None:
         """Say that the effect under way is a fork; it is, before its first child is made."""
         self.forking = self.step, self.visit, self.ordinal
+
+    def is_stopped(self) -> bool:
+        """Whether a fork is being stopped that this machine belongs to."""
+        around = self.parent
+        while around is not None:
+            if around.stops:
+                return True
+            around = around.parent
+        return False
 
     def before_start(self) -> "Frame":
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call
+from asl.engine.blame import alone, described, is_fault
 from asl.expr.times import format_timestamp
-from asl.hosts.blame import described
 from asl.hosts.local import LocalHost
 from asl.states.calls import Target
 from asl.states.decisions import AnswerRefused, Asked, Notice
@@ -116,8 +116,10 @@ class Asking:
             said = services.notify(kind, self.asked.shown, details)
             if isawaitable(said):
                 await self._in_time(said)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             # The notifier is foreign code: whatever it raises must not harm the execution.
+            if not isinstance(error, StateError | NotJson) and not is_fault(error):
+                raise
             return described(error)
         return None
 
@@ -213,13 +215,16 @@ class Asking:
         try:
             answer = await host.reach(handler, self.asked.shown, call)
             return received(answer, host.limit, state)
-        except StateError as error:
-            raise Raised(error.name, error.cause) from error
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
-        except Exception as error:
+        except BaseException as raised:
             # The handler is foreign code: anything it raises is its failure.
-            raise Raised("States.TaskFailed", described(error)) from error
+            failure = alone(raised)
+            if isinstance(failure, StateError):
+                raise Raised(failure.name, failure.cause) from raised
+            if not is_fault(failure):
+                raise
+            raise Raised("States.TaskFailed", described(failure)) from raised
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

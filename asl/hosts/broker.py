@@ -19,6 +19,7 @@ from asl.core.values import Json, compact, fits, handed_over, received
 from asl.engine.admission import BROKEN, Terms
 from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
+from asl.engine.blame import alone, described, is_fault
 from asl.engine.execution import USAGE_KEYS, reported
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching
@@ -159,18 +160,29 @@ class Broker:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         if self.over:
             raise _ended(offer.name)
-        clock = self.host.clock
-        if self.real and self.host.in_event_loop:  # meanwhile the agent waits
-            self.under_way += 1
-            if self.under_way == 1:
-                clock.real_ends()
+        if self.real and self.host.in_event_loop:
+            self._waits()
         try:
             return await self._used(offer, self.outer.hide(arguments))
         finally:
             if self.real:
-                self.under_way -= 1
-                if not self.under_way:
-                    clock.real_begins()
+                await self._goes_on()
+
+    def _waits(self) -> None:
+        """Say that the agent waits for a tool: its place is free, and time may pass."""
+        self.under_way += 1
+        if self.under_way == 1:
+            self.host.clock.real_ends()
+            if self.outer.slot is not None:
+                self.outer.slot.give_back()
+
+    async def _goes_on(self) -> None:
+        """Say that the agent has what it has waited for, once it has a place again."""
+        self.under_way -= 1
+        if not self.under_way:
+            self.host.clock.real_begins()
+            if self.outer.slot is not None and not self.over:
+                await self.outer.slot.take()
 
     async def _used(self, offer: Offer, arguments: Json) -> Json:
         tool, rates = offer.names[0], self.room.rates
@@ -338,11 +350,13 @@ class Broker:
         await self.host.event_loop()
         from asyncio import timeout
 
+        from asl.hosts.limits import has_passed, punctual
+
         try:
             async with timeout(seconds) as limit:
-                return await ask()
+                return await punctual(ask(), limit)
         except TimeoutError:
-            if not limit.expired():
+            if not has_passed(limit):
                 raise
             text = f"tool {tool!r}: no answer within {seconds:g} s"
             raise lost(Raised("Agent.ToolError", text)) from None
@@ -362,15 +376,18 @@ class Broker:
 
         try:
             return await self._in_time(tool, ask)
-        except StateError:
-            raise
         except NotJson as error:
             text = f"tool {tool!r}: it returned no JSON: {error}"
             raise lost(Raised("Agent.ToolError", text)) from None
-        except (Exception, SystemExit) as error:  # foreign code: anything it raises is its failure
+        except BaseException as raised:  # foreign code: anything it raises is its failure
+            failure = alone(raised)
+            if isinstance(failure, StateError):
+                raise failure from raised.__cause__
+            if not is_fault(failure):
+                raise
             if bounds.refusal is not None:
-                raise bounds.refusal from error
-            raise Raised("Agent.ToolError", _said(tool, error)) from error
+                raise bounds.refusal from raised
+            raise Raised("Agent.ToolError", _said(tool, failure)) from raised
         finally:
             call.end()
 
@@ -422,7 +439,7 @@ class Broker:
             return error if isinstance(error, Raised) else Raised(error.name, error.cause)
         if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
             return Raised(error.name, error.cause)
-        from asl.hosts.blame import bounded_text
+        from asl.engine.blame import bounded_text
 
         return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
 
@@ -588,8 +605,6 @@ def _blocks(answer: Json) -> bool:
 
 
 def _said(tool: str, error: BaseException) -> str:
-    from asl.hosts.blame import described
-
     return f"tool {tool!r}: {described(error)}"
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.engine.agent import Agent, Call, Find
+from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
 from asl.engine.execution import USAGE_KEYS
-from asl.hosts.blame import described, is_fault, named
 from asl.hosts.life import LivingHost
 from asl.states.calls import Options, Target
 from asl.states.errors import HeartbeatMissed, Raised
@@ -30,7 +30,8 @@ __all__ = ["Account", "CallingHost"]
 REPORTED = frozenset({"progress", "stream"})
 """What a host is told of a call on which the agent may report."""
 MAX_THREADS = 64
-"""Plain functions that may run at the same time, each in a thread of its own."""
+"""Plain functions that may run at the same time, each in a thread of its own; those that wait for a
+tool do not count."""
 
 Account: TypeAlias = Callable[[str, Json], object]
 """Counts the usage that a raw result reports, by the name of the state."""
@@ -138,6 +139,8 @@ class CallingHost(LivingHost):
                 raise lost(named(error, target)) from error  # with what it says of its usage
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
+        if self.in_event_loop:
+            self.heed(at)
         return result
 
     def blamed(
@@ -145,29 +148,23 @@ class CallingHost(LivingHost):
     ) -> StateError:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         at.now = self.now()
-        if isinstance(error, StateError | NotJson):
-            blamed = named(error, target)
-            if blamed.usage is not None:
-                (account or at.account)(target.state, blamed.usage)
+        error = alone(error)
+        if is_own(error):
+            raise error
+        blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
+        if blamed is not None and blamed.usage is not None:
+            (account or at.account)(target.state, blamed.usage)
+        if self.in_event_loop:
+            self.heed(at)
+        if blamed is not None:
             return blamed
-        # The agent is foreign code: anything it raises is its failure.
-        if is_fault(error):
+        # The agent is foreign code: anything it raises is its failure, and so is a cancellation
+        # that nobody asked for.
+        if not is_cancellation(error):
             return Raised("States.TaskFailed", described(error))
-        # A cancellation that nobody asked for is, too; all else flies on.
-        if self._cancelled_itself(error):
-            return Raised("States.TaskFailed", "the agent cancelled itself")
-        raise error
-
-    def _cancelled_itself(self, error: BaseException) -> bool:
-        """Whether an agent raised a cancellation that nobody had asked for."""
-        if type(error).__name__ != "CancelledError":
-            return False
-        if not self.in_event_loop:
-            return True
-        from asyncio import current_task
-
-        task = current_task()
-        return task is not None and not task.cancelling()
+        if self.in_event_loop and self.is_cancelled():
+            raise error
+        return Raised("States.TaskFailed", "the agent cancelled itself")
 
     def _ask(
         self, agent: Agent, payload: Json, call: Call, options: Options | None
@@ -240,24 +237,29 @@ class CallingHost(LivingHost):
         loop = self.loop = await self.event_loop()
         from asyncio import Semaphore
 
-        from asl.hosts.threads import run_in_thread
+        from asl.hosts.threads import Slot, run_in_thread
 
         first = self.first or self
         if first._threads is None:
             first._threads = Semaphore(MAX_THREADS)
-        async with first._threads:
+        slot = call.slot = Slot(first._threads)
+        try:
+            await slot.take()
             self.clock.real_begins()
             try:
                 return await run_in_thread(loop, agent.answer, payload, call)
             finally:
                 self.clock.real_ends()
+        finally:
+            slot.end()
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; they count from the agent's start."""
         loop = await self.event_loop()
         from asyncio import timeout
 
-        waiting = True
+        from asl.hosts.limits import has_passed, punctual
+
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
         first_beat = options.heartbeat if _is_foreign(agent) else None
         if options.began is None:  # further calls of the same attempt have what is left
@@ -266,7 +268,7 @@ class CallingHost(LivingHost):
             async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
 
                 def renew() -> None:
-                    if waiting and options.heartbeat is not None and not pulse.expired():
+                    if not (call.cancelled or options.heartbeat is None or pulse.expired()):
                         pulse.reschedule(loop.time() + options.heartbeat)
 
                 call.attach(
@@ -274,12 +276,10 @@ class CallingHost(LivingHost):
                     tokens=self._desk,
                     beat=lambda: loop.call_soon_threadsafe(renew),
                 )
-                try:
-                    return await self.reach(agent, payload, call)
-                finally:
-                    waiting = False
+                answer = self.reach(agent, payload, call)
+                return await (answer if agent.keeps_time else punctual(answer, whole, pulse))
         except TimeoutError:
-            if whole.expired():
+            if has_passed(whole):
                 cause = options.cause("answer", options.timeout)
                 raise lost(Raised("States.Timeout", cause)) from None
             if pulse.expired():

@@ -112,6 +112,7 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
         if begun.journal is not None:
             begun.journal.put_result(result)
     at.now = host.now()
+    host.heed(at)
     if result.status == "PAUSED":
         _leave(host, at, child, result.execution)
         host.wait_for(result, at.key)

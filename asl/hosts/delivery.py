@@ -59,7 +59,7 @@ class _Channel:
 
     def serve(self) -> None:
         """Hand over what waits, one after the other."""
-        from asl.hosts.blame import described
+        from asl.engine.blame import described
 
         while (event := self.waiting.get()) is not None:
             try:

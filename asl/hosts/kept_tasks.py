@@ -98,6 +98,8 @@ class _Kept:
 class KeptCallback(Callback, _Kept):
     """A handler that passes a request on, once, and the wait for the answer to its token."""
 
+    keeps_time = True
+
     def __init__(
         self, host: DurableHost, task: Awaited, options: Options | None, handler: Agent
     ) -> None:
@@ -124,6 +126,8 @@ class KeptCallback(Callback, _Kept):
 
 class KeptPolled(Polled, _Kept):
     """An activity whose workers ask for its tasks, at the desk of the run or of the store."""
+
+    keeps_time = True
 
     def __init__(
         self, host: DurableHost, task: Awaited, options: Options | None, activity: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ from asl.hosts.clock import Clock
 from asl.hosts.driving import EventLoopWanted
 from asl.hosts.fork import Fork
 from asl.states.errors import Expired
+from asl.states.host import Frame
 
 if TYPE_CHECKING:
     import asyncio
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_NESTED", "LivingHost"]
 
 
+COUNTED: Final = sys.version_info >= (3, 13)
+"""Whether the cancellations that a task counts are those that nobody has taken back: until then a
+task group that has failed leaves its own among them."""
 MAX_NESTED: Final = 16
 """How deep executions may start one another, in whichever way (Specification 1.2)."""
 
@@ -27,11 +32,13 @@ class LivingHost:
     """The time, the event loop and the ends of one execution."""
 
     # As with an execution: slots for what every host has.
-    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now")
+    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now", "present")
     clock: Clock
     now: Callable[[], float]
     """The epoch second that it is."""
     in_event_loop: bool
+    present: Callable[[], asyncio.Task[Any] | None]
+    """Returns the task that runs, once there is an event loop."""
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
     deadline: float | None
@@ -54,7 +61,9 @@ class LivingHost:
 
     def enter_event_loop(self) -> None:
         """Go on under the event loop that is running now."""
-        self.in_event_loop = True
+        from asyncio import current_task
+
+        self.in_event_loop, self.present = True, current_task
         if self.deadline is not None:
             self.keep_time()
         for fork in self.forks:
@@ -74,6 +83,24 @@ class LivingHost:
         """Raise Expired where the time of the execution is over: nothing is begun any more."""
         if self.deadline is not None and self.now() > self.deadline:
             raise Expired
+
+    def heed(self, at: Frame) -> None:
+        """Raise what ends this part of the execution, though foreign code has kept it back.
+
+        Code may catch its cancellation, and answer; or hold up the event loop for so long that the
+        deadline could not come. Only on an event loop.
+        """
+        if self.deadline is not None and (self.expired or at.now > self.deadline):
+            raise Expired
+        if at.is_stopped() or (COUNTED and self.is_cancelled()):
+            from asyncio import CancelledError
+
+            raise CancelledError
+
+    def is_cancelled(self) -> bool:
+        """Whether the task that runs was told to end; only on an event loop."""
+        task = self.present()
+        return task is not None and task.cancelling() > 0
 
     async def close(self) -> None:
         """End what agents still hold: processes, connections, threads."""

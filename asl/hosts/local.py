@@ -72,10 +72,12 @@ class LocalHost(CallingHost):
         self.meter = None
         self.limit = limit
         self.buckets = buckets
-        self.in_event_loop = in_event_loop
+        self.in_event_loop = False
         self.deadline = None
         self.holds = False
         self.checkpoints = ()
+        if in_event_loop:
+            self.enter_event_loop()
         return self
 
     def started_by(self, host: LocalHost) -> None:
@@ -150,6 +152,7 @@ class LocalHost(CallingHost):
             raise
         finally:
             self.forks = tuple(each for each in self.forks if each is not fork)
+            at.stops = False
             at.now = self.now()
 
     def cut_off(self, at: Frame) -> None:

@@ -171,7 +171,7 @@ def _come_to(host: LocalHost, frame: Frame, stop: BaseException) -> tuple[str, S
     if isinstance(stop, Suspended):
         host.suspend(frame)
         return "PAUSED", None
-    if not isinstance(stop, Expired):
+    if host.expired:
         _uncancel()
     return "TIMED_OUT", StateError("States.Timeout", None)
 

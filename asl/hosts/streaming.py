@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from asl.core.errors import StateError
+from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
 from asl.engine.agent import Call
 from asl.hosts.reporting import Inbox
@@ -62,13 +62,14 @@ class Stream:
                 result = await answer(*given)
                 if self.excess is not None:
                     raise self.excess
-            except StateError as error:
-                await self._broken({"error": error.name, "cause": error.cause})
-                raise
-            except Exception as error:  # of foreign code; whatever it is, it flies on
-                from asl.hosts.blame import described
+            except BaseException as raised:  # of foreign code; whatever it is, it flies on
+                from asl.engine.blame import alone, described, is_fault
 
-                await self._broken({"error": "States.TaskFailed", "cause": described(error)})
+                error = alone(raised)
+                if isinstance(error, StateError):
+                    await self._broken({"error": error.name, "cause": error.cause})
+                elif isinstance(error, NotJson) or is_fault(error):
+                    await self._broken({"error": "States.TaskFailed", "cause": described(error)})
                 raise
             await self._complete(result)
             return result

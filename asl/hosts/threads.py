@@ -7,11 +7,40 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 
-__all__ = ["Abandoned", "run_in_thread"]
+__all__ = ["Abandoned", "Slot", "run_in_thread"]
 
 
 class Abandoned(BaseException):
     """Raised inside a thread whose answer nobody waits for any more."""
+
+
+class Slot:
+    """The place of one call among those that may be in threads at the same time.
+
+    A call whose thread waits for another call gives its place back meanwhile: that may need one.
+    """
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self.places = places
+        self.held = self.over = False
+
+    async def take(self) -> None:
+        """Wait for a place, unless the call is over."""
+        await self.places.acquire()
+        self.held = True
+        if self.over:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Leave the place to another call."""
+        if self.held:
+            self.held = False
+            self.places.release()
+
+    def end(self) -> None:
+        """Say that the call is over."""
+        self.over = True
+        self.give_back()
 
 
 async def run_in_thread(

@@ -84,9 +84,15 @@ class Frame(ExpressionFrame, Protocol):
     filled: Json
     scope: Scope | None
     """What the blocks of an included document say, in the frame of its machine."""
+    stops: bool
+    """Whether the machines that this one has forked are being stopped."""
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""
+
+    def is_stopped(self) -> bool:
+        """Whether a fork is being stopped that this machine belongs to."""
+        ...
 
     def open_channels(self, scope: Scope) -> None:
         """Open the channels of a document that the present state includes, if it has any.

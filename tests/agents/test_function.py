@@ -419,3 +419,75 @@ def test_a_thousand_plain_calls_share_a_bounded_number_of_threads() -> None:
     items = list(range(1000))
     assert asl.run(for_each(1000), items, agents={"A": agent}).output == items
     assert 1 <= most <= 64
+
+
+class Stop(BaseException):
+    """What a library of its own raises."""
+
+
+async def _busy() -> None:
+    raise asl.StateError("Model.Busy", "later")
+
+
+async def _broken() -> None:
+    raise ValueError("no such thing")
+
+
+async def _stopped() -> None:
+    raise Stop("enough")
+
+
+async def _together(*works: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        for work in works:
+            group.create_task(work())
+
+
+@pytest.mark.parametrize(
+    ("works", "error", "cause"),
+    [
+        ([_busy], "Model.Busy", "later"),
+        ([lambda: _together(_busy)], "Model.Busy", "later"),
+        ([_broken], "States.TaskFailed", "ValueError: no such thing"),
+        ([_stopped], "States.TaskFailed", "Stop: enough"),
+        (
+            [_broken, _busy],
+            "States.TaskFailed",
+            "ExceptionGroup: unhandled errors in a TaskGroup: ValueError: no such thing; "
+            "StateError: Model.Busy: later",
+        ),
+    ],
+)
+def test_a_group_of_exceptions_says_what_is_in_it(works: list[Any], error: str, cause: str) -> None:
+    """One that holds a single exception is that exception."""
+
+    async def agent(parameters: Any) -> Any:
+        await _together(*works)
+
+    result = asl.run(task(), agents={"A": agent})
+    assert (result.error, result.cause) == (error, cause)
+
+
+def test_whatever_a_function_raises_is_its_failure() -> None:
+    """Also what is no Exception, in a thread or out of it; only Ctrl-C ends the run."""
+
+    def plain(parameters: Any) -> Any:
+        raise Stop("enough")
+
+    async def awaited(parameters: Any) -> Any:
+        raise BaseExceptionGroup("all", [SystemExit(3), Stop("enough")])
+
+    def interrupted(parameters: Any) -> Any:
+        raise KeyboardInterrupt
+
+    causes = [
+        asl.run(task(**limit), agents={"A": agent}).cause
+        for agent in (plain, awaited)
+        for limit in ({}, {"TimeoutSeconds": 60})
+    ]
+    assert (
+        causes
+        == ["Stop: enough"] * 2 + ["BaseExceptionGroup: all: SystemExit: 3; Stop: enough"] * 2
+    )
+    with pytest.raises(KeyboardInterrupt):
+        asl.run(task(), agents={"A": interrupted})

@@ -9,6 +9,7 @@ import pytest
 
 import asl
 from asl.hosts import delivery
+from tests.deaths import Died
 
 Json = Any
 EVENTS = {
@@ -155,10 +156,6 @@ def test_a_workflow_that_is_started_has_channels_of_its_own() -> None:
     assert ("web", "ExecutionSucceeded") in heard.events
     with pytest.raises(asl.AslError, match="'log'"):
         asl.run(starting, workflows={"w": inner})
-
-
-class Died(BaseException):
-    """The process ends here."""
 
 
 def test_events_are_sent_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import asl
+from tests.deaths import Died
 
 Json = Any
 
@@ -133,10 +134,6 @@ EACH = {
         "B": {"Type": "Task", "Agent": "B", "End": True},
     },
 }
-
-
-class Died(BaseException):
-    """The process ends here."""
 
 
 def test_the_progress_of_a_map_goes_on_after_a_crash(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import asl
 from asl.agents.file import load_bindings
 from asl.states.blocks.chunks import LONGEST, MODES, Buffer, Chunker
+from tests.deaths import Died
 
 Json = Any
 
@@ -228,10 +229,6 @@ def test_a_language_model_streams() -> None:
     assert result.ok, result.cause
     assert result.output["response"] == "Dear Ada, bye."
     assert chunks(result) == ["Dear ", "Ada, ", "bye."]
-
-
-class Died(BaseException):
-    """The process ends here."""
 
 
 def recovered(path: Path, document: Json, first: Any, then: Any) -> tuple[asl.Result, list[str]]:

@@ -112,9 +112,14 @@ def test_a_fault_of_an_agent_is_placed_in_its_own_code(asl: Asl, folder: Path) -
         "    return json.loads('{')\n"
         "def refuses(parameters):\n"
         "    raise asl.StateError('No', 'no')\n"
+        "async def groups(parameters):\n"
+        "    import asyncio\n"
+        "    async with asyncio.TaskGroup() as group:\n"
+        "        group.create_task(asyncio.to_thread(reads, parameters))\n"
     )
-    done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=faulty:reads")
-    assert done.stderr.endswith(f"  raised at {folder / 'faulty.py'}:3 in reads\n")
+    for agent in ("faulty:reads", "faulty:groups"):
+        done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agent", f"Greeter={agent}")
+        assert done.stderr.endswith(f"  raised at {folder / 'faulty.py'}:3 in reads\n")
     for agent in ("faulty:refuses", "math:sqrt"):
         done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agent", f"Greeter={agent}")
         assert (done.exit_code, "raised at" in done.stderr) == (1, False)

@@ -271,3 +271,25 @@ def test_tools_end_with_the_call_also_for_whom_has_not_asked_for_them() -> None:
     late()
     assert not used
     assert said == [("Agent.ToolError", "tool 'note': the call of the agent has ended")] * 2
+
+
+def test_agents_in_threads_leave_room_for_their_tools() -> None:
+    """However many functions wait for one, each in a thread of its own."""
+    agents = 65
+    met = threading.Barrier(64)
+
+    def agent(number: Json, call: asl.Call) -> Json:
+        if number < 64:
+            met.wait()
+        return call.tools.call("t", {"n": number})
+
+    tool = Tool("t", "a tool", lambda arguments: arguments["n"], input={"type": "object"})
+    each = {"Type": "Task", "Agent": "A", "TimeoutSeconds": 60, "End": True}
+    machine = {"StartAt": "T", "States": {"T": each}}
+    document = {
+        "StartAt": "M",
+        "DefaultTools": {"Allowed": ["t"]},
+        "States": {"M": {"Type": "Map", "ItemProcessor": machine, "End": True}},
+    }
+    result = asl.run(document, list(range(agents)), agents={"A": agent}, tools={"t": tool})
+    assert result.output == list(range(agents))

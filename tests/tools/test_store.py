@@ -8,15 +8,12 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import Died
 
 from .workflows import told
 
 Json = Any
 TASK = {"Type": "Task", "Agent": "A", "ResultPath": "$.r"}
-
-
-class Died(BaseException):
-    """The process ends here."""
 
 
 def opened(folder: Path, **bindings: Any) -> Store:
