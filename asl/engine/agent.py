@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from asl.core.errors import AslError
 from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
 from asl.states.calls import Options, Part, Target
@@ -274,9 +275,16 @@ class Call:
             for event, keys in self._memory.end():
                 self.at.note(event, {"keys": keys, "agent": self.target.name})
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait on the execution's own clock, virtual or real."""
-        await self._sleep(seconds)
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Wait on the execution's own clock, virtual or real; raises AslError in a plain function.
+
+        That cannot await it.
+        """
+        if self.agent is not None and self.agent.blocking:
+            raise AslError(
+                "call.sleep is awaited: make the function async, or let it wait with time.sleep"
+            )
+        return self._sleep(seconds)
 
     def attach(
         self,

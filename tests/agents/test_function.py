@@ -491,3 +491,12 @@ def test_whatever_a_function_raises_is_its_failure() -> None:
     )
     with pytest.raises(KeyboardInterrupt):
         asl.run(task(), agents={"A": interrupted})
+
+
+def test_a_plain_function_cannot_sleep_on_the_clock_of_the_execution() -> None:
+    """It is told so, instead of waiting not at all."""
+
+    def agent(parameters: Any, call: asl.Call) -> Any:
+        call.sleep(1)
+
+    assert "make the function async" in str(asl.run(task(), agents={"A": agent}).cause)
