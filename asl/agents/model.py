@@ -20,6 +20,7 @@ from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
+from asl.core.schemas import faults
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.tools import Offer
@@ -313,28 +314,12 @@ def _tool(offer: Offer) -> Any:
 def _validator(output: Mapping[str, Json]) -> Any:
     from pydantic_ai import RunContext
 
-    faults = _faults_of(output)
-
     def check(context: RunContext[_Asking], answer: Any) -> Any:
-        if wrong := faults(context.deps.call.hide(answer)):
+        if wrong := faults(output, context.deps.call.hide(answer)):
             raise context.deps.fault(f"the answer is wrong: {wrong}")
         return answer
 
     return check
-
-
-def _faults_of(schema: Json) -> Any:
-    """Return a function that says what a schema has against a value; nothing is ever fetched."""
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    validator = Draft202012Validator(schema, registry=Registry())
-
-    def faults(value: Json) -> str:
-        found = sorted(validator.iter_errors(value), key=lambda error: error.json_path)[:10]
-        return "; ".join(f"{error.json_path}: {error.message[:300]}" for error in found)
-
-    return faults
 
 
 async def _tell(context: Any, events: Any) -> None:

@@ -245,7 +245,7 @@ class Broker:
                 raise Raised(error.name, error.cause) from None
 
     def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
-        from asl.hosts.schemas import faults
+        from asl.core.schemas import faults
 
         wrong = faults(schema, value)
         if wrong:
@@ -421,7 +421,7 @@ class Broker:
         for level in self.levels:
             for check in level.policy.checks(offer.names, "Output"):
                 if check.get("Sanitize") is True:
-                    from asl.hosts.schemas import sanitized
+                    from asl.hosts.sanitizing import sanitized
 
                     result = sanitized(result)
                 if "MaxSize" in check:

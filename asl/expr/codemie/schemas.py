@@ -1,12 +1,12 @@
 """Output schemas: which texts are one, and what an answer has against one."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
 from asl.core.errors import StateError
+from asl.core.schemas import validator_of
 from asl.core.values import Json, compact, excerpt
 from asl.expr.codemie.outputs import NOTHING, as_text, parsed
 
@@ -62,7 +62,9 @@ def valid(result: Json, schema: Mapping[str, Json]) -> Json:
 
 def _faults(value: Json, schema: str) -> set[str]:
     try:
-        return {_told(error) for error in _validator(schema).iter_errors(value)}
+        return {
+            _told(error) for error in validator_of(schema, "Draft7Validator").iter_errors(value)
+        }
     except RecursionError:
         return {"the answer cannot be judged: the schema leads back to itself"}
 
@@ -70,39 +72,3 @@ def _faults(value: Json, schema: str) -> set[str]:
 def _told(error: Any) -> str:
     place = "".join(f"/{step}" for step in error.absolute_path)
     return f"{place or 'the answer'}: {excerpt(error.message, 200)}"
-
-
-@lru_cache(maxsize=64)
-def _validator(schema: str) -> Any:
-    from jsonschema import Draft7Validator
-    from jsonschema.validators import extend
-    from referencing import Registry
-
-    linear = extend(Draft7Validator, {"pattern": _pattern, "patternProperties": _patterned})
-    return linear(orjson.loads(schema), registry=Registry())
-
-
-def _found(pattern: str, text: str) -> bool:
-    """Whether a pattern of the document is found, by an engine that takes linear time."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.search(pattern, text, options) is not None
-    except re2.error:
-        return True
-
-
-def _pattern(validator: Any, pattern: str, instance: Json, schema: Any) -> Any:
-    from jsonschema import ValidationError
-
-    if isinstance(instance, str) and not _found(pattern, instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-def _patterned(validator: Any, patterns: Mapping[str, Any], instance: Json, schema: Any) -> Any:
-    for pattern, inner in patterns.items() if isinstance(instance, dict) else ():
-        for key, value in instance.items():
-            if _found(pattern, key):
-                yield from validator.descend(value, inner, path=key, schema_path=pattern)
