@@ -5,9 +5,11 @@ The annotations of a function say so. Nothing of pydantic is loaded for any othe
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import lru_cache, partial, wraps
 from types import FunctionType
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 from weakref import WeakSet
 
 from asl.core.errors import StateError
@@ -24,14 +26,15 @@ _UNTYPED: WeakSet[Any] = WeakSet()
 def typed(function: Function) -> Function:
     """Return *function* as one that takes and returns JSON, itself where no model is annotated.
 
-    The first parameter is validated by its model; StateError("States.TaskFailed") tells every
-    field that is wrong. A model that is returned becomes JSON, by its aliases.
+    The first parameter is validated by its annotation, where that mentions a model or a dataclass;
+    StateError("States.TaskFailed") tells every field that is wrong. What is returned becomes JSON,
+    by the aliases of the models in it.
     """
     if type(function) is FunctionType and function in _UNTYPED:
         return function
     hints = _hints(function)
-    model = _taken(function, hints)
-    if model is None and not _is_model(hints.get("return")):
+    taken, given = _taken(function, hints), hints.get("return")
+    if taken is None and not _mentions_model(given):
         if type(function) is FunctionType and len(hints) == len(function.__annotations__):
             _UNTYPED.add(function)
         return function
@@ -40,67 +43,93 @@ def typed(function: Function) -> Function:
 
         @wraps(_routine(function))
         async def awaited(parameters: Json, *call: Any) -> Json:
-            return _told(await function(_read(model, parameters, function), *call))
+            return _told(await function(_read(taken, parameters, function), *call))
 
         return awaited
 
     @wraps(_routine(function))
     def plain(parameters: Json, *call: Any) -> Json:
-        return _told(function(_read(model, parameters, function), *call))
+        return _told(function(_read(taken, parameters, function), *call))
 
     return plain
 
 
 def input_schema(function: Any) -> Json:
     """Return the JSON Schema of what a function takes, None where no model says it."""
-    model = _taken(function, _hints(function)) if callable(function) else None
-    return None if model is None else model.model_json_schema()
+    taken = _taken(function, _hints(function)) if callable(function) else None
+    return None if taken is None else _adapter(taken).json_schema()
 
 
 def _hints(function: Function) -> dict[str, Any]:
-    """Return the annotations of a function, none where they are not to be had."""
+    """Return the annotations of a function that are to be had: a type checker may know more."""
     routine = _routine(function)
-    if not getattr(routine, "__annotations__", None):
-        return {}
-    try:
-        return get_type_hints(routine)
-    except (AttributeError, NameError, TypeError):  # names that exist for a type checker only
-        return {}
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(routine, "__annotations__", {}).items():
+        one = FunctionType((lambda: None).__code__, getattr(routine, "__globals__", {}))
+        one.__annotations__ = {name: annotation}
+        with suppress(AttributeError, NameError, TypeError):
+            found |= get_type_hints(one)
+    return found
 
 
 def _routine(function: Function) -> Function:
     """Return what runs when *function* is called: an object's method, where it is an object."""
+    while isinstance(function, partial):
+        function = function.func
     return function if inspect.isroutine(function) else type(function).__call__
 
 
 def _taken(function: Function, hints: dict[str, Any]) -> Any:
-    """Return the model of the first parameter, None where it has none."""
+    """Return the annotation of the first parameter, None where it mentions no model."""
     if not hints:
         return None
     first = next((hints.get(name) for name in inspect.signature(function).parameters), None)
-    return first if _is_model(first) else None
+    return first if _mentions_model(first) else None
+
+
+def _mentions_model(annotation: Any) -> bool:
+    return _is_model(annotation) or any(map(_mentions_model, get_args(annotation)))
 
 
 def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and hasattr(annotation, "model_validate")
+    if not isinstance(annotation, type):
+        return False
+    return hasattr(annotation, "model_validate") or is_dataclass(annotation)
 
 
-def _read(model: Any, parameters: Json, function: Function) -> Any:
-    if model is None:
+@lru_cache(maxsize=256)
+def _adapter(annotation: Any) -> Any:
+    """Return what reads an annotation; pydantic is not loaded before."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(annotation)
+
+
+def _read(taken: Any, parameters: Json, function: Function) -> Any:
+    if taken is None:
         return parameters
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(parameters)
+        return _adapter(taken).validate_python(parameters)
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
             for fault in error.errors()
         )
-        name = getattr(function, "__name__", type(function).__name__)
-        text = f"{name} takes {model.__name__}, and these parameters are not one: {faults}"
+        name = getattr(_routine(function), "__name__", type(function).__name__)
+        kind = taken.__name__ if isinstance(taken, type) else str(taken)
+        text = f"{name} takes {kind}, and these parameters are not one: {faults}"
         raise StateError("States.TaskFailed", text) from error
 
 
 def _told(value: Any) -> Json:
-    return value.model_dump(mode="json", by_alias=True) if _is_model(type(value)) else value
+    """Return what is returned as JSON: the models and dataclasses in lists and objects, too."""
+    if _is_model(type(value)):
+        kind: Any = type(value)
+        return _adapter(kind).dump_python(value, mode="json", by_alias=True)
+    if isinstance(value, list):
+        return [_told(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _told(each) for key, each in value.items()}
+    return value

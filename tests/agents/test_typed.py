@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -128,3 +130,51 @@ def test_a_tool_is_described_by_its_model() -> None:
     assert Tool("review", "Reviews.", lambda parameters: 1).input == {"type": "object"}
     given = {"type": "object", "required": ["title"]}
     assert Tool("review", "Reviews.", plain, input=given).input == given
+
+
+@dataclass
+class Note:
+    """A dataclass of the standard library."""
+
+    title: str
+
+
+def perhaps(parameters: Change | None) -> Verdict | None:
+    return None if parameters is None else plain(parameters)
+
+
+def each(parameters: list[Change]) -> list[Verdict]:
+    return [plain(change) for change in parameters]
+
+
+def noted(parameters: Note) -> dict[str, Note]:
+    return {parameters.title: parameters}
+
+
+def limited(limit: int, parameters: Change) -> Verdict:
+    return Verdict(approved=len(parameters.files) < limit)
+
+
+def unknown_beside(parameters: Change, call: Unknown) -> Verdict:
+    return plain(parameters)
+
+
+VERDICT = {"approved": True, "askedBy": "nobody", "due": None}
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "answer"),
+    [
+        (perhaps, {"title": "t"}, VERDICT),
+        (perhaps, None, None),
+        (each, [{"title": "t"}], [VERDICT]),
+        (noted, {"title": "t"}, {"t": {"title": "t"}}),
+        (partial(limited, 3), {"title": "t"}, VERDICT),
+        (unknown_beside, {"title": "t"}, VERDICT),
+    ],
+)
+def test_models_are_read_and_written_wherever_an_annotation_mentions_them(
+    function: Any, given: Any, answer: Any
+) -> None:
+    """In unions, lists and objects, of partial functions, beside what nobody finds."""
+    assert asl.run(task(), given, agents={"A": function}).output == answer
