@@ -66,12 +66,13 @@ HEAVY = {
     "tomllib",
 }
 MAY_BE_HEAVY = {
+    "asl.agents.program": {"asyncio"},
     "asl.hosts.threads": {"asyncio"},
     "asl.stores.commit": {"asyncio"},
     "asl.cli": {"click"},
     "asl.expr.jsonata.library": {"jsonata"},
 }
-"""`asl.hosts.threads` is only reached from a running event loop, `library` from a query."""
+"""`program` and `threads` are only reached from a running event loop, `library` from a query."""
 
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

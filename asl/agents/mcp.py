@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
 from asl.agents.kind import Home, Kind, Spec
-from asl.agents.process import Program, check_folder
+from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, lost
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import httpx2
     import mcp
 
+    from asl.agents.program import Program
     from asl.agents.sandbox import Confined
 
 __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
@@ -70,7 +71,7 @@ class McpServer:
         needed("mcp", "mcp", "an MCP server")
         if (command is None) == (url is None):
             raise AslError("an MCP server is a command or a URL")
-        self.command = None if command is None else list(command)
+        self.command = None if command is None else words(command)
         self.url = url
         self.folder = folder
         self.environment = dict(environment or {})
@@ -255,6 +256,8 @@ class _Session(Outsider):
         if server.secrets:  # what it cannot read the library logs, with all that a server has said
             logger.setLevel(CRITICAL)
         if server.command is not None:
+            from asl.agents.program import Program
+
             if self.sandbox is None:
                 environment = {**_inherited(), **server.environment}
                 self.program = Program(server.command, server.folder, environment)
@@ -517,7 +520,7 @@ async def _ended(program: Program) -> None:
     import anyio
 
     with anyio.CancelScope(shield=True), anyio.move_on_after(GRACE):
-        program.requests.close()
+        program.finish()
         while program.process.poll() is None:
             await anyio.sleep(0.005)
 

@@ -1,29 +1,33 @@
 """Agents that are programs of their own, spoken to in lines of JSON.
 
 Each call writes one line to the program's standard input:
-`{"parameters": ..., "call": {"execution", "state", "attempt", "key"}}`, and reads lines from its
-standard output until one ends the call: `{"return": value}` or `{"error": name, "cause": text}`,
-beside which may stand what it has used (`_tokens`, `_usage`, `_cost`, `model`).
+`{"id": number, "parameters": ..., "call": {"execution", "state", "attempt", "key"}}`, and reads
+lines from its standard output until one ends the call: `{"return": value}` or
+`{"error": name, "cause": text}`, beside which may stand what it has used (`_tokens`, `_usage`,
+`_cost`, `model`).
 A line `{"heartbeat": true}`, `{"progress": percent, "message": text}` or `{"chunk": text}`, a
 piece of the answer, is a sign of life.
 A line `{"tool": name, "arguments": {...}}` uses a tool of the run; what it answers is written to
 the program's standard input, as `{"return": value}` or `{"error": name, "cause": text}`.
+Each line may repeat the `id` of its call.
+
 A program serves one call at a time and is kept for the next; calls at the same time start more.
+It is kept only if it has ended the call itself, and asked again only once it reads on, still lives
+and has said nothing since. One that ends without having read a call never had it: another is asked.
 """
 
 from __future__ import annotations
 
 import os
-from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
-from asl.core.errors import StateError, lost
+from asl.core.errors import AslError, StateError, lost
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
@@ -31,23 +35,19 @@ from asl.engine.execution import usage_in
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter, Task, WriteTransport
+    from asl.agents.program import Program
 
-__all__ = ["MAX_LINE", "PROCESS", "ProcessAgent", "Program", "check_folder"]
+__all__ = ["PROCESS", "ProcessAgent", "answer_in", "ask", "check_folder", "words"]
 
-MAX_LINE = 64 * 1024 * 1024
-LAST_WORDS = 1.0
-"""Seconds in which a program that has closed its output may end and say why."""
-STDERR_KEPT = 65_536
-"""Characters of standard error: more than is shown, so that a secret in it is seen as a whole."""
-SHOWN = 2000
-"""Characters of it that the cause of an error shows."""
+ANSWER = '{"return": VALUE}'
 
 
 class ProcessAgent:
     """A command that answers calls in lines of JSON; its processes end with the execution.
 
     `folder` is where it runs, `environment` holds variables that are set in addition.
+
+    Raises AslError for a command that is not a sequence of a program and its arguments.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ProcessAgent:
         folder: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.command = list(command)
+        self.command = words(command)
         self.folder = folder
         self.environment = dict(environment or {})
         self.runs: WeakSet[_Programs] = WeakSet()
@@ -75,6 +75,10 @@ class ProcessAgent:
         return {program for run in self.runs for program in run.alive}
 
 
+class _Unread(StateError):
+    """A program has not read the call: it has ended, or said what belongs to no call."""
+
+
 class _Programs(Outsider):
     """The processes of one run."""
 
@@ -87,18 +91,21 @@ class _Programs(Outsider):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask one process; raises Raised with the name it gives, or `States.TaskFailed`."""
         assert call is not None
-        program = self.idle.pop() if self.idle else await self._start()
+        while self.idle:
+            with suppress(_Unread):
+                return await self._ask(self.idle.pop(), payload, call)
+        return await self._ask(await self._start(), payload, call)
+
+    async def _ask(self, program: Program, payload: Json, call: Call) -> Json:
         try:
-            result = await program.ask(payload, call)
-        except Raised:
-            self.idle.append(program)
-            raise
+            message = await ask(program, payload, call)
         except BaseException:
-            # It broke the protocol, died or is no longer waited for: nobody can ask it again.
+            # The call ended, but not by the program: what it says next would be read as an answer.
             self._end(program)
             raise
+        program.beckon()
         self.idle.append(program)
-        return result
+        return answer_in(message)
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the program in a sandbox of its own for each call."""
@@ -110,6 +117,8 @@ class _Programs(Outsider):
         )
 
     async def _start(self) -> Program:
+        from asl.agents.program import Program
+
         agent = self.agent
         program = Program(agent.command, agent.folder, {**os.environ, **agent.environment})
         self.alive.add(program)
@@ -133,197 +142,137 @@ class _Programs(Outsider):
             self._end(program)
 
 
-class Program:
-    """One running process, its pipes, and what it said on standard error last.
+async def ask(program: Program, payload: Json, call: Call) -> Mapping[str, Json]:
+    """Send a call to a program and read lines until one ends it; return that one.
 
-    The process starts and ends in one step each, which no cancellation cuts in two, and nobody
-    watches it who would report to an event loop: a run can be ended at any instant.
+    Raises StateError("States.TaskFailed") where the program breaks the protocol or ends, and what
+    reports of the call raise. After any of them the program cannot be asked again.
     """
+    if program.asked and not await program.is_at_rest():
+        raise _Unread("States.TaskFailed", "the process has ended, or said what is no answer")
+    program.hide = call.hide
+    program.asked += 1
+    request = {
+        "id": program.asked,
+        "parameters": payload,
+        "call": {
+            "execution": call.execution_id,
+            "state": call.state_name,
+            "attempt": call.attempt,
+            "key": call.idempotency_key,
+            **({} if call.context is None else {"context": call.context}),
+        },
+    }
+    is_sent = await program.send(compact(request).encode())
+    said = 0
+    while line := await _line(program):
+        message = await _message(program, line)
+        if message.get("id") in range(1, program.asked):
+            continue  # of an earlier call
+        said += 1
+        if "return" in message:
+            if (usage := usage_in(message)) is not None:
+                raise await _misused(program, usage)
+            return message
+        if "error" in message:
+            return message
+        if "progress" in message:
+            call.report_progress(message["progress"], str(message.get("message", "")))
+        elif type(message.get("chunk")) is str:
+            call.report_chunk(message["chunk"])
+        elif "tool" in message:
+            await _use(program, message, call)
+        elif "heartbeat" in message:
+            call.heartbeat()
+        else:
+            text = "a line with none of return, error, progress, chunk, heartbeat, tool"
+            raise await _breach(program, f"{text}: {program.shown(line)}")
+    raise await _died(program, has_read=said > 0 or (is_sent and not program.has_unread))
 
-    requests: StreamWriter
-    answers: StreamReader
-    listening: Task[None]
-    hide: Callable[[Json], Json] = staticmethod(Call.hide)
 
-    def __init__(
-        self, command: list[str], folder: str | None, environment: Mapping[str, str]
-    ) -> None:
-        from subprocess import PIPE, Popen
+def answer_in(message: Mapping[str, Json]) -> Json:
+    """Return what a line that ends a call answers; raises Raised with the name that it gives."""
+    if "return" in message:
+        return message["return"]
+    failure = Raised(_text(message["error"]), _text(message.get("cause")))
+    failure.usage = usage_in(message)
+    raise failure
 
-        try:
-            self.process = Popen(
-                command,
-                bufsize=0,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                cwd=folder,
-                env=environment,
-                start_new_session=True,  # so that its own children can be ended with it
-            )
-        except OSError as error:
-            raise StateError(
-                "States.TaskFailed", f"cannot start {command[0]!r}: {error.strerror}"
-            ) from error
-        self.said = ""
-        self.garbled = ""
-        """The last line of an MCP server that is no message."""
-        self.held = ExitStack()
-        """What is let go of at the end, the last first."""
 
-    async def connect(self) -> None:
-        """Take the pipes to the running event loop."""
-        from asyncio import ensure_future
+async def _use(program: Program, message: Mapping[str, Json], call: Call) -> None:
+    """Use a tool for a program, and tell it what came of that."""
+    answer: dict[str, Json]
+    try:
+        answer = {"return": await call.tools.call(message["tool"], message.get("arguments"))}
+    except StateError as error:
+        answer = {"error": error.name, "cause": error.cause}
+    await program.send(compact(answer).encode())
 
-        process = self.process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            self.held.callback(pipe.close)
-        self.answers = await self._reader(process.stdout)
-        errors = await self._reader(process.stderr)
-        self.requests = await self._writer(process.stdin)
-        self.listening = ensure_future(self._listen(errors))
-        self.held.callback(self.listening.cancel)
 
-    async def _reader(self, pipe: IO[bytes]) -> StreamReader:
-        from asyncio import StreamReader, StreamReaderProtocol, get_running_loop
+async def _line(program: Program) -> bytes:
+    """Return the next line that is not empty, b"" at the end of the output."""
+    from asl.agents.program import MAX_LINE
 
-        reader = StreamReader(MAX_LINE)
-        transport, _ = await get_running_loop().connect_read_pipe(
-            lambda: StreamReaderProtocol(reader), pipe
+    line = b"\n"
+    try:
+        while line.isspace():
+            line = await program.answers.readline()
+    except ValueError:
+        raise await _breach(program, f"an answer of more than {MAX_LINE} bytes") from None
+    return line
+
+
+async def _message(program: Program, line: bytes) -> dict[str, Any]:
+    try:
+        message = read_data(line.decode())
+    except ValueError:
+        message = None
+    if type(message) is not dict:
+        text = f"a line that is no JSON object: {program.shown(line)}"
+        raise await _breach(
+            program, f"{text}; write an answer as one line {ANSWER}, and all else to standard error"
         )
-        self.held.callback(transport.close)
-        return reader
-
-    async def _writer(self, pipe: IO[bytes]) -> StreamWriter:
-        from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, get_running_loop
-
-        loop = get_running_loop()
-        transport, protocol = await loop.connect_write_pipe(
-            lambda: StreamReaderProtocol(StreamReader()), pipe
-        )
-        self.held.callback(_abort, transport)
-        return StreamWriter(transport, protocol, None, loop)
-
-    async def _listen(self, errors: StreamReader) -> None:
-        """Keep standard error flowing, so that the program never blocks on it."""
-        decoder = getincrementaldecoder("utf-8")(errors="replace")
-        while said := await errors.read(65536):
-            self.said = self.hide(self.said + decoder.decode(said))[-STDERR_KEPT:]
-
-    async def ask(self, payload: Json, call: Call) -> Json:
-        """Send a request and read lines until one answers it.
-
-        Raises Raised with the name that the program gives, or StateError("States.TaskFailed").
-        """
-        self.hide = call.hide
-        request = {
-            "parameters": payload,
-            "call": {
-                "execution": call.execution_id,
-                "state": call.state_name,
-                "attempt": call.attempt,
-                "key": call.idempotency_key,
-                **({} if call.context is None else {"context": call.context}),
-            },
-        }
-        with suppress(BrokenPipeError, ConnectionResetError):  # then there is no answer to read
-            self.requests.write(compact(request).encode() + b"\n")
-            await self.requests.drain()
-        while True:
-            message = await self._message()
-            if "return" in message:
-                return message["return"]
-            if "error" in message:
-                failure = Raised(_text(message["error"]), _text(message.get("cause")))
-                failure.usage = usage_in(message)
-                raise failure
-            if "progress" in message:
-                call.report_progress(message["progress"], str(message.get("message", "")))
-            elif type(message.get("chunk")) is str:
-                call.report_chunk(message["chunk"])
-            elif "tool" in message:
-                await self._use(message, call)
-            elif "heartbeat" in message:
-                call.heartbeat()
-            else:
-                text = "a line with none of return, error, progress, chunk, heartbeat, tool"
-                shown = self.shown(compact(message).encode())
-                raise lost(StateError("States.TaskFailed", f"{text}: {shown}"))
-
-    async def _use(self, message: Mapping[str, Json], call: Call) -> None:
-        """Use a tool for the program, and tell it what came of that."""
-        answer: dict[str, Json]
-        try:
-            answer = {"return": await call.tools.call(message["tool"], message.get("arguments"))}
-        except StateError as error:
-            answer = {"error": error.name, "cause": error.cause}
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self.requests.write(compact(answer).encode() + b"\n")
-            await self.requests.drain()
-
-    async def _message(self) -> dict[str, Any]:
-        line = b"\n"
-        try:
-            while line.isspace():
-                line = await self.answers.readline()
-        except ValueError:
-            text = f"an answer of more than {MAX_LINE} bytes"
-            raise lost(StateError("States.TaskFailed", text)) from None
-        if not line:
-            raise await self._died()
-        try:
-            message = read_data(line.decode())
-        except ValueError:
-            message = None
-        if type(message) is not dict:
-            text = f"a line that is no JSON object: {self.shown(line)}"
-            raise lost(StateError("States.TaskFailed", text))
-        return message
-
-    async def _died(self) -> StateError:
-        from asyncio import wait
-
-        # What has only closed its output may live on, or what it has started.
-        _, alive = await wait([self.listening], timeout=LAST_WORDS)
-        self.end()
-        what = f"ended with exit code {self.process.returncode}"
-        if alive:
-            what = "closed its output"
-        text = f"the process {what} before it answered"
-        text = f"{text}: {self.tail}" if self.tail else text
-        return lost(StateError("States.TaskFailed", text))
-
-    @property
-    def tail(self) -> str:
-        """The end of what the program said on standard error."""
-        return str(self.hide(self.said))[-SHOWN:].strip()
-
-    def shown(self, line: bytes) -> str:
-        """Return the beginning of a line, with no secret in it."""
-        text = self.hide(line.decode(errors="replace"))
-        return repr(text[:200].rstrip("\n"))
-
-    def kill(self) -> None:
-        """Kill the process, unless it has ended by itself, and all of its group."""
-        import signal
-
-        if self.process.returncode is None:  # until then no other process has its number
-            with suppress(ProcessLookupError, PermissionError):  # none of the group is left
-                os.killpg(self.process.pid, signal.SIGKILL)
-
-    def end(self) -> None:
-        """Kill the process, let go of its pipes and see it gone."""
-        self.kill()
-        self.held.close()
-        self.process.wait()
+    return message
 
 
-def _abort(transport: WriteTransport) -> None:
-    if not transport.is_closing():  # it closes by itself when the process does not read any more
-        transport.abort()
+async def _breach(program: Program, text: str) -> StateError:
+    """Return the error of a program that writes what the protocol does not know."""
+    program.finish()  # so that it may end, and say why
+    ended = await program.last_words()
+    if ended and program.process.returncode > 0:
+        text = f"{text}; the process ended with exit code {program.process.returncode}"
+    return _told(program, text)
+
+
+async def _misused(program: Program, usage: Mapping[str, Json]) -> StateError:
+    """Return the error of a program that says where nobody looks what it has used."""
+    told = compact({"return": dict(usage)})
+    text = f"what was used stands beside 'return' and not in its value, as in {told}"
+    failure = await _breach(program, text)
+    failure.usage, failure.lost = usage, False
+    return failure
+
+
+async def _died(program: Program, *, has_read: bool) -> StateError:
+    """Return the error of a program that has closed its output before it answered."""
+    what = "closed its output"
+    if await program.last_words():
+        what = f"ended with exit code {program.process.returncode}"
+    kind = StateError if has_read else _Unread
+    return _told(program, f"the process {what} before it answered", kind)
+
+
+def _told(program: Program, text: str, kind: type[StateError] = StateError) -> StateError:
+    text = f"{text}: {program.tail}" if program.tail else text
+    return lost(kind("States.TaskFailed", text))
+
+
+def words(command: Sequence[str]) -> list[str]:
+    """Return the words of a command; raises AslError for a text, and for no words at all."""
+    if isinstance(command, str) or not command:
+        text = "a command is a program and its arguments, such as ['python3', 'agent.py']"
+        raise AslError(f"{text}, not {command!r}")
+    return list(command)
 
 
 def _text(value: Json) -> str | None:

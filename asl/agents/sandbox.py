@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Final
 
-from asl.agents.process import Program
+from asl.agents.process import answer_in, ask
+from asl.agents.program import Program
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
@@ -172,7 +173,7 @@ class _Sandboxed(Outsider):
         self.programs.add(program)
         try:
             await program.connect()
-            return await program.ask(payload, call)
+            return answer_in(await ask(program, payload, call))
         finally:
             self._end(program)
 

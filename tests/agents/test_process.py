@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import asl
 from asl.agents.process import ProcessAgent
+from asl.core.profile import PROFILES
 
 from .workflows import caught, for_each, program, retried, task
 
@@ -55,11 +57,113 @@ def test_folder_and_environment_are_those_of_the_binding(tmp_path: Path) -> None
     assert Path(output["folder"]).samefile(tmp_path)
 
 
+def answering(code: str) -> ProcessAgent:
+    """Return an agent that runs this code for each line that it reads, as `request`."""
+    loop = "import json, os, select, sys\nfor line in iter(sys.stdin.readline, ''):\n"
+    body = "".join(f"    {each}\n" for each in ("request = json.loads(line)", *code.splitlines()))
+    return ProcessAgent([sys.executable, "-c", loop + body])
+
+
+ECHO = "print(json.dumps({'return': request['parameters']}), flush=True)"
+
+
+@pytest.mark.parametrize(
+    "more",
+    ['{"return": "done"}', "finished", '{"progress": 100}', '{"error": "Late"}', '{"re'],
+)
+def test_what_a_program_says_after_its_answer_is_no_answer_to_another_call(more: str) -> None:
+    """It belongs to no call any more; another program takes the next one."""
+    agent = answering(
+        f"sys.stdout.write(json.dumps({{'return': request['parameters']}}) + '\\n' + {more!r})\n"
+        "sys.stdout.flush()"
+    )
+    result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})
+    assert result.output == ["a", "b", "c"]
+    assert not agent.alive
+
+
+@pytest.mark.parametrize("what", ["print('finished', flush=True)", "pass"])
+def test_a_program_that_speaks_or_ends_while_nobody_asks_is_replaced(
+    what: str, tmp_path: Path
+) -> None:
+    """Whatever it did, the next call meets a program that waits for it."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    after = f"open({str(gate)!r}, 'w').close()"
+    agent = answering(f"{ECHO}\n{what}\nos.close(1) if {what!r} == 'pass' else 0\n{after}")
+    twice = {
+        "StartAt": "One",
+        "States": {
+            "One": {"Type": "Task", "Agent": "A", "Next": "Gate"},
+            "Gate": {"Type": "Task", "Agent": "Gate", "ResultPath": None, "Next": "Two"},
+            "Two": {"Type": "Task", "Agent": "A", "End": True},
+        },
+    }
+    agents = {"A": agent, "Gate": lambda parameters: gate.read_text()}
+    assert asl.run(twice, "asked", agents=agents).output == "asked"
+
+
+def test_a_program_has_said_the_rest_when_it_reads_on() -> None:
+    """However late it says it: no call is sent to a program that does not read yet."""
+    agent = answering(f"{ECHO}\nselect.select([0], [], [])\nprint('finished', flush=True)")
+    result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})
+    assert result.output == ["a", "b", "c"]
+
+
+def test_a_program_may_end_after_each_answer() -> None:
+    """One that ends without having read the call never had it, and is replaced."""
+    agent = answering(f"{ECHO}\nselect.select([0], [], [])\nsys.exit()")
+    result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})
+    assert result.output == ["a", "b", "c"]
+
+
+def test_a_program_that_ends_with_a_call_in_its_hands_has_failed() -> None:
+    """Nobody knows what it has done of it, so no other is asked."""
+    agent = answering(f"if request['parameters'] == 'b': sys.exit(4)\n{ECHO}")
+    result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})
+    assert result.error == "States.TaskFailed"
+    assert result.cause == "the process ended with exit code 4 before it answered"
+
+
+def test_a_call_that_the_program_has_not_ended_ends_the_program() -> None:
+    """What it says of that call answers no other."""
+    chunk = "print(json.dumps({'chunk': 'x' * 600}), flush=True)"
+    agent = answering(f"{chunk}\n{chunk}\n{ECHO}")
+    workflow = {
+        "StartAt": "One",
+        "States": {
+            "One": {
+                "Type": "Task",
+                "Agent": "A",
+                "Parameters": "first",
+                "Streaming": {"Enabled": True},
+                "Catch": [{"ErrorEquals": ["States.DataLimitExceeded"], "Next": "Two"}],
+                "End": True,
+            },
+            "Two": {"Type": "Task", "Agent": "A", "Parameters": "second", "End": True},
+        },
+    }
+    profile = PROFILES["default"].with_limits(max_payload=1000)
+    result = asl.run(workflow, agents={"A": agent}, profile=profile)
+    assert result.output == "second"
+
+
+def test_a_line_may_say_which_call_it_belongs_to() -> None:
+    """What an earlier call left behind is passed over, however late it comes."""
+    late = "print(json.dumps({'id': request['id'] - 1, 'return': 'late'}), flush=True)"
+    answer = "{'id': request['id'], 'return': request['parameters']}"
+    agent = answering(f"if request['id'] > 1: {late}\nprint(json.dumps({answer}), flush=True)")
+    result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})
+    assert result.output == ["a", "b", "c"]
+
+
 FAULTS = [
     ("error", "Quota.Exceeded", "try tomorrow"),
     ("die", "States.TaskFailed", "exit code 7 before it answered: out of coffee"),
     ("stillborn", "States.TaskFailed", "no licence found"),
     ("garbage", "States.TaskFailed", "no JSON object: 'Traceback: this is not JSON'"),
+    ("garbage", "States.TaskFailed", 'an answer as one line {"return": VALUE}, and all else to'),
+    ("garbage-and-die", "States.TaskFailed", "ended with exit code 7: out of coffee"),
     ("list", "States.TaskFailed", "no JSON object: '[1, 2]'"),
     ("nan", "States.TaskFailed", "no JSON object"),
     ("nothing-known", "States.TaskFailed", "none of return, error, progress, chunk, heartbeat"),
@@ -95,6 +199,29 @@ def test_a_program_that_cannot_be_started_fails_the_task() -> None:
     agent = ProcessAgent(["./no-such-program"])
     result = asl.run(caught("States.TaskFailed"), agents={"A": agent})
     assert "cannot start './no-such-program'" in result.output["Cause"]
+
+
+def test_a_folder_that_is_not_there_fails_the_task(tmp_path: Path) -> None:
+    """The cause blames it, and not the program."""
+    agent = ProcessAgent([sys.executable], folder=str(tmp_path / "gone"))
+    result = asl.run(caught("States.TaskFailed"), agents={"A": agent})
+    assert f"in the folder '{tmp_path}/gone': No such file" in result.output["Cause"]
+
+
+@pytest.mark.parametrize("command", ["python3 p.py", []])
+def test_a_command_is_a_list_of_words(command: Any) -> None:
+    """A text, or nothing, is refused where it is written."""
+    with pytest.raises(asl.AslError, match=r"such as \['python3', 'agent.py'\], not"):
+        ProcessAgent(command)
+
+
+def test_usage_beside_a_returned_value_is_refused() -> None:
+    """It would be lost there; it is counted, and the cause says where it belongs."""
+    agent = answering("print(json.dumps({'return': 'x', '_tokens': 50}), flush=True)")
+    result = asl.run(task(), {}, agents={"A": agent})
+    assert result.error == "States.TaskFailed"
+    assert 'as in {"return":{"_tokens":50}}' in str(result.cause)
+    assert result.usage["tokens"] == 50
 
 
 def test_a_program_that_closes_its_output_has_failed() -> None:

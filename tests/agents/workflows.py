@@ -29,6 +29,10 @@ for line in sys.stdin:
     elif mode == "garbage":
         print("Traceback: this is not JSON", flush=True)
         continue
+    elif mode == "garbage-and-die":
+        print("Traceback: this is not JSON", flush=True)
+        sys.stderr.write("out of coffee")
+        sys.exit(7)
     elif mode == "list":
         print("[1, 2]", flush=True)
         continue

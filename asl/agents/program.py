@@ -1,0 +1,219 @@
+"""Programs that run beside this process: their pipes, what they say, and their end."""
+
+from __future__ import annotations
+
+import os
+from asyncio import (
+    StreamReader,
+    StreamReaderProtocol,
+    StreamWriter,
+    Task,
+    WriteTransport,
+    ensure_future,
+    get_running_loop,
+    sleep,
+    wait,
+)
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from typing import IO, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.agent import Call
+
+__all__ = ["MAX_LINE", "Program"]
+
+MAX_LINE = 64 * 1024 * 1024
+LAST_WORDS = 1.0
+"""Seconds in which a program of which no answer comes any more may end and say why."""
+STDERR_KEPT = 65_536
+"""Characters of standard error: more than is shown, so that a secret in it is seen as a whole."""
+SHOWN = 2000
+"""Characters of it that the cause of an error shows."""
+A_MOMENT = 0.001
+"""Seconds between two looks at whether a program has come to read."""
+
+
+class _Said(StreamReader):
+    """What a program writes to its standard output, line by line."""
+
+    unread = 0
+    """Bytes that have come and that no line has given away yet."""
+
+    def feed_data(self, data: Any) -> None:
+        self.unread += len(data)
+        super().feed_data(data)
+
+    async def readline(self) -> bytes:
+        line = await super().readline()
+        self.unread -= len(line)
+        return line
+
+
+class Program:
+    """One running process, its pipes, and what it said on standard error last.
+
+    The process starts and ends in one step each, which no cancellation cuts in two, and nobody
+    watches it who would report to an event loop: a run can be ended at any instant.
+    """
+
+    requests: StreamWriter
+    answers: _Said
+    listening: Task[None]
+    hide: Callable[[Json], Json] = staticmethod(Call.hide)
+
+    def __init__(
+        self, command: list[str], folder: str | None, environment: Mapping[str, str]
+    ) -> None:
+        from subprocess import PIPE, Popen
+
+        try:
+            self.process = Popen(
+                command,
+                bufsize=0,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,  # so that its own children can be ended with it
+            )
+        except OSError as error:
+            where = f" in the folder {folder!r}" if error.filename == folder else ""
+            text = f"cannot start {command[0]!r}{where}: {error.strerror}"
+            raise StateError("States.TaskFailed", text) from error
+        self.asked = 0
+        """How many calls it was given."""
+        self.said = ""
+        self.garbled = ""
+        """The last line of an MCP server that is no message."""
+        self.held = ExitStack()
+        """What is let go of at the end, the last first."""
+
+    async def connect(self) -> None:
+        """Take the pipes to the running event loop."""
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            self.held.callback(pipe.close)
+        self.answers = _Said(MAX_LINE)
+        await self._read(process.stdout, self.answers)
+        errors = StreamReader(MAX_LINE)
+        await self._read(process.stderr, errors)
+        # The transport closes its pipe as soon as nobody reads it; ours tells what was not read.
+        self.requests = await self._writer(os.fdopen(os.dup(process.stdin.fileno()), "wb", 0))
+        self.listening = ensure_future(self._listen(errors))
+        self.held.callback(self.listening.cancel)
+
+    async def _read(self, pipe: IO[bytes], reader: StreamReader) -> None:
+        transport, _ = await get_running_loop().connect_read_pipe(
+            lambda: StreamReaderProtocol(reader), pipe
+        )
+        self.held.callback(transport.close)
+
+    async def _writer(self, pipe: IO[bytes]) -> StreamWriter:
+        self.held.callback(pipe.close)
+        loop = get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), pipe
+        )
+        self.held.callback(_abort, transport)
+        return StreamWriter(transport, protocol, None, loop)
+
+    async def _listen(self, errors: StreamReader) -> None:
+        """Keep standard error flowing, so that the program never blocks on it."""
+        decoder = getincrementaldecoder("utf-8")(errors="replace")
+        while said := await errors.read(65536):
+            self.said = self.hide(self.said + decoder.decode(said))[-STDERR_KEPT:]
+
+    async def send(self, line: bytes) -> bool:
+        """Write a line; return False where the program stopped to read before its end."""
+        try:
+            self.requests.write(line + b"\n")
+            await self.requests.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def beckon(self) -> None:
+        """Send ahead the blank with which its next line begins: who reads it has said the rest."""
+        self.requests.write(b" ")
+
+    async def is_at_rest(self) -> bool:
+        """Wait until it has come to read; return False if it ends, or says anything, instead."""
+        while not self._has_news:
+            if not self.has_unread:
+                return not self._has_news  # it may have spoken between the two looks
+            await sleep(A_MOMENT)
+        return False
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether it has said what nobody has read, or has closed its input or output."""
+        from select import POLLIN, poll
+
+        if self.answers.unread or self.answers.at_eof() or self.requests.is_closing():
+            return True
+        assert self.process.stdout is not None
+        waiting = poll()  # what has come since the event loop has looked last, or an end
+        waiting.register(self.process.stdout, POLLIN)
+        return bool(waiting.poll(0))
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether the end of what was sent is known to lie in its standard input, unread."""
+        from fcntl import ioctl
+        from sys import byteorder
+        from termios import FIONREAD
+
+        assert self.process.stdin is not None
+        try:
+            return int.from_bytes(ioctl(self.process.stdin, FIONREAD, bytes(4)), byteorder) > 0
+        except OSError:  # a system that does not tell that of a pipe
+            return False
+
+    def finish(self) -> None:
+        """Let it see the end of its standard input."""
+        self.requests.close()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    async def last_words(self) -> bool:
+        """End it, after a time in which it may say why; return whether it has ended by itself."""
+        # What has only closed its output may live on, or what it has started.
+        _, alive = await wait([self.listening], timeout=LAST_WORDS)
+        self.end()
+        return not alive
+
+    @property
+    def tail(self) -> str:
+        """The end of what the program said on standard error."""
+        return str(self.hide(self.said))[-SHOWN:].strip()
+
+    def shown(self, line: bytes) -> str:
+        """Return the beginning of a line, with no secret in it."""
+        text = self.hide(line.decode(errors="replace"))
+        return repr(text[:200].rstrip("\n"))
+
+    def kill(self) -> None:
+        """Kill the process, unless it has ended by itself, and all of its group."""
+        import signal
+
+        if self.process.returncode is None:  # until then no other process has its number
+            with suppress(ProcessLookupError, PermissionError):  # none of the group is left
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the process, let go of its pipes and see it gone."""
+        self.kill()
+        self.held.close()
+        self.process.wait()
+
+
+def _abort(transport: WriteTransport) -> None:
+    if not transport.is_closing():  # it closes by itself when the process does not read any more
+        transport.abort()
