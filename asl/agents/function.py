@@ -131,7 +131,7 @@ def imported(name: str) -> Any:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise _unimportable(name, error) from error  # a module that the user's own one needs
         raise AslError(f"cannot import {name!r}: there is no module {error.name!r}") from None
-    except Exception as error:  # whatever the user's module does while it is imported
+    except (Exception, SystemExit) as error:  # whatever the user's module does meanwhile
         raise _unimportable(name, error) from error
     for part in path.split("."):
         if not hasattr(found, part):
@@ -143,11 +143,14 @@ def imported(name: str) -> Any:
     return found
 
 
-def _unimportable(name: str, error: Exception) -> AslError:
-    return AslError(f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}")
+def _unimportable(name: str, error: BaseException) -> AslError:
+    text = f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}"
+    if isinstance(error, SystemExit):
+        text += "; put what ends the program under: if __name__ == '__main__'"
+    return AslError(text)
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """Say where in the user's own code an import failed."""
     if isinstance(error, SyntaxError):
         return ""  # its text names file and line

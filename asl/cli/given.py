@@ -17,7 +17,7 @@ from asl.cli.arguments import (
     read_document,
     with_options,
 )
-from asl.cli.streams import warn
+from asl.cli.streams import aside, warn
 from asl.core.errors import AslError
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def given_options(command: Command) -> Command:
     return with_options(_OPTIONS, with_given)
 
 
+@aside()
 def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False) -> "Bindings":
     """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
 

@@ -175,6 +175,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what is written is UTF-8, whatever the locale says
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    streams.apart()
     # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -1,10 +1,8 @@
 """`asl redrive`: go on with an execution from where it failed."""
 
-import sys
-from contextlib import redirect_stdout
-
 import click
 
+from asl.cli import streams
 from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
 from asl.cli.given import Given, given_options
@@ -30,6 +28,6 @@ def command(execution: str, store_file: str | None, document: str | None, given:
     corrected = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
         name = store.top(found(store, execution).name)
-        with redirect_stdout(sys.stderr):  # what agents print is not the result
+        with streams.aside():
             result = store.redrive(name, document=corrected, **given.bindings(store.program(name)))
         return came_to(result)

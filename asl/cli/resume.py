@@ -1,8 +1,5 @@
 """`asl resume`: go on with an execution of a store."""
 
-import sys
-from contextlib import redirect_stdout
-
 import click
 
 from asl.cli import streams
@@ -53,7 +50,7 @@ def command(
     other = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
         name = store.top(found(store, execution).name)
-        with redirect_stdout(sys.stderr):  # what agents print is not the result
+        with streams.aside():
             result = store.resume(
                 name,
                 from_checkpoint=checkpoint,
@@ -73,7 +70,7 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
     with opened(store_file) as store:
         for name in [*store.due(), *store.all_left_behind()]:
             try:
-                with redirect_stdout(sys.stderr):
+                with streams.aside():
                     result = store.resume(name, **given.bindings(store.program(name)))
             except ExecutionBusy as busy:
                 streams.say(f"asl: {busy}", style="yellow")

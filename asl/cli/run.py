@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -351,7 +351,7 @@ def _run(
         recording = Recording()
         for field in ("agents", "resources", "mocks"):
             bound[field] = recording.around(bound[field] or {})
-    with redirect_stdout(sys.stderr):  # what agents print is not the result
+    with streams.aside():
         result = (asl.run if store is None else store.start)(program, data, **bound, **options)
     if record is not None:
         workflows = cast("Mapping[str, Document] | None", bound["workflows"])  # as options give it

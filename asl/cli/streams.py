@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
 import click
@@ -14,7 +14,9 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [
+    "apart",
     "as_text",
+    "aside",
     "clipped",
     "colour",
     "counted",
@@ -41,6 +43,28 @@ def on_terminal(stream: TextIO) -> bool:
 def colour(stream: TextIO) -> bool:
     """Whether to write colours to this stream; see no-color.org."""
     return on_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def apart() -> None:
+    """Keep standard output for results, for the rest of this process.
+
+    Programs, and whatever else writes to the file of this number, write to standard error.
+    """
+    try:
+        if (sys.stdout.fileno(), sys.stderr.fileno()) != (1, 2):
+            return  # one of them was closed, or is none of the system's
+        results = os.dup(1)
+    except OSError:
+        return
+    os.dup2(2, 1)
+    sys.stdout = open(results, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Write to standard error what agents print meanwhile: it is not the result."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def result(text: str, stream: TextIO | None = None) -> None:

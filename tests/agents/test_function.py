@@ -5,6 +5,7 @@ import gc
 import threading
 import weakref
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,6 +96,16 @@ def test_a_name_that_leads_nowhere_is_refused(name: str, message: str) -> None:
     """`module:function` says what is missing: the colon, the module, the function."""
     with pytest.raises(asl.AslError, match=message):
         named_function(name)
+
+
+def test_a_module_that_ends_the_program_cannot_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even with exit code 0, which would look like a run that went well."""
+    (tmp_path / "ends_the_program.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(asl.AslError, match=r"SystemExit: 0 \(.*ends_the_program.py:2\); put"):
+        named_function("ends_the_program:f")
 
 
 class Odd(Exception):

@@ -42,6 +42,35 @@ def test_python_m_asl_is_the_command(folder: Path, environment: dict[str, str]) 
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, '{"a":"ü"}\n', b"")
 
 
+NOISY = """
+import os, subprocess, sys
+print("imported")
+def greet(parameters):
+    print("printed")
+    sys.__stdout__.write("original")
+    os.write(1, b"raw")
+    os.system("echo shell")
+    subprocess.run(["echo", "child"])
+    return "hello"
+"""
+
+
+@pytest.mark.parametrize("option", ["--json", "--events", "--quiet"])
+def test_standard_output_holds_results_only(
+    option: str, folder: Path, environment: dict[str, str]
+) -> None:
+    """Whatever an agent, its module or a program that it starts writes goes to standard error."""
+    (folder / "noisy.py").write_text(NOISY)
+    done = subprocess.run(
+        [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=noisy:greet", option],
+        capture_output=True, text=True, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert [json.loads(line) for line in done.stdout.splitlines()]
+    for said in ("imported", "printed", "original", "raw", "shell", "child"):
+        assert said in done.stderr
+
+
 @pytest.fixture
 def hanging(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A run whose agent is a program that never answers; it is under way."""
