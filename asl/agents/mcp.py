@@ -6,12 +6,11 @@ starts with the first call of a run that needs it, serves all calls of this run,
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
 from asl.agents.kind import Home, Kind, Spec
+from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding
@@ -23,27 +22,15 @@ from asl.engine.tools import Bounds, Offer, Offers
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
-    from asyncio import Future, Task
-
-    import httpx2
-    import mcp
-
-    from asl.agents.program import Program
     from asl.agents.sandbox import Confined
 
 __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
 
 TIMEOUT = 60.0
-MAX_TOOLS = 1000
-"""How many tools of one server are listed."""
-GRACE = 2.0
-"""Seconds that a program may take to end after its standard input has."""
 BROKEN = ("Agent.NetworkError", "Agent.ParseError", "States.DataLimitExceeded")
 """The errors after which the connection is made anew."""
 UNTOLD = (*BROKEN, "States.Timeout")
 """The errors of calls of which nobody knows what they have used."""
-SHOWN = 2000
-"""Characters of what a server says that the cause of an error shows."""
 
 
 class McpServer:
@@ -147,26 +134,16 @@ def fingerprint(name: str, description: str | None, input: Json, output: Json) -
 
 
 class _Session(Outsider):
-    """A server in one run.
-
-    Its connection lives in a task of its own, since it must be closed by the task that has opened
-    it. The task ends when it is told to, and whoever closes the session waits for that.
-    """
+    """A server in one run."""
 
     def __init__(self, server: McpServer) -> None:
         self.server = server
-        self.living: Task[None] | None = None
-        self.program: Program | None = None
+        self.connection: Connection | None = None
         self.hide = hiding(server.secrets)
-        self.listed: dict[str, Any] = {}
         self.known: dict[str, str] = {}
         """The fingerprints of the tools that were used, or offered, in this run."""
         self.bounds: dict[object, Bounds] = {}
         """What the connection is held to: the bounds of all calls that limit the network."""
-        self.status: int | None = None
-        """With what a request over HTTP was refused, until that is told: the library drops it."""
-        self.refused: Refused | None = None
-        """Why an answer over HTTP was not read, until that is told: the library drops it, too."""
         self.sandbox: Confined | None = None
         """How the program is started where it has to be confined."""
         self.sandboxed: dict[str, _Session] = {}
@@ -206,165 +183,46 @@ class _Session(Outsider):
         message = f"{self.server.label} is a server: bind one of its tools, server.tool(NAME)"
         raise StateError("States.TaskFailed", message)
 
-    async def connected(self) -> mcp.Client:
+    async def connected(self) -> Connection:
         """Return the connection, which is made at the first need, and again when it has broken."""
-        from asyncio import create_task, get_running_loop, shield, timeout
-
-        import anyio
-
-        if self.living is None:
-            self.listed = {}
-            self.ready: Future[mcp.Client] = get_running_loop().create_future()
-            self.ready.add_done_callback(_seen)
-            self.stop, self.scope = anyio.Event(), anyio.CancelScope()
-            self.living = create_task(self._live())
-        ready = self.ready
+        if self.connection is None:
+            bounds = self.bounds.values()
+            self.connection = Connection(self.server, bounds, self.sandbox)
+        connection = self.connection
         try:
-            async with timeout(self.server.timeout):
-                return await shield(ready)
-        except TimeoutError as late:
-            await self.close()
-            raise self._failed(late) from None
+            await connection.opened()
         except StateError:  # the next call may find it better
-            if self.ready is ready:
-                await self.close()
+            await self.drop(connection)
             raise
+        return connection
 
-    async def _live(self) -> None:
-        """Keep the connection from the first call to the end of the run."""
-        try:
-            with self.scope:
-                async with AsyncExitStack() as stack:
-                    client = await self._transport(stack)
-                    self.ready.set_result(await stack.enter_async_context(client))
-                    await self.stop.wait()
-        except Exception as error:  # of a library that raises what its transports raise
-            if not self.ready.done():
-                self.ready.set_exception(self._failed(error))
-        finally:
-            self.ready.cancel()
-
-    async def _transport(self, stack: AsyncExitStack) -> mcp.Client:
-        from logging import CRITICAL, NullHandler, getLogger
-
-        import mcp
-
-        server = self.server
-        logger = getLogger("mcp")
-        if not logger.handlers:  # what it logs the error tells: Python need not print it
-            logger.addHandler(NullHandler())
-        if server.secrets:  # what it cannot read the library logs, with all that a server has said
-            logger.setLevel(CRITICAL)
-        if server.command is not None:
-            from asl.agents.program import Program
-
-            if self.sandbox is None:
-                environment = {**_inherited(), **server.environment}
-                self.program = Program(server.command, server.folder, environment)
-            else:
-                self.program = self.sandbox.start()
-            self.program.hide = self.hide
-            transport: Any = _spoken_to(self.program)
-        else:
-            import httpx2
-            from mcp.client.streamable_http import streamable_http_client
-
-            assert server.url is not None
-            client = httpx2.AsyncClient(
-                headers={**UNCOMPRESSED, **server.headers},
-                timeout=server.timeout,
-                event_hooks={"response": [self._note]},
-                transport=pinning(lambda request: self.bounds.values()) if self.bounds else None,
-            )
-            await stack.enter_async_context(client)
-            transport = streamable_http_client(server.url, http_client=client)
-        return mcp.Client(transport, read_timeout_seconds=server.timeout)
-
-    async def _note(self, response: httpx2.Response) -> None:
-        if response.request.method != "POST":  # nobody waits for what else a server has to say
-            return await bounded("Agent.ParseError", MAX_BYTES)(response)
-        if response.is_error:
-            self.status = response.status_code
-        return await bounded("Agent.ParseError", MAX_BYTES, self._refuse)(response)
-
-    def _refuse(self, refused: Refused) -> None:
-        self.refused = refused
+    async def drop(self, connection: Connection) -> None:
+        """End a connection; where another one has taken its place, that one stays."""
+        if self.connection is connection:
+            self.connection = None
+        await connection.close()
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
         for each in self.sandboxed.values():
             await each.close()
-        if self.living is None:
-            return
-        from asyncio import wait
-
-        living, self.living = self.living, None
-        self.stop.set()
-        if not self.ready.done():  # nobody waits for it any more
-            self.scope.cancel()
-        await wait([living], timeout=2 * GRACE)
-        if self.program is not None:  # whatever has become of the task, it does not stay
-            self.program.end()
-            if self.sandbox is not None:
-                self.sandbox.end(self.program)
-        living.cancel()
-        await wait([living], timeout=GRACE)
+        if self.connection is not None:
+            await self.drop(self.connection)
 
     async def tools(self) -> dict[str, Any]:
         """Return the tools of the server by their names, as it describes them."""
-        client = await self.connected()
-        if not self.listed:
-            found, cursor = [], None
-            while True:
-                page = await self._answered(client.list_tools(cursor=cursor))
-                found += page.tools
-                cursor = page.next_cursor
-                if cursor is None or not page.tools or len(found) > MAX_TOOLS:
-                    break  # a page of nothing may have endless others behind it
-            self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
-        return self.listed
+        connection = await self.connected()
+        tools: dict[str, Any] = await self._kept(connection, connection.tools())
+        return tools
 
-    async def _answered(self, asked: Awaitable[Any]) -> Any:
+    async def _kept(self, connection: Connection, asked: Awaitable[Any]) -> Any:
         """Return what the server answers; a connection that has broken is made anew next time."""
         try:
             return await asked
-        except Exception as error:  # of a library that raises what its transports raise
-            failure = self._failed(error)
+        except Raised as failure:
             if failure.name in BROKEN:
-                await self.close()
-            raise failure from error
-
-    def _failed(self, error: BaseException) -> Raised:
-        """Return the error of the specification for what the library raised."""
-        while isinstance(error, BaseExceptionGroup):  # its task groups wrap what happens in them
-            error = error.exceptions[0]
-        from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
-
-        label = self.server.label
-        refused, self.refused = self.refused, None
-        status, self.status = self.status, None
-        if refused is not None:
-            return Raised(refused.name, f"{label}: {refused.cause}")
-        code = error.code if isinstance(error, MCPError) else None
-        if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
-            text = f"{label}: no answer within {self.server.timeout:g} s"
-            garbled = "" if self.program is None else self.program.garbled
-            text = f"{text}; it said {garbled}, which is no message" if garbled else text
-            return Raised("States.Timeout", text)
-        if isinstance(error, StateError):  # it could not be started
-            return Raised("Agent.NetworkError", str(error.cause))
-        said = str(error) or type(error).__name__
-        said = str(self.hide(said))[:SHOWN]
-        if isinstance(error, ValueError) or code == PARSE_ERROR:
-            return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
-        if status is not None:
-            text = f"{label}: {status}: {said}"
-            return Raised(NAMES.get(status, "Agent.NetworkError"), text)
-        tail = self.program.tail if self.program is not None else ""
-        text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
-        broken = code is None or code == CONNECTION_CLOSED
-        return Raised("Agent.NetworkError" if broken else "Agent.ToolError", self.hide(text))
+                await self.drop(connection)
+            raise
 
     async def tool(self, name: str) -> Any:
         """Return a tool as the server describes it; raises Raised for one that is not there."""
@@ -401,16 +259,16 @@ class _Session(Outsider):
             raise Raised("Agent.InvalidInput", "the arguments of a tool are an object")
         await self.keep_to(call.bounds)
         await self.tool(name)
-        client = await self.connected()
+        connection = await self.connected()
 
         async def progress(
             progress: float, total: float | None, message: str | None
         ) -> None:  # the names are those of the library
             call.report_progress(100 * progress / total if total else 0.0, message or "")
 
-        asked = client.call_tool(name, arguments, progress_callback=progress)
+        asked = connection.client.call_tool(name, arguments, progress_callback=progress)
         try:
-            result = await self._answered(asked)
+            result = await self._kept(connection, connection.answered(asked))
         except Raised as failure:  # it was asked: only an answer says what it has used
             if failure.name in UNTOLD:
                 lost(failure)
@@ -457,72 +315,6 @@ class _Used(Outsider):
     async def close(self) -> None:
         """End the session."""
         await self.session.close()
-
-
-def _seen(future: Future[Any]) -> None:
-    """Take note of a failure of which nobody may hear."""
-    if not future.cancelled():
-        future.exception()
-
-
-def _inherited() -> dict[str, str]:
-    """Return what a server sees of this process' environment: nothing that could be a secret."""
-    from mcp.client.stdio import get_default_environment
-
-    return get_default_environment()
-
-
-@asynccontextmanager
-async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
-    """Speak MCP with a program: one message on a line, in both directions."""
-    import anyio
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    heard, incoming = anyio.create_memory_object_stream[Any](0)
-    outgoing, said = anyio.create_memory_object_stream[Any](0)
-
-    async def listen() -> None:
-        with heard, suppress(ValueError, anyio.BrokenResourceError):  # too long a line; no listener
-            while line := await program.answers.readline():
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:
-                    program.garbled = program.shown(line)
-                    await heard.send(error)
-                else:
-                    await heard.send(SessionMessage(message))
-
-    async def speak() -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # then it ends to answer, too
-            async for each in said:
-                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
-                program.requests.write(text.encode() + b"\n")
-                await program.requests.drain()
-
-    with heard, incoming, outgoing, said:
-        try:
-            await program.connect()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listen)
-                tasks.start_soon(speak)
-                try:
-                    yield incoming, outgoing
-                finally:
-                    await _ended(program)
-                    tasks.cancel_scope.cancel()
-        finally:
-            program.end()
-
-
-async def _ended(program: Program) -> None:
-    """Let a program end by itself, as the protocol wants it, as long as that takes no time."""
-    import anyio
-
-    with anyio.CancelScope(shield=True), anyio.move_on_after(GRACE):
-        program.finish()
-        while program.process.poll() is None:
-            await anyio.sleep(0.005)
 
 
 def _text(content: list[Any]) -> str:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,8 +22,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import asl
 from asl.agents.file import InvalidAgents, load_bindings
-from asl.agents.mcp import McpServer, fingerprint
+from asl.agents.mcp import McpServer, _Session, fingerprint
 from asl.agents.model import ModelAgent
+from asl.engine.agent import opened
 
 from . import lean_mcp
 from .servers import Exchange, serving
@@ -30,6 +32,7 @@ from .workflows import for_each, retried, task
 
 HERE = Path(__file__).parent
 REAL = [sys.executable, str(HERE / "mcp_server.py")]
+PATIENCE = 20
 LEAN = [sys.executable, "-S", str(HERE / "lean_mcp.py")]
 
 
@@ -177,7 +180,7 @@ def test_what_a_server_does_wrong_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The name says what it is, the cause what the server said."""
-    monkeypatch.setattr("asl.agents.mcp.GRACE", 0.05)
+    monkeypatch.setattr("asl.agents.mcp_connection.GRACE", 0.05)
     server = McpServer(command, timeout=0.5 if name == "States.Timeout" else 60)
     result = asl.run(task(), {}, agents={"A": server.tool("look")})
     assert result.error == name
@@ -215,7 +218,7 @@ def test_a_timeout_of_the_state_ends_the_call(started: list[Any]) -> None:
 
 def test_a_stubborn_server_is_killed(started: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """It may end by itself when its input does, for a moment; then it is killed."""
-    monkeypatch.setattr("asl.agents.mcp.GRACE", 0.05)
+    monkeypatch.setattr("asl.agents.mcp_connection.GRACE", 0.05)
     asl.run(task(), {}, agents={"A": McpServer([*LEAN, "stubborn"]).tool("look")})
     assert started[0].returncode == -signal.SIGKILL
     asl.run(task(), {}, agents={"A": McpServer(LEAN).tool("look")})
@@ -229,7 +232,7 @@ def test_no_server_outlives_a_run_that_is_cut_short(
     turns: int, everything: bool, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever turn of the event loop a cancellation comes in, its own or one of all tasks."""
-    monkeypatch.setattr("asl.agents.mcp.GRACE", 0.05)
+    monkeypatch.setattr("asl.agents.mcp_connection.GRACE", 0.05)
 
     async def cut_short() -> None:
         agents = {"A": McpServer([*LEAN, "hang"]).tool("look")}
@@ -371,6 +374,53 @@ def test_a_status_is_an_error(method: str, status: int, name: str) -> None:
     assert (result.cause or "").startswith(f"{server.url}: {status}: ")
 
 
+def test_calls_at_the_same_time_have_their_own_errors() -> None:
+    """What HTTP says of one request is not told of another."""
+    both = threading.Barrier(2)
+
+    def answer(exchange: Exchange) -> None:
+        message = exchange.json if exchange.body else {}
+        reply = lean_mcp.reply(message) if "method" in message else None
+        if message.get("method") == "tools/call":
+            both.wait(PATIENCE)
+            exchange.answer(message["params"]["arguments"]["status"], b"no")
+        elif reply is None:
+            exchange.answer(202 if exchange.method == "POST" else 405)
+        else:
+            exchange.answer(200, reply, Content_Type="application/json")
+
+    workflow = for_each(2)
+    catch = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "Caught"}]
+    machine = workflow["States"]["Each"]["ItemProcessor"]
+    machine["States"]["T"]["Catch"] = catch
+    machine["States"]["Caught"] = {"Type": "Succeed"}
+    items = [{"status": 401}, {"status": 429}]
+    with serving(answer) as server:
+        agents = {"A": McpServer(url=server.url, timeout=60).tool("two")}
+        result = asl.run(workflow, items, agents=agents)
+    told = [each["error"]["Cause"].removeprefix(f"{server.url}: ")[:4] for each in result.output]
+    assert told == ["401:", "429:"]
+
+
+def test_the_end_of_a_connection_leaves_the_one_that_has_replaced_it(started: list[Any]) -> None:
+    """However long the old one takes to end."""
+
+    async def main() -> None:
+        session = opened(McpServer(LEAN), {})
+        assert isinstance(session, _Session)
+        first = await session.connected()
+        ending = asyncio.create_task(session.drop(first))
+        await asyncio.sleep(0)
+        second = await session.connected()
+        await ending
+        assert session.connection is second is not first
+        assert second.program is not None
+        assert second.program.process.poll() is None
+        await session.close()
+
+    asyncio.run(main())
+
+
 def endless(exchange: Exchange) -> None:
     """Answer with a text that goes on for as long as somebody reads it."""
     exchange.begin(200, Content_Type="application/json", Connection="close")
@@ -400,7 +450,7 @@ def test_an_answer_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Reading stops there, and the next call finds the server again."""
-    monkeypatch.setattr("asl.agents.mcp.MAX_BYTES", 100_000)
+    monkeypatch.setattr("asl.agents.mcp_connection.MAX_BYTES", 100_000)
     done: list[str] = []
 
     def answer(exchange: Exchange) -> None:

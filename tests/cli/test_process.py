@@ -62,7 +62,8 @@ def test_standard_output_holds_results_only(
     """Whatever an agent, its module or a program that it starts writes goes to standard error."""
     (folder / "noisy.py").write_text(NOISY)
     done = subprocess.run(
-        [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=noisy:greet", option],
+        [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=noisy:greet",
+         option],
         capture_output=True, text=True, env=environment, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0

@@ -1,0 +1,288 @@
+"""The connection to an MCP server: a program spoken to on its standard streams, or a URL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
+from asl.agents.secrets import hiding
+from asl.core.errors import StateError
+from asl.engine.tools import Bounds
+from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    import httpx2
+    import mcp
+
+    from asl.agents.mcp import McpServer
+    from asl.agents.program import Program
+    from asl.agents.sandbox import Confined
+
+__all__ = ["SHOWN", "Connection"]
+
+GRACE = 2.0
+"""Seconds that a program may take to end after its standard input has."""
+MAX_TOOLS = 1000
+"""How many tools of one server are listed."""
+SHOWN = 2000
+"""Characters of what a server says that the cause of an error shows."""
+
+
+class _Heard:
+    """What HTTP said of one request, which the library drops."""
+
+    status: int | None = None
+    """With what the request was refused."""
+    refused: Refused | None = None
+    """Why the answer was not read."""
+
+
+_HEARD: ContextVar[_Heard] = ContextVar("heard")
+"""That of the request that is under way: the library sends each in the context of who asks."""
+
+
+class Connection:
+    """One connection to a server, from its start to its end.
+
+    It lives in a task of its own, since it must be closed by the task that has opened it. The task
+    ends when it is told to, and whoever closes the connection waits for that. It connects to what
+    all of *bounds* let it reach, and starts the program in *sandbox*, where there are any.
+    """
+
+    client: mcp.Client
+    """What calls the server, as soon as `opened` has returned."""
+
+    def __init__(
+        self, server: McpServer, bounds: Collection[Bounds], sandbox: Confined | None
+    ) -> None:
+        from asyncio import create_task, get_running_loop
+
+        import anyio
+
+        self.server = server
+        self.bounds = bounds
+        self.sandbox = sandbox
+        self.hide = hiding(server.secrets)
+        self.program: Program | None = None
+        self.listed: dict[str, Any] = {}
+        """The tools by their names, as the server describes them, once they are asked for."""
+        self.ready: Future[None] = get_running_loop().create_future()
+        self.ready.add_done_callback(_seen)
+        self.stop, self.scope = anyio.Event(), anyio.CancelScope()
+        self.task = create_task(self._live())
+
+    async def opened(self) -> None:
+        """Wait until the server is ready; raises Raised where it does not become so in time."""
+        from asyncio import shield, timeout
+
+        try:
+            async with timeout(self.server.timeout):
+                await shield(self.ready)
+        except TimeoutError as late:
+            raise self._failed(late, _Heard()) from None
+
+    async def answered(self, asked: Awaitable[Any]) -> Any:
+        """Return what the server answers; raises Raised."""
+        heard = _Heard()
+        before = _HEARD.set(heard)
+        try:
+            return await asked
+        except Exception as error:  # of a library that raises what its transports raise
+            raise self._failed(error, heard) from error
+        finally:
+            _HEARD.reset(before)
+
+    async def tools(self) -> dict[str, Any]:
+        """Return the tools of the server by their names, as it describes them; raises Raised."""
+        if not self.listed:
+            found, cursor = [], None
+            while True:
+                page = await self.answered(self.client.list_tools(cursor=cursor))
+                found += page.tools
+                cursor = page.next_cursor
+                if cursor is None or not page.tools or len(found) > MAX_TOOLS:
+                    break  # a page of nothing may have endless others behind it
+            self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
+        return self.listed
+
+    async def _live(self) -> None:
+        """Keep the connection until it is told to stop."""
+        heard = _Heard()
+        _HEARD.set(heard)
+        closed = Raised("Agent.NetworkError", f"{self.server.label}: the connection was closed")
+        try:
+            with self.scope:
+                async with AsyncExitStack() as stack:
+                    client = await self._transport(stack)
+                    self.client = await stack.enter_async_context(client)
+                    self.ready.set_result(None)
+                    await self.stop.wait()
+        except Exception as error:  # of a library that raises what its transports raise
+            closed = self._failed(error, heard)
+        finally:
+            if not self.ready.done():
+                self.ready.set_exception(closed)
+
+    async def _transport(self, stack: AsyncExitStack) -> mcp.Client:
+        from logging import CRITICAL, NullHandler, getLogger
+
+        import mcp
+
+        server = self.server
+        logger = getLogger("mcp")
+        if not logger.handlers:  # what it logs the error tells: Python need not print it
+            logger.addHandler(NullHandler())
+        if server.secrets:  # what it cannot read the library logs, with all that a server has said
+            logger.setLevel(CRITICAL)
+        if server.command is not None:
+            from asl.agents.program import Program
+
+            if self.sandbox is None:
+                environment = {**_inherited(), **server.environment}
+                self.program = Program(server.command, server.folder, environment)
+            else:
+                self.program = self.sandbox.start()
+            self.program.hide = self.hide
+            transport: Any = _spoken_to(self.program)
+        else:
+            import httpx2
+            from mcp.client.streamable_http import streamable_http_client
+
+            assert server.url is not None
+            client = httpx2.AsyncClient(
+                headers={**UNCOMPRESSED, **server.headers},
+                timeout=server.timeout,
+                event_hooks={"response": [self._note]},
+                transport=pinning(lambda request: self.bounds) if self.bounds else None,
+            )
+            await stack.enter_async_context(client)
+            transport = streamable_http_client(server.url, http_client=client)
+        return mcp.Client(transport, read_timeout_seconds=server.timeout)
+
+    async def _note(self, response: httpx2.Response) -> None:
+        if response.request.method != "POST":  # nobody waits for what else a server has to say
+            return await bounded("Agent.ParseError", MAX_BYTES)(response)
+        heard = _HEARD.get()
+        if response.is_error:
+            heard.status = response.status_code
+
+        def refuse(refused: Refused) -> None:
+            heard.refused = refused
+
+        return await bounded("Agent.ParseError", MAX_BYTES, refuse)(response)
+
+    async def close(self) -> None:
+        """End the connection and the program, and wait until that is done."""
+        from asyncio import wait
+
+        self.stop.set()
+        if not self.ready.done():  # nobody waits for it any more
+            self.scope.cancel()
+        await wait([self.task], timeout=2 * GRACE)
+        if self.program is not None:  # whatever has become of the task, it does not stay
+            self.program.end()
+            if self.sandbox is not None:
+                self.sandbox.end(self.program)
+        self.task.cancel()
+        await wait([self.task], timeout=GRACE)
+
+    def _failed(self, error: BaseException, heard: _Heard) -> Raised:
+        """Return the error of the specification for what the library raised."""
+        while isinstance(error, BaseExceptionGroup):  # its task groups wrap what happens in them
+            error = error.exceptions[0]
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
+
+        label = self.server.label
+        if heard.refused is not None:
+            return Raised(heard.refused.name, f"{label}: {heard.refused.cause}")
+        code = error.code if isinstance(error, MCPError) else None
+        if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
+            text = f"{label}: no answer within {self.server.timeout:g} s"
+            garbled = "" if self.program is None else self.program.garbled
+            text = f"{text}; it said {garbled}, which is no message" if garbled else text
+            return Raised("States.Timeout", text)
+        if isinstance(error, StateError):  # it could not be started
+            return Raised("Agent.NetworkError", str(error.cause))
+        said = str(error) or type(error).__name__
+        said = str(self.hide(said))[:SHOWN]
+        if isinstance(error, ValueError) or code == PARSE_ERROR:
+            return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
+        if heard.status is not None:
+            text = f"{label}: {heard.status}: {said}"
+            return Raised(NAMES.get(heard.status, "Agent.NetworkError"), text)
+        tail = self.program.tail if self.program is not None else ""
+        text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
+        broken = code is None or code == CONNECTION_CLOSED
+        return Raised("Agent.NetworkError" if broken else "Agent.ToolError", self.hide(text))
+
+
+def _seen(future: Future[Any]) -> None:
+    """Take note of a failure of which nobody may hear."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _inherited() -> dict[str, str]:
+    """Return what a server sees of this process' environment: nothing that could be a secret."""
+    from mcp.client.stdio import get_default_environment
+
+    return get_default_environment()
+
+
+@asynccontextmanager
+async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Speak MCP with a program: one message on a line, in both directions."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    heard, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, said = anyio.create_memory_object_stream[Any](0)
+
+    async def listen() -> None:
+        with heard, suppress(ValueError, anyio.BrokenResourceError):  # too long a line; no listener
+            while line := await program.answers.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError as error:
+                    program.garbled = program.shown(line)
+                    await heard.send(error)
+                else:
+                    await heard.send(SessionMessage(message))
+
+    async def speak() -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):  # then it ends to answer, too
+            async for each in said:
+                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                program.requests.write(text.encode() + b"\n")
+                await program.requests.drain()
+
+    with heard, incoming, outgoing, said:
+        try:
+            await program.connect()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen)
+                tasks.start_soon(speak)
+                try:
+                    yield incoming, outgoing
+                finally:
+                    await _ended(program)
+                    tasks.cancel_scope.cancel()
+        finally:
+            program.end()
+
+
+async def _ended(program: Program) -> None:
+    """Let a program end by itself, as the protocol wants it, as long as that takes no time."""
+    import anyio
+
+    with anyio.CancelScope(shield=True), anyio.move_on_after(GRACE):
+        program.finish()
+        while program.process.poll() is None:
+            await anyio.sleep(0.005)
