@@ -187,7 +187,7 @@ class Connection:
         if self.program is not None:  # whatever has become of the task, it does not stay
             self.program.end()
             if self.sandbox is not None:
-                self.sandbox.end(self.program)
+                await self.sandbox.end(self.program)
         self.task.cancel()
         await wait([self.task], timeout=GRACE)
 

@@ -82,14 +82,18 @@ class Confined:
         with _bound_to(self.processors):
             return Program(self.command, self.folder, self.environment)
 
-    def end(self, program: Program) -> None:
+    async def end(self, program: Program) -> None:
         """End what was started, and see it gone."""
-        if self.at_end:
-            from subprocess import DEVNULL, TimeoutExpired, run
+        code = program.process.poll()
+        program.end()
+        if self.at_end and (code is None or code < 0):  # else what it stands for has ended, too
+            from asyncio import to_thread
+            from subprocess import DEVNULL, Popen, TimeoutExpired
 
             with suppress(OSError, TimeoutExpired):
-                run(self.at_end, stdout=DEVNULL, stderr=DEVNULL, timeout=GONE)
-        program.end()
+                # Started in one step, which no cancellation comes before.
+                ending = Popen(self.at_end, stdout=DEVNULL, stderr=DEVNULL)
+                await to_thread(ending.wait, GONE)
 
 
 async def confined_command(
@@ -175,16 +179,16 @@ class _Sandboxed(Outsider):
             await program.connect()
             return answer_in(await ask(program, payload, call))
         finally:
-            self._end(program)
+            await self._end(program)
 
-    def _end(self, program: Program) -> None:
+    async def _end(self, program: Program) -> None:
         self.programs.discard(program)
-        self.started.end(program)
+        await self.started.end(program)
 
     async def close(self) -> None:
         """End every program."""
         for program in list(self.programs):
-            self._end(program)
+            await self._end(program)
 
 
 @contextmanager

@@ -303,6 +303,20 @@ ECHO = (
 )
 
 
+@pytest.mark.parametrize(("answers", "kills"), [(True, 1), (False, 0)])
+def test_a_container_is_ended_unless_it_has_ended_by_itself(
+    answers: bool, kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that has answered may go on; of one that is gone nothing is left."""
+    log = tmp_path / "log"
+    run = "read line; echo '{\"return\": 1}'; read line" if answers else "exit 3"
+    runtime(tmp_path, "docker", f'echo "$1" >> {log}\nif [ "$1" = run ]; then {run}; fi\n')
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    settings = {"Environment": "docker", "Image": "i"}
+    use(ProcessAgent(["python", "run.py"]), policy={"Sandbox": settings})
+    assert log.read_text().split() == ["version", "run", *["kill"] * kills]
+
+
 @shows("effect:Sandbox/Image")
 def test_docker_runs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limits as its options; a daemon that does not answer refuses the call."""
