@@ -122,8 +122,8 @@ class _File:
         self.parted = type(value) is dict and not value.keys().isdisjoint(SECTIONS)
 
     def report(self, findings: Iterable[Finding]) -> Report:
-        """Return findings with their places."""
-        return place(self.document, findings)
+        """Return findings with their places; none of them is AWS's, whose rules shapes may know."""
+        return place(self.document, (each._replace(aws=None) for each in findings))
 
     def section(self, name: str) -> Mapping[str, Json]:
         """Return the members of a section; a file without sections has agents only."""
@@ -204,7 +204,10 @@ class _File:
         if isinstance(kind, Finding):
             yield kind._replace(pointer=pointer + kind.pointer)
             return
-        wrong = list(shape(kind.schema, spec, pointer, self.suggestions))
+        wrong = [
+            _hinted(each, kind, spec, pointer)
+            for each in shape(kind.schema, spec, pointer, self.suggestions)
+        ]
         if not wrong:
             wrong = [
                 each._replace(pointer=pointer + each.pointer) for each in kind.check(spec, self)
@@ -377,6 +380,13 @@ class _NoSecret(Exception):
     def __init__(self, message: str, pointer: str) -> None:
         super().__init__(message)
         self.pointer = pointer
+
+
+def _hinted(finding: Finding, kind: Kind, spec: Spec, pointer: str) -> Finding:
+    """Return a finding with the hint of the kind at the value that it tells of."""
+    field = finding.pointer.removeprefix(f"{pointer}/")
+    hint = kind.meant[field](spec[field]) if field in kind.meant and field in spec else None
+    return finding if hint is None else finding._replace(hint=hint)
 
 
 def _kind(spec: Json) -> Kind | Finding:

@@ -12,7 +12,7 @@ from asl.agents.kind import Kind
 from asl.agents.typed import typed
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised
 
@@ -122,15 +122,14 @@ def imported(name: str) -> Any:
     """Import what `module:name` names; raises AslError that says what is missing."""
     module_name, _, path = name.partition(":")
     if not _NAME.fullmatch(module_name) or not path:
-        before, dot, last = name.rpartition(".")
-        meant = f" (did you mean '{before}:{last}'?)" if dot and ":" not in name else ""
-        raise AslError(f"{name!r} is not of the form 'module:function'{meant}")
+        raise AslError(f"{name!r} is not of the form 'module:function'{_aside(name)}")
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise _unimportable(name, error) from error  # a module that the user's own one needs
-        raise AslError(f"cannot import {name!r}: there is no module {error.name!r}") from None
+        text = f"cannot import {name!r}: there is no module {error.name!r}{_aside(name)}"
+        raise AslError(text) from None
     except (Exception, SystemExit) as error:  # whatever the user's module does meanwhile
         raise _unimportable(name, error) from error
     for part in path.split("."):
@@ -141,6 +140,30 @@ def imported(name: str) -> Any:
             )
         found = getattr(found, part)
     return found
+
+
+def _probable(name: str) -> str | None:
+    """Return `module:function` for a name that is written with a file or with dots alone."""
+    module, colon, path = name.partition(":")
+    if not colon and not name.endswith(".py"):
+        module, _, path = name.rpartition(".")
+    module = module.removesuffix(".py").replace("/", ".")
+    probable = f"{module}:{path}"
+    is_one = _NAME.fullmatch(module) and _NAME.fullmatch(path) and probable != name
+    return probable if is_one else None
+
+
+def _aside(name: str) -> str:
+    probable = _probable(name)
+    return "" if probable is None else f" (did you mean {probable!r}?)"
+
+
+def _meant(name: Json) -> str | None:
+    if type(name) is not str:
+        return None
+    if probable := _probable(name):
+        return f"did you mean {probable!r}?"
+    return f"write module:function, or {compact({'return': name})} for an answer as it is"
 
 
 def _unimportable(name: str, error: BaseException) -> AslError:
@@ -160,4 +183,8 @@ def _where(error: BaseException) -> str:
     return f" ({last.filename}:{last.lineno})"
 
 
-FUNCTION = Kind("agents:Function", lambda spec, home: named_function(spec["function"]))
+FUNCTION = Kind(
+    "agents:Function",
+    lambda spec, home: named_function(spec["function"]),
+    meant={"function": _meant},
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.diagnostics import Finding
@@ -55,5 +56,7 @@ class Kind(NamedTuple):
     """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
     secrets: tuple[str, ...] = ()
     """The fields in which secrets may stand."""
+    meant: Mapping[str, Callable[[Json], str | None]] = MappingProxyType({})
+    """The hint at what is probably meant by a value that the schema refuses, by the field."""
     discreet: bool = False
     """Whether it lets no secret out by itself."""

@@ -13,7 +13,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
 from asl.core.values import Json, compact
@@ -73,7 +73,7 @@ class McpServer:
     @property
     def label(self) -> str:
         """What the server is called in causes."""
-        return self.command[0] if self.command else str(self.url)
+        return str(self.url) if self.command is None else self.name or self.command[0]
 
     def tool(self, name: str) -> McpTool:
         """Return one tool of the server, as an agent and as a tool."""
@@ -228,7 +228,9 @@ class _Session(Outsider):
         """Return a tool as the server describes it; raises Raised for one that is not there."""
         tools = await self.tools()
         if name not in tools:
-            raise Raised("Agent.ToolError", f"{self.server.label}: there is no tool {name!r}")
+            near = did_you_mean(name, tools)
+            text = f"{self.server.label}: there is no tool {name!r}"
+            raise Raised("Agent.ToolError", f"{text} ({near})" if near else text)
         tool = tools[name]
         pins = self.server.pins
         found = fingerprint(name, tool.description, tool.input_schema, tool.output_schema)

@@ -8,6 +8,7 @@ text is as long as it may be, and not at its end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,8 @@ PROVIDERS = frozenset(
     }
 )
 """The providers of language models that pydantic-ai knows."""
+FAMILIES = {"gpt-": "openai", "claude-": "anthropic", "gemini-": "google", "grok-": "xai"}
+"""Who provides the models whose names begin so."""
 OTHERWISE = "a server that speaks OpenAI's protocol is openai-chat, with its url"
 ROUNDS = 20
 TIMEOUT = 600.0
@@ -227,6 +230,11 @@ class _Model(Outsider):
         try:
             return kind(**options)
         except Exception as error:  # of the library of a provider: no key, no region
+            variable = re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error))
+            if variable is not None and self.agent.key is None and "api_key" in takes:
+                text = f"the provider {name!r} is given no key: set {variable[0]}"
+                text += f", or write it into the agents file, key: ${{env:{variable[0]}}}"
+                raise Raised("Agent.InvalidInput", text) from error
             raise Raised("Agent.InvalidInput", str(error)) from error
 
     def _settings(self, call: Call) -> Any:
@@ -550,4 +558,16 @@ def _build(spec: Spec, home: Home) -> ModelAgent:
     return ModelAgent(options.pop("model"), **options)
 
 
-MODEL = Kind("agents:Model", _build, _check, secrets=("key",))
+def _meant(name: Json) -> str | None:
+    if type(name) is not str:
+        return None
+    provider, _, own = name.partition("/")
+    if own and provider in PROVIDERS:
+        return f"did you mean '{provider}:{own}'?"
+    for family, provider in FAMILIES.items():
+        if name.startswith(family):
+            return f"did you mean '{provider}:{name}'?"
+    return f"put its provider before it, as in openai:{name}"
+
+
+MODEL = Kind("agents:Model", _build, _check, secrets=("key",), meant={"model": _meant})

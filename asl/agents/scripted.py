@@ -27,7 +27,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.core.patterns import matches
-from asl.core.values import Json, is_number
+from asl.core.values import Json, compact, is_number
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised
 
@@ -301,4 +301,10 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
         yield Finding("AGENTS-03", found[2], pointer)
 
 
-SCRIPT = Kind("agents:Script", lambda spec, home: spec, _check, discreet=True)
+def _raised(error: Json) -> str | None:
+    return f"write {compact({'Error': error})}" if type(error) is str else None
+
+
+SCRIPT = Kind(
+    "agents:Script", lambda spec, home: spec, _check, meant={"raise": _raised}, discreet=True
+)

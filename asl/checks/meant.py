@@ -115,11 +115,24 @@ def _in_array(written: Json, schema: Schema) -> Iterator[str]:
     """Yield the arrays that are probably meant by one value."""
     of_items = {"type": schema["items"]["type"]} if "type" in schema.get("items", {}) else {}
     bounds = {name: schema[name] for name in ("minItems", "maxItems") if name in schema}
-    listed = type(written) is str and _LIST.fullmatch(written)
-    arrays = [_WORDS.findall(written), [written]] if listed else [[written]]
+    arrays = [[written]]
+    if type(written) is str and schema.get("x-words"):
+        arrays = [_words(written)]
+    elif type(written) is str and _LIST.fullmatch(written):
+        arrays = [_WORDS.findall(written), [written]]
     for array in arrays:
         if _fits(array, {"items": of_items, **bounds}):
             yield f"put it in an array: {_shown(array)}"
+
+
+def _words(command: str) -> list[Json]:
+    """Return the words of a command that is written as one text, as a shell reads it."""
+    from shlex import split
+
+    try:
+        return list(split(command))
+    except ValueError:  # a quotation that does not end
+        return [command]
 
 
 def _shown(value: Json) -> str:

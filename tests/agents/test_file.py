@@ -99,6 +99,17 @@ def test_bindings_join_and_the_last_wins() -> None:
         ),
         ("A: {retrun: 1}", "agents.yaml:1:5: error AGENTS-02: there is no field 'retrun' here"),
         ("A: {retrun: 1}", "(did you mean 'return'?)"),
+        ("A: hi", '(write module:function, or {"return":"hi"} for an answer as it is)'),
+        ("A: billing.charge", "(did you mean 'billing:charge'?)"),
+        ("A: nowhere/at_all.py:f", "(did you mean 'nowhere.at_all:f'?)"),
+        (
+            "A: {command: 'python3 p.py \"a b\"'}",
+            '(put it in an array: ["python3", "p.py", "a b"])',
+        ),
+        ("A: {raise: Busy}", '(write {"Error":"Busy"})'),
+        ("A: {model: gpt-5}", "(did you mean 'openai:gpt-5'?)"),
+        ("A: {model: openai/gpt-5}", "(did you mean 'openai:gpt-5'?)"),
+        ("A: {model: llama}", "(put its provider before it, as in openai:llama)"),
         ("A: {}", "agents.yaml:1:4: error AGENTS-03: nothing says what kind of agent this is"),
         ("A: {delay: 3}", "agents.yaml:1:4: error AGENTS-03: nothing says what kind"),
         ("A: {return: 1, function: a:b}", "AGENTS-03: 'function' and 'return' exclude each other"),
@@ -125,6 +136,13 @@ def test_bindings_join_and_the_last_wins() -> None:
 def test_a_fault_has_its_place(text: str, found: str, tmp_path: Path) -> None:
     """Every fault names file, line, column and agent, and what may have been meant."""
     assert found in faults(tmp_path, text)
+
+
+def test_no_fault_is_one_of_aws(tmp_path: Path) -> None:
+    """AWS knows no agents files, whatever it says of the types of fields."""
+    with pytest.raises(InvalidAgents) as caught:
+        load_bindings(written(tmp_path, "A: {command: ls}"))
+    assert [each.aws for each in caught.value.report] == [None]
 
 
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:

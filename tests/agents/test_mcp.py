@@ -402,6 +402,16 @@ def test_calls_at_the_same_time_have_their_own_errors() -> None:
     assert told == ["401:", "429:"]
 
 
+def test_an_unknown_tool_is_told_with_its_server_and_the_near_one(tmp_path: Path) -> None:
+    """The server has the name that the agents file gives it."""
+    command = json.dumps(LEAN)
+    (tmp_path / "agents.yaml").write_text(
+        f"agents: {{A: {{server: lean, tool: lok}}}}\nservers: {{lean: {{command: {command}}}}}"
+    )
+    result = asl.run(task(), {}, agents=load_bindings(tmp_path / "agents.yaml").agents)
+    assert result.cause == "lean: there is no tool 'lok' (did you mean 'look'?)"
+
+
 def test_the_end_of_a_connection_leaves_the_one_that_has_replaced_it(started: list[Any]) -> None:
     """However long the old one takes to end."""
 

@@ -782,7 +782,7 @@ def test_a_fault_in_the_file_has_its_place(text: str, found: str, tmp_path: Path
         ("opnai:x", "did you mean 'openai'?"),
         ("nobody:x", "pydantic-ai knows no provider 'nobody'"),
         ("anthropic:x", 'pip install "pydantic-ai-slim[anthropic]"'),
-        ("openai:x", "OPENAI_API_KEY"),
+        ("openai:x", "set OPENAI_API_KEY, or write it into the agents file, key: ${env:OPENAI_API"),
     ],
 )
 def test_a_provider_that_is_not_there_is_named(
