@@ -143,7 +143,7 @@ def test_a_server_starts_while_virtual_time_stands_still() -> None:
 
 def test_a_server_that_hangs_at_its_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a tool call is that of its server's start, too."""
-    monkeypatch.setattr("asl.agents.mcp.GRACE", 0.05)
+    monkeypatch.setattr("asl.agents.mcp_connection.GRACE", 0.05)
     server = McpServer([sys.executable, "-c", "import time; time.sleep(60)"], timeout=30)
     document = task({"Timeout": "300ms"})
     result = asl.run(document, agents={"A": {"use": [{"tool": "s/t"}]}}, tools={"s": server})
