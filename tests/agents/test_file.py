@@ -104,7 +104,7 @@ def test_bindings_join_and_the_last_wins() -> None:
         ("A: nowhere/at_all.py:f", "(did you mean 'nowhere.at_all:f'?)"),
         (
             "A: {command: 'python3 p.py \"a b\"'}",
-            '(put it in an array: ["python3", "p.py", "a b"])',
+            '(put it in an array: ["python3","p.py","a b"])',
         ),
         ("A: {raise: Busy}", '(write {"Error":"Busy"})'),
         ("A: {model: gpt-5}", "(did you mean 'openai:gpt-5'?)"),
