@@ -139,7 +139,7 @@ class CallingHost(LivingHost):
                 raise lost(named(error, target)) from error  # with what it says of its usage
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
-        if self.in_event_loop:
+        if self.heeds and self.in_event_loop:
             self.heed(at)
         return result
 
@@ -154,7 +154,7 @@ class CallingHost(LivingHost):
         blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
             (account or at.account)(target.state, blamed.usage)
-        if self.in_event_loop:
+        if self.heeds and self.in_event_loop:
             self.heed(at)
         if blamed is not None:
             return blamed

@@ -230,7 +230,7 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        self.at.stops = True
+        self.at.stops = self.at.host.heeds = True
         # A child that goes on when the execution does is not told of as given up.
         cut = isinstance(error, StateError)
         for frame in self.running.values() if self.over() else ():

@@ -32,18 +32,18 @@ class LivingHost:
     """The time, the event loop and the ends of one execution."""
 
     # As with an execution: slots for what every host has.
-    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now", "present")
+    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now")
     clock: Clock
     now: Callable[[], float]
     """The epoch second that it is."""
     in_event_loop: bool
-    present: Callable[[], asyncio.Task[Any] | None]
-    """Returns the task that runs, once there is an event loop."""
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
     deadline: float | None
     """The epoch second at which the execution times out, None for never."""
     expired = False
+    heeds = COUNTED
+    """Whether anything may have told a part of the execution to end that its agents kept back."""
     holds: bool
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
@@ -61,9 +61,7 @@ class LivingHost:
 
     def enter_event_loop(self) -> None:
         """Go on under the event loop that is running now."""
-        from asyncio import current_task
-
-        self.in_event_loop, self.present = True, current_task
+        self.in_event_loop = True
         if self.deadline is not None:
             self.keep_time()
         for fork in self.forks:
@@ -72,6 +70,7 @@ class LivingHost:
     def keep_time(self) -> None:
         """End the execution at its deadline, from now on by the event loop."""
         assert self.deadline is not None
+        self.heeds = True
         self._timer = _cancel_at(self.deadline - self.now(), self._expire)
         self.holds = True
 
@@ -87,6 +86,7 @@ class LivingHost:
     def heed(self, at: Frame) -> None:
         """Raise what ends this part of the execution, though foreign code has kept it back.
 
+        To be asked wherever such code has run and the execution `heeds` anything.
         Code may catch its cancellation, and answer; or hold up the event loop for so long that the
         deadline could not come. Only on an event loop.
         """
@@ -99,7 +99,9 @@ class LivingHost:
 
     def is_cancelled(self) -> bool:
         """Whether the task that runs was told to end; only on an event loop."""
-        task = self.present()
+        from asyncio import current_task
+
+        task = current_task()
         return task is not None and task.cancelling() > 0
 
     async def close(self) -> None:

@@ -72,17 +72,16 @@ class LocalHost(CallingHost):
         self.meter = None
         self.limit = limit
         self.buckets = buckets
-        self.in_event_loop = False
+        self.in_event_loop = in_event_loop
         self.deadline = None
         self.holds = False
         self.checkpoints = ()
-        if in_event_loop:
-            self.enter_event_loop()
         return self
 
     def started_by(self, host: LocalHost) -> None:
         """Serve an execution that one of *host* has started: share what belongs to the run."""
         self.first, self.depth = host.first or host, host.depth + 1
+        self.heeds = True  # a fork that has failed may stand around that
 
     # Life
 

@@ -207,6 +207,9 @@ class Frame(ExpressionFrame, Protocol):
 class Host(Protocol):
     """Performs effects. Each method returns the answer or raises StateError, and sets `at.now`."""
 
+    heeds: bool
+    """Whether anything may have told a part of the execution to end that its agents kept back."""
+
     async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
         """Make sure that every one of *targets* can be called, before the first is."""
         ...
