@@ -30,6 +30,7 @@ __all__ = [
     "Bindings",
     "Bound",
     "bind",
+    "check_forms",
     "check_name",
     "clock_of",
     "refuse_running_loop",
@@ -116,13 +117,7 @@ def bind(
     bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
 ) -> Bound:
     """Make bindings ready for runs of *program*; raises AslError for what cannot be bound."""
-    unknown = next((name for name in bindings if name not in Bindings.__annotations__), None)
-    if unknown is not None:
-        from asl.core.diagnostics import did_you_mean
-
-        hint = did_you_mean(unknown, Bindings.__annotations__)
-        raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
-    _check_forms(bindings)
+    check_forms(bindings)
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
     services.pools = _pools(bindings.get("pools"))
@@ -145,13 +140,25 @@ def bind(
     )
 
 
-def _check_forms(bindings: Bindings) -> None:
-    """Raise AslError for a binding that is no mapping, or a listener that cannot listen."""
+def check_forms(bindings: Bindings) -> None:
+    """Raise AslError for a binding that is no mapping of names, or a listener that cannot listen.
+
+    Raises TypeError for one that there is not, as Python does for any argument.
+    """
+    unknown = next((name for name in bindings if name not in Bindings.__annotations__), None)
+    if unknown is not None:
+        from asl.core.diagnostics import did_you_mean
+
+        hint = did_you_mean(unknown, Bindings.__annotations__)
+        raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
     for name, what in _NAMED.items():
         given = bindings.get(name)
         if given is not None and not isinstance(given, Mapping):
             found = type(given).__name__
             raise AslError(f"{name} are a mapping from names to {what}, not {found}")
+        other = next((key for key in given or () if type(key) is not str), None)
+        if other is not None:
+            raise AslError(f"{name} are a mapping from names to {what}: {other!r} is no name")
     listener: Any = bindings.get("listener")
     if not (listener is None or callable(listener) or hasattr(listener, "of")):
         found = type(listener).__name__

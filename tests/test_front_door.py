@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,10 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     (asl.StepFunctions().test_state, {"definition": "\ud800"}, "not UTF-8"),
     (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock is a mapping"),
     (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "no JSON"),
+    (asl.run, {"workflow": PASS, "agents": {3: print}}, "agents are a mapping .*: 3 is no name"),
     (asl.open_store, {"path": ""}, "a store is a file"),
+    (asl.open_store, {"path": "s.db", "agents": ["x"]}, "agents are a mapping from .*, not list"),
+    (asl.open_store, {"path": "s.db", "listener": 1}, "a listener is a function that takes"),
     *((asl.open_store, {"path": each}, "no store can be") for each in ("\0", "\ud800", "x" * 999)),
 ]
 
@@ -341,6 +345,15 @@ def test_what_a_run_returned_may_be_changed(state: dict[str, Any]) -> None:
     assert asl.run(program).output == {"a": [1]}
     assert document.value["States"]["A"] == {**state, "End": True}
     assert result.events[-1].details == {"output": {"a": [1]}}
+
+
+@pytest.mark.parametrize(
+    "call", [lambda **more: asl.run(PASS, **more), partial(asl.open_store, "s.db")]
+)
+def test_a_binding_that_there_is_not_is_told(call: Any) -> None:
+    """Of a store before anything is started, too; with what is meant."""
+    with pytest.raises(TypeError, match=r"nothing is called 'agnets' here .*'agents'"):
+        call(agnets={})
 
 
 def test_a_name_and_a_listener() -> None:

@@ -6,7 +6,15 @@ import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from asl.bindings import NO_INPUT, Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.bindings import (
+    NO_INPUT,
+    Bindings,
+    bind,
+    check_forms,
+    check_name,
+    clock_of,
+    refuse_running_loop,
+)
 from asl.core.errors import AslError
 from asl.core.values import Json, detached
 from asl.documents import program_of
@@ -53,8 +61,9 @@ class Store:
         clock: str | Clock = "wall",
         **bindings: Unpack[Bindings],
     ) -> None:
-        self._opened = Opened(path, synchronous)
+        check_forms(bindings)
         self.clock = clock_of(clock)
+        self._opened = Opened(path, synchronous)
         self.bindings = bindings
         self._kept = Kept(self._opened, self.clock.now)
         self._running = Running(self._kept, self.clock)
