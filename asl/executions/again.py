@@ -26,7 +26,7 @@ REDRIVEN = "ExecutionRedriven"
 
 def redriven(kept: Kept, known: Stored, document: Document | What | None = None) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
-    from asl.stores.redrive import missing, void
+    from asl.stores.redrive import displaced, missing, void
 
     if known.status not in UNSUCCESSFUL:
         what = f"Execution is {known.status} and cannot be redriven"
@@ -40,6 +40,12 @@ def redriven(kept: Kept, known: Stored, document: Document | What | None = None)
         raise ExecutionNotRedrivable(
             f"the document has not what the execution {known.name!r} stands at: "
             + ", ".join(lacking)
+        )
+    former = program if document is None else kept.program(known)
+    others = displaced(program, former, journal.answers)
+    if others:
+        raise ExecutionNotRedrivable(
+            f"branches that have ended stand at other places in the document: {', '.join(others)}"
         )
     for answer in void(journal.positions, journal.answers):
         journal.drop_answer(answer)

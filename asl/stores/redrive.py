@@ -12,7 +12,7 @@ from asl.core.pointers import escape, unescape
 from asl.core.values import Json
 from asl.program import Machine, Program
 
-__all__ = ["missing", "void"]
+__all__ = ["displaced", "missing", "void"]
 
 
 def void(positions: Mapping[str, Json], answers: Mapping[str, Json]) -> Iterator[str]:
@@ -47,6 +47,38 @@ def missing(
     return sorted(lacking)
 
 
+def displaced(program: Program, former: Program, answers: Mapping[str, Json]) -> list[str]:
+    """Return the branches of *program* that are not those which have ended at their places, sorted.
+
+    What a branch came to is known by its place: by the *former* program it began in another state.
+    """
+    found: set[str] = set()
+    for key, answer in answers.items():
+        if key.endswith("]") and answer[3] is None:
+            begun, here = _machine(former, key), _machine(program, key)
+            if begun is None or here is None or "Branches" not in here.pointer.split("/")[-2:]:
+                continue
+            if begun.start.name != here.start.name:
+                found.add(here.pointer)
+    return sorted(found)
+
+
+def _machine(program: Program, path: str) -> Machine | None:
+    """Return the machine that a program has at a path, None if it is not known."""
+    machine: Machine | None = program.machine
+    for name, index in _forks(path):
+        step = None if machine is None else machine.steps.get(name)
+        machine = None if step is None else program.forked(step, index)
+    return machine
+
+
+def _forks(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the state that forks and the index of the child, from the top machine down."""
+    for fork in path.split("/")[1:]:
+        place, _, index = fork[:-1].rpartition("[")
+        yield unescape(place.rpartition("@")[0]), index
+
+
 def _is_within(path: str, ended: set[str]) -> bool:
     """Whether a machine or one around it has ended."""
     while path and path not in ended:
@@ -71,9 +103,7 @@ def _standing(
 def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
     """Yield the state that is not there, on the way to a machine or in it."""
     machine: Machine | None = program.machine
-    for fork in path.split("/")[1:]:
-        place, _, index = fork[:-1].rpartition("[")
-        around = unescape(place.rpartition("@")[0])
+    for around, index in _forks(path):
         assert machine is not None
         step = machine.steps.get(around)
         if step is None:

@@ -293,6 +293,27 @@ def test_a_document_without_the_failed_state_is_refused(store: Store) -> None:
     assert store.get("it").redrives == 0
 
 
+def test_branches_that_have_ended_keep_their_places(store: Store) -> None:
+    """What they came to is known by those, so another order would mix it up."""
+    one, other, bad = (
+        {"StartAt": name, "States": {name: {"Type": "Task", "Agent": agent, "End": True}}}
+        for name, agent in (("One", "Costly"), ("Other", "Costly"), ("Bad", "Flaky"))
+    )
+    agents: dict[str, Any] = {**COSTLY, **BOOM}
+
+    def document(*branches: Any) -> dict[str, Any]:
+        state = {"Type": "Parallel", "Branches": list(branches), "End": True}
+        return {"StartAt": "All", "States": {"All": state}}
+
+    store.start(document(one, other, bad), {}, name="it", agents=agents)
+    for branches in ((other, one, bad), (one, bad)):
+        with pytest.raises(asl.ExecutionNotRedrivable, match=r"/States/All"):
+            store.redrive("it", document=document(*branches), agents=agents)
+    assert store.get("it").redrives == 0
+    right = document(one, other, {**bad, "States": {"Bad": {"Type": "Pass", "End": True}}})
+    assert store.redrive("it", document=right, agents=agents).ok
+
+
 def test_a_timed_out_execution_goes_on_where_it_was_cut_off(store: Store) -> None:
     """Its time begins anew."""
     document = {**SAVING, "TimeoutSeconds": 60}
