@@ -255,7 +255,7 @@ class _Discreet(Deputy):
             yield
             if pieces is not None:
                 pieces.end()
-        except BaseException as raised:
+        except BaseException as raised:  # whatever foreign code raises may show a secret
             error = alone(raised)
             if is_own(error) or is_cancellation(error):
                 raise

@@ -152,7 +152,7 @@ async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Res
     )
     try:
         return await host.serving().start(execution_id(workflow_id, child.name, False), work)
-    except BaseException:
+    except BaseException:  # however it was cut off, what it has spent until then counts
         for execution in made:
             _leave(host, at, child, execution)
         raise
