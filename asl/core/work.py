@@ -1,0 +1,85 @@
+"""The work of an evaluation: its limits, and the meter that counts against them.
+
+Whatever evaluates or reads text of an author who may be hostile takes a `WorkMeter`: expressions,
+paths, templates, patterns, schemas, readers. Work is counted, not timed, so that the same input
+ends alike everywhere. A loop counts before it starts, a value is counted before it is built; what
+cannot grow with its input needs no meter.
+
+A language catches `WorkExceeded` where it is entered and raises its own error with the text.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+__all__ = ["LIMITS", "WorkExceeded", "WorkLimits", "WorkMeter"]
+
+Quantity = Literal["steps", "bytes", "levels"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLimits:
+    """How much one evaluation may do."""
+
+    steps: int = 1_000_000
+    """Steps, each up to about 0.4 microseconds: all of them take less than half a second."""
+    bytes: int = 64 * 1024 * 1024
+    """Bytes of all the values that are built, freed ones included."""
+    levels: int = 200
+    """Levels of nesting, in the text or in the calls of an evaluation."""
+
+
+LIMITS: Final = WorkLimits()
+"""The limits of every evaluation that has no others."""
+
+
+class WorkExceeded(Exception):
+    """An evaluation went beyond one of its limits."""
+
+    def __init__(self, quantity: Quantity, limit: int) -> None:
+        super().__init__(quantity, limit)
+        self.quantity = quantity
+        self.limit = limit
+
+    def __str__(self) -> str:
+        if self.quantity == "levels":
+            return f"the evaluation is nested deeper than {self.limit} levels"
+        if self.quantity == "bytes":
+            return f"the evaluation builds more than {self.limit} bytes"
+        return f"the evaluation takes more than {self.limit} steps"
+
+
+class WorkMeter:
+    """Counts the work of one evaluation; `steps` and `bytes` are what is left.
+
+    A hot loop may subtract from `steps` and call `spend(0)` once afterwards.
+    """
+
+    __slots__ = ("bytes", "limits", "steps")
+
+    def __init__(self, limits: WorkLimits = LIMITS) -> None:
+        self.limits = limits
+        self.steps = limits.steps
+        self.bytes = limits.bytes
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps; raises WorkExceeded if there are too many."""
+        self.steps -= steps
+        if self.steps < 0:
+            self.exceed("steps")
+
+    def spend_bytes(self, count: int) -> None:
+        """Count bytes of a value before it is built; raises WorkExceeded if there are too many."""
+        self.bytes -= count
+        if self.bytes < 0:
+            self.exceed("bytes")
+
+    def enter(self, level: int) -> None:
+        """Raise WorkExceeded if *level*, counted from 1 at the top, is too deep."""
+        if level > self.limits.levels:
+            self.exceed("levels")
+
+    def exceed(self, quantity: Quantity) -> NoReturn:
+        """Raise WorkExceeded for a quantity."""
+        limits = self.limits
+        limit = {"steps": limits.steps, "bytes": limits.bytes, "levels": limits.levels}[quantity]
+        raise WorkExceeded(quantity, limit)
