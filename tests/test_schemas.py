@@ -248,7 +248,7 @@ FORMATS: dict[str, tuple[list[Any], list[Any]]] = {
     "positiveSeconds": ([1, 99_999_999, 5.0, "{% 1 + 1 %}"], [0, 100_000_000, 1.5, "5", True]),
     "count": ([0, 7, "{% $n %}"], [-1, 0.5, "7", "{% $n", None]),
     "share": ([0.01, 1], [0, 1.01, "0.5"]),
-    "errorNames": ([["States.ALL"], ["A", "B"]], [[], [""], "A", [1]]),
+    "errorNames": ([["States.ALL"], ["A", "B"]], [[], "A", [1]]),
     "nullablePath": (["$", "$.a", None], [1, {}]),
 }
 

@@ -39,6 +39,7 @@ from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, place
 from asl.core.diagnostics import insist as insist_on
 from asl.core.document import Document
+from asl.core.opaque import is_about_opaque, with_opaque
 from asl.core.pointers import resolved
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
@@ -104,11 +105,13 @@ def check(
     the caller can serve; a state that wants another one draws a warning. What this version does not
     execute (EXEC-...) is an error with `for_run` and a piece of information without; with
     `ignore_blocks` agent blocks only draw a warning, in strict mode too. `express` asks, in the
-    `aws` profile, for an express workflow.
+    `aws` profile, for an express workflow. A placeholder without a value may stand for anything,
+    so no rule applies to it, unless the document is checked for a run.
     """
     document = composed(document)
+    unknown = document.dialect == "asl" and not for_run
     workflow = taken_apart(
-        document.value,
+        with_opaque(document.value) if unknown else document.value,
         profile,
         agents,
         resources,
@@ -139,6 +142,10 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     """Return everything found in a document; some of it may be there twice."""
     profile = workflow.profile
     found = (included.blamed(each, _arguments(document)) for each in _findings(workflow))
+    if workflow.value is not document.value:
+        found = (
+            each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
+        )
     if document.dialect != "asl" and not profile.aws:
         said = {each.code for each in _composing(document)}
         found = (

@@ -99,16 +99,38 @@ def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> It
             yield from _wildcard(len(places) == 1, last, pointer, wildcard_rule)
         for name, place in places.items():
             yield from _name(workflow, name, place, "is never retried or caught")
-            by = _matched_by(name, earlier, workflow.profile)
-            if by is not None and name != "States.Runtime":
-                yield Finding(
-                    "V-RETRY-11",
-                    f"an earlier entry already matches {name!r}",
-                    place,
-                    related=((by, "this one"),),
-                )
+        if "" in places:
+            yield Finding(
+                f"{wildcard_rule[:-1]}1",
+                "no error has an empty name",
+                places[""],
+                "remove it, or name the error",
+                severity=Severity.WARNING,
+                aws=Wording(code=""),
+            )
+        yield from _repeated(places, earlier, workflow.profile)
         for name, place in places.items():
             earlier.setdefault(name, place)
+
+
+def _repeated(
+    places: Mapping[str, str], earlier: Mapping[str, str], profile: Profile
+) -> Iterator[Finding]:
+    """Yield one finding for the names of an entry that earlier entries match already."""
+    matched = {
+        name: by
+        for name in places
+        if name != "States.Runtime" and (by := _matched_by(name, earlier, profile)) is not None
+    }
+    if matched:
+        names = ", ".join(map(repr, matched))
+        yield Finding(
+            "V-RETRY-11",
+            f"an earlier entry already matches {names}",
+            places[next(iter(matched))],
+            "remove the entry" if len(matched) == len(places) else None,
+            related=tuple((by, "this one") for by in dict.fromkeys(matched.values())),
+        )
 
 
 def _places(listed: Json, pointer: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from asl.checks import expressions, queries
 from asl.checks.workflow import Workflow, text
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
+from asl.core.opaque import contains_opaque
 from asl.states.base import Node
 
 __all__ = ["check", "check_task"]
@@ -65,7 +66,8 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
     places = [*_tokens(workflow, node)]
     if resource.endswith(TOKEN):
-        if not places:
+        sent = node.value.get("Arguments", node.value.get("Parameters"))
+        if not places and not contains_opaque(sent):
             jsonata = node.query_language == "JSONata"
             yield Finding(
                 "V-TASK-10",

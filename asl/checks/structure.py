@@ -19,7 +19,7 @@ from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.pointers import escape, parted
 from asl.core.resources import folder
-from asl.core.values import Json, compact, type_name
+from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
 from asl.states import KNOWN_TYPES
 from asl.states.base import awaits
@@ -65,13 +65,11 @@ def _undeclared(is_open: _Open) -> _Open:
 
 def _open(unfilled: bool, jsonata: bool) -> _Open:
     """Return what tells the failures of placeholders, and of queries in the blocks of agents."""
-    if not (unfilled or jsonata):
-        return _never
 
     def is_open(error: Any) -> bool:
         text = error.instance
         if type(text) is not str:
-            return False
+            return type(text) is Opaque
         return (unfilled and awaits(text)) or (jsonata and _is_query(text, error))
 
     return is_open

@@ -12,6 +12,7 @@ from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, tex
 from asl.compose import modules
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
+from asl.core.values import Opaque
 from asl.states import KNOWN_TYPES
 from asl.states.base import Node, awaits, labelled
 
@@ -45,6 +46,13 @@ class _Machine(NamedTuple):
     @property
     def module(self) -> bool:
         return self.workflow.module and self.scope.outer is None
+
+    @property
+    def opaque(self) -> bool:
+        """Whether a transition leads to a state that only a deployment names."""
+        return type(self.scope.value.get("StartAt")) is Opaque or any(
+            map(_is_opaque, self.scope.nodes)
+        )
 
     # The start
 
@@ -147,7 +155,7 @@ class _Machine(NamedTuple):
 
     def reach(self) -> Iterator[Finding]:
         roots = self.roots()
-        if roots is None or any("{{" in root for root in roots):
+        if roots is None or any("{{" in root for root in roots) or self.opaque:
             return
         reached = self.reached(roots)
         # AWS refuses a state that none leads to, not one that only such states do (measured); and
@@ -224,6 +232,16 @@ class _Machine(NamedTuple):
     def may_end(self, node: Node) -> bool:
         """Whether the machine may end at this state, or go on where nobody knows."""
         return ends(node) or not self.scope.names.issuperset(self.after[node.name])
+
+
+def _is_opaque(node: Node) -> bool:
+    """Whether the states that follow are not all known before deployment."""
+    state = node.value
+    found = [state.get(field) for field in ("Type", "Next", "End", "Default", "Choices", "Catch")]
+    for listed in found[4:]:
+        for entry in listed if type(listed) is list else ():
+            found.append(entry.get("Next") if type(entry) is dict else entry)
+    return any(type(each) is Opaque for each in found)
 
 
 def ends(node: Node) -> bool:

@@ -39,12 +39,21 @@ MAX_INTEGER = 10**MAX_DIGITS - 1
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NUMBERS = (int, float)
 SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Opaque(str):
+    """A string whose final value is unknown, as a part of it is filled in later."""
+
+    __slots__ = ()
+
+
 _NAMES = {
     type(None): "null",
     bool: "boolean",
     int: "number",
     float: "number",
     str: "string",
+    Opaque: "string",
     list: "array",
     dict: "object",
 }

@@ -157,6 +157,8 @@ def _advice(problem: str, text: str, offset: int) -> str | None:
     line = text[start : end if end >= 0 else len(text)]
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with blanks, not with tabs"
+    if problem.endswith("found '<tag>'"):
+        return "a value takes one tag: write the outer one as a key, such as Fn::GetAZs: !Ref Name"
     if problem.startswith("expected <block end>") or (
         problem.startswith("mapping values") and _is_deeper(line, text[: start - 1])
     ):

@@ -8,7 +8,7 @@ What only such documents need is imported when one of them comes.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -19,7 +19,7 @@ from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
-    from asl.sources.reading import Reading
+    from asl.sources.reading import Note, Reading
 
 __all__ = ["is_template", "load", "load_each"]
 
@@ -40,6 +40,10 @@ class Template(Protocol):
     @property
     def source(self) -> Source:
         """The text of the file."""
+
+    @property
+    def remarks(self) -> "Iterable[Note]":
+        """What is to be told of the file, whichever state machine is read."""
 
     @property
     def names(self) -> Mapping[str, frozenset[str]]:
@@ -76,6 +80,7 @@ def load(
     from asl.sources.reading import Reading
 
     reading = Reading({**defaults, **variables}, limits, root)
+    reading.notes.update(dict.fromkeys(found.remarks))
     document = found.document(_chosen(found, resource), reading)
     return _with_unused(document, variables, reading)
 
@@ -106,6 +111,7 @@ def load_each(
     asked: set[str] = set()
     for each in found.names if several else [_chosen(found, resource)]:
         reading = Reading({**defaults, **variables}, limits, root, asked)
+        reading.notes.update(dict.fromkeys(() if read else found.remarks))
         try:
             read.append(found.document(each, reading))
         except InvalidDocument as refusal:
@@ -149,28 +155,28 @@ def _found(
         from asl.sources import serverless
 
         return serverless.Template(source, limits)
-    if source.format == "json":
-        try:
-            return _template(parsed(source, limits))
-        except InvalidDocument:  # its placeholders may still make it a document
-            return source
-    if not re.search(_YAML_TEMPLATE, text):
+    if source.format == "yaml" and not re.search(_YAML_TEMPLATE, text):
         return source
-    from asl.core.yaml_text import old_schema
-    from asl.sources.intrinsics import TAGS
+    from asl.sources.intrinsics import SCHEMA
+    from asl.sources.tolerant import read_template
 
-    found = _template(parsed(source, limits, old_schema(TAGS)))
+    try:
+        found = _template(*read_template(source, limits, SCHEMA))
+    except InvalidDocument:
+        if source.format == "json":  # its placeholders may still make it a document
+            return source
+        raise
     return source if isinstance(found, Document) else found
 
 
-def _template(document: Document) -> Document | Template:
+def _template(document: Document, faults: Iterable[Fault] = ()) -> Document | Template:
     """The template that a document is by its shape, else the document."""
     value = document.value
     if type(value) is not dict or "States" in value or type(value.get("Resources")) is not dict:
         return document
     from asl.sources import cloudformation
 
-    return cloudformation.Template(document)
+    return cloudformation.Template(document, faults)
 
 
 def _plain(

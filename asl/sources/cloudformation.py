@@ -1,16 +1,20 @@
 """State machines in templates of SAM and CloudFormation, also in those that CDK has made."""
 
 import os
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from asl.core.diagnostics import did_you_mean
-from asl.core.document import Document
-from asl.core.source import Source, Span
+from asl.core.document import Document, invalid
+from asl.core.errors import InvalidDocument
+from asl.core.pointers import pointer_to
+from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
 from asl.sources.definition import Part, of_file, of_part, of_text, substituted
 from asl.sources.intrinsics import Resolver, members
-from asl.sources.reading import Reading
+from asl.sources.reading import Note, Reading
 from asl.sources.text import Text, string_meaning
+from asl.sources.tolerant import DUPLICATE, remarks
 
 __all__ = ["Template"]
 
@@ -28,8 +32,9 @@ DEFINITIONS: Final = (OBJECT, STRING, FILE, BUCKET)
 class Template:
     """A template, and the logical names of its state machines."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, faults: Iterable[Fault] = ()) -> None:
         self.value = document.value
+        self.faults = [*faults]
         self.span = document.span
         self.source = document.source
         self.names = {
@@ -40,7 +45,20 @@ class Template:
 
     def document(self, name: str, reading: Reading) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
+        own = f"{pointer_to(('Resources', name))}/"
+        wrong = [
+            fault
+            for fault in self.faults
+            if fault.code != DUPLICATE and f"{fault.pointer}/".startswith(own)
+        ]
+        if wrong:
+            raise invalid(self.source, wrong)
         return _Machine(self, name, reading).document()
+
+    @property
+    def remarks(self) -> Iterator[Note]:
+        """The faults of the template that do not concern its state machines."""
+        return remarks(self.source, self.faults)
 
 
 def _constructs(resource: Json) -> frozenset[str]:
@@ -102,10 +120,8 @@ class _Machine:
         key = value.get("Key") if type(value) is dict else None
         place = span.member("Key") or span
         if key is None and not (type(value) is dict and "Bucket" in value):
-            path = self.resolver.string(value, span)
-            if not path.startswith("s3://"):
-                return self.reading.file(path, self.source, span.at)
-        elif key is not None:
+            return self.reading.file(self.resolver.string(value, span), self.source, span.at)
+        if key is not None:
             asset = f"asset.{self.resolver.string(key, place)}"
             folder = os.path.dirname(self.source.name or "")
             if os.path.isfile(os.path.join(folder, asset)):
@@ -113,13 +129,26 @@ class _Machine:
         raise self.reading.refused(
             self.source,
             span.at,
-            "READ-14",
+            "READ-18",
             f"the definition of {self.name} lies in a bucket",
             "name its file instead of the template, with --var for its placeholders",
         )
 
     def of_file(self, file: Source) -> Document:
-        return of_file(file, self.lookup, self.reading, self.name)
+        """The definition in a file: JSON, or YAML whatever the file is called."""
+        try:
+            return of_file(file, self.lookup, self.reading, self.name)
+        except InvalidDocument as refusal:
+            if file.format != "json":
+                raise
+            message = f"{os.path.basename(file.name or '')} is no JSON, CloudFormation reads YAML"
+            fault = next(iter(refusal.report))
+            self.reading.note("READ-19", message, f"line {fault.line}: {fault.message}")
+            try:
+                as_yaml = file._replace(format="yaml")
+                return of_file(as_yaml, self.lookup, self.reading, self.name)
+            except InvalidDocument:
+                raise refusal from None
 
     def lookup(self, name: str) -> str | None:
         """The value of a placeholder of the definition."""

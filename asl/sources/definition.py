@@ -31,6 +31,8 @@ SHOWN = 5
 Lookup = Callable[[str], str | None]
 """Gives the value for the name of a placeholder, None to leave it as it is."""
 
+_NO_TEXT = ("/Resource", ".$", "Path", "/Variable", "/Next", "/Default", "/StartAt")
+"""How the pointers of strings end that are names, paths or function calls."""
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 
 
@@ -198,8 +200,8 @@ def _located(value: Json, reading: Reading) -> Iterator[Finding]:
 def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
     """Yield the placeholders for which there is no value: READ-11.
 
-    `${...}` may be meant as it is written, so only a whole string counts, or one that names a
-    resource. One value fills in all places, so the first tells of the others.
+    `${...}` may be meant as it is written, so only a whole string counts, or one that is no text:
+    the name of a resource, a path. One value fills in all places, so the first tells of the others.
     """
     known = {note.text for note in reading.notes}
     places: dict[str, list[str]] = {}
@@ -207,7 +209,7 @@ def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
         if "${" not in string or string in known:
             continue
         found = json_text.PLACEHOLDER.fullmatch(string)
-        if found is None and pointer.endswith("/Resource"):
+        if found is None and pointer.endswith(_NO_TEXT):
             found = json_text.PLACEHOLDER.search(string)
         if found is not None and found[0] not in known:
             places.setdefault(found[1], []).append(pointer)

@@ -8,21 +8,25 @@ from typing import Final
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import parsed
 from asl.core.errors import InvalidDocument
+from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
+from asl.core.yaml_text import old_schema
 from asl.sources.definition import Part, of_part
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
 from asl.sources.resources import RESOURCES, Made
 from asl.sources.scalars import scalar
 from asl.sources.text import Text, joined
 
-__all__ = ["TAGS", "Resolver", "members"]
+__all__ = ["SCHEMA", "TAGS", "Resolver", "members"]
 
+_STACK: Final = "11111111-1111-1111-1111-111111111111"
 PSEUDO: Final = {
     "AWS::AccountId": ACCOUNT,
+    "AWS::NotificationARNs": "${AWS::NotificationARNs}",
     "AWS::Partition": PARTITION,
     "AWS::Region": REGION,
-    "AWS::StackId": f"arn:{PARTITION}:cloudformation:{REGION}:{ACCOUNT}:stack/stack/0",
+    "AWS::StackId": f"arn:{PARTITION}:cloudformation:{REGION}:{ACCOUNT}:stack/stack/{_STACK}",
     "AWS::StackName": "stack",
     "AWS::URLSuffix": "amazonaws.com",
 }
@@ -59,7 +63,7 @@ class Resolver:
                 if name in FUNCTIONS:
                     return FUNCTIONS[name](self, value[name], inner, span.at)
                 if name.startswith("Fn::"):
-                    raise self.refused(span, f"{name} is not supported in a definition")
+                    return self.deployed(name, span)
             parts: dict[str, Part] = {}
             for key, inner in places.items():
                 part = self.resolve(value[key], inner)
@@ -100,11 +104,23 @@ class Resolver:
         return list(zip(value, span.members, strict=True))
 
     def items(self, value: Json, span: Span) -> list[Part]:
-        """The items of an array, which may be the result of a function."""
+        """The items of an array, which may be the result of a function.
+
+        An array that only a deployment knows has one item, which is as unknown.
+        """
         part = self.resolve(value, span)
+        if _is_unknown(part):
+            return [part]
         if not isinstance(part.value, list):
             raise self.refused(span, "an array is expected here")
         return part.value
+
+    def deployed(self, name: str, span: Span) -> Part:
+        """The stand-in for what a function gives in a deployment only."""
+        known = [*FUNCTIONS, *_OTHERS]
+        if name.partition("::")[2].partition("::")[0] not in _OTHERS and name not in FUNCTIONS:
+            raise self.refused(span, f"there is no function {name}", did_you_mean(name, known))
+        return self.constant(self.reading.stand_in(name, f"${{{name}}}"), span.at)
 
     def constant(self, value: Json, at: int) -> Part:
         """A value that does not stand in the text, for what stands at an offset of it."""
@@ -148,13 +164,13 @@ class Resolver:
 
     def own_name(self, resource: str, made: Made) -> str | None:
         """The name that the template gives a resource, None where the deployment chooses it."""
-        span = self.span.member("Resources") or self.span
+        span = self.span
         properties = members(self.resources[resource], "Properties")
         value = None if made.name is None else properties.get(made.name)
         if value is None or resource in self.naming:
             return None
-        for step in (resource, "Properties", made.name):
-            span = span.member(str(step)) or span
+        for step in ("Resources", resource, "Properties", made.name):
+            span = span.member(str(step)) or Span(span.at)
         self.naming.append(resource)
         name = self.resolve(value, span).value
         self.naming.pop()
@@ -287,7 +303,7 @@ class Resolver:
         between = self.string(*delimiter)
         if not between:
             raise self.refused(delimiter[1], "the delimiter is empty")
-        return self.constant(self.string(*text).split(between), at)
+        return self.constant(_split(self.string(*text), between), at)
 
     def select(self, argument: Json, span: Span, at: int) -> Part:
         """`Fn::Select`: one item of an array."""
@@ -295,6 +311,9 @@ class Resolver:
         items = self.items(*values)
         digits = self.string(*index)
         place = index_of(digits, items)
+        unknown = [item for item in items if _is_unknown(item)]
+        if place is None and unknown:  # its value may be several of these items
+            return unknown[-1]
         if place is None:
             raise self.refused(index[1], f"there is no item {digits!r} of {len(items)}")
         return items[place]
@@ -310,11 +329,17 @@ class Resolver:
                 if len(keys) < len(argument):
                     inner = last[1].member("DefaultValue") or last[1]
                     return self.resolve(last[0]["DefaultValue"], inner)
+                if self.is_computed(key):
+                    return self.deployed("Fn::FindInMap", span)
                 known = list(value) if type(value) is dict else []
                 hint = did_you_mean(name, known) or f"there are {', '.join(known[:10])}"
                 raise self.refused(place, f"the mapping has no {name!r}", hint)
             value = value[name]
         return self.constant(value, at)
+
+    def is_computed(self, value: Json) -> bool:
+        """Whether a value is that of a function, and the caller has not given it."""
+        return type(value) is dict and value.get("Ref") not in self.reading.given
 
     def choose(self, argument: Json, span: Span, at: int) -> Part:
         """`Fn::If`: one of two values, by a condition."""
@@ -341,7 +366,9 @@ class Resolver:
         return self.constant(compact(of_part(part, self.source, self.reading, None).value), at)
 
     def transform(self, argument: Json, span: Span, at: int) -> Part:
-        """`Fn::Transform`: a file that is included."""
+        """`Fn::Transform`: a file that is included; a stand-in for what other macros give."""
+        if type(argument) is dict and argument.get("Name") != "AWS::Include":
+            return self.deployed("Fn::Transform", span)
         file = self.included(argument, span)
         return self.constant(parsed(file, self.reading.limits).value, at)
 
@@ -349,12 +376,33 @@ class Resolver:
         """The file that the macro AWS::Include puts here; there is no other macro."""
         name = argument.get("Name") if type(argument) is dict else None
         if name != "AWS::Include":
-            raise self.refused(span, f"the macro {name!r} runs in a deployment only")
+            message = f"the macro {name!r} runs in a deployment only"
+            raise self.reading.refused(self.source, span.at, "READ-18", message)
         place = span.member("Parameters") or span
-        path = members(argument, "Parameters").get("Location")
-        if type(path) is not str or path.startswith("s3://"):
-            raise self.refused(place, "the included file is not a local one")
+        path = self.string(
+            members(argument, "Parameters").get("Location"), place.member("Location") or place
+        )
         return self.reading.file(path, self.source, place.at)
+
+
+def _split(text: str, between: str) -> list[str]:
+    """The pieces of a text, with every placeholder in one of them."""
+    pieces = [""]
+    end = 0
+    for found in PLACEHOLDER.finditer(text):
+        first, *others = text[end : found.start()].split(between)
+        pieces[-1] += first
+        pieces += others
+        pieces[-1] += found[0]
+        end = found.end()
+    first, *others = text[end:].split(between)
+    pieces[-1] += first
+    return pieces + others
+
+
+def _is_unknown(part: Part) -> bool:
+    """Whether a part is a text with something that only a deployment knows."""
+    return isinstance(part.value, Text) and PLACEHOLDER.search(part.value.string) is not None
 
 
 def _start(made: Made, attribute: str) -> str | None:
@@ -388,7 +436,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
 """Every function that can be worked out without a deployment."""
 
 _CONDITIONS = ("And", "Equals", "Not", "Or")
-_OTHERS = ("Cidr", "ForEach", "GetAZs")
+_OTHERS = ("Cidr", "ForEach", "GetAZs", "GetStackOutput")
 
 TAGS: Final = {
     f"!{name.removeprefix('Fn::')}": name
@@ -399,6 +447,9 @@ TAGS: Final = {
     )
 }
 """The short forms of YAML."""
+
+SCHEMA: Final = old_schema(TAGS)
+"""The YAML of CloudFormation."""
 
 
 def members(value: Json, key: str) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.document import clipped, invalid, opened
 from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.opaque import PLACEHOLDER
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 from asl.sources.text import Text
@@ -96,6 +97,14 @@ class Reading:
 
         Raises InvalidDocument where nothing may be read, or nothing is.
         """
+        if PLACEHOLDER.search(path):
+            message = f"the path {clipped(path)!r} is known only after deployment"
+            hint = "give the value of its placeholder with --var"
+            raise self.refused(source, origin, "READ-18", message, hint)
+        if "://" in path:
+            message = f"{clipped(path)!r} is no local file"
+            hint = "name the file instead of the template, with --var for its placeholders"
+            raise self.refused(source, origin, "READ-18", message, hint)
         try:
             return opened(self.place(path, source, origin), limits=self.limits)
         except DocumentNotFound as missing:

@@ -10,13 +10,15 @@ from typing import Final
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, parsed
+from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
-from asl.core.yaml_text import old_schema
+from asl.core.yaml_text import CORE, Schema
 from asl.sources.definition import Part, of_part, of_text, substituted
 from asl.sources.intrinsics import TAGS, Resolver, members
-from asl.sources.reading import ACCOUNT, REGION, Reading, as_text
+from asl.sources.reading import ACCOUNT, REGION, Note, Reading, as_text
 from asl.sources.text import Text
+from asl.sources.tolerant import read_template, remarks
 
 __all__ = ["Template"]
 
@@ -35,7 +37,7 @@ class Template:
     """A `serverless.yml`, and the state machines of its section `stepFunctions`."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
-        document = parsed(source, limits, _SCHEMA)
+        document, self.faults = read_template(source, limits, _SCHEMA)
         self.value = document.value
         self.span = document.span
         self.source = document.source
@@ -45,6 +47,11 @@ class Template:
             name: _called(variables.followed(machines.member(name)).value)
             for name in machines.value
         }
+
+    @property
+    def remarks(self) -> Iterator[Note]:
+        """The faults of the file that keep no definition from being read."""
+        return remarks(self.source, self.faults)
 
     def document(self, name: str, reading: Reading) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
@@ -60,7 +67,8 @@ class Template:
         return of_part(part, found.source, reading, name)
 
 
-_SCHEMA: Final = old_schema(TAGS)
+_SCHEMA: Final = Schema(CORE.words, TAGS, old=True)
+"""The YAML of the framework: that of YAML 1.2, with merge keys."""
 
 
 def _called(machine: Json) -> frozenset[str]:
@@ -96,19 +104,67 @@ class _Variables:
     def __init__(self, template: Template, reading: Reading) -> None:
         self.reading = reading
         self.root = _Place(template.value, template.span, template.source)
-        self.functions = dict(_functions(template.value))
-        """The functions by what they may be called: their logical names, too."""
-        called = {name: {"Type": "AWS::Lambda::Function"} for name in self.functions}
-        self.resources = {**_resources(template.value), **called}
         self.following: list[str] = []
         """The variables that are being worked out."""
         self.known: dict[tuple[str, str | None], Json] = {}
         """What variables stand for, each in a file."""
+        self.functions: dict[str, str] = {}
+        """The functions by what they may be called: their logical names, too."""
+        self.resources: dict[str, Json] = {}
+        """The resources of CloudFormation, with those that the framework makes."""
+        self.declare()
 
     def resolver(self, source: Source) -> "_Resolver":
         """What works out the values of a file."""
         template = {"Resources": self.resources, "Transform": "serverless"}
         return _Resolver(template, self.root.span, source, self.reading, self)
+
+    def declare(self) -> None:
+        """Gather the names to which definitions may refer."""
+        for place in self.objects("resources"):
+            self.resources |= members(place.value, "Resources")
+        for place in self.objects("functions"):
+            for name in place.value:
+                logical = f"{_logical(name)}LambdaFunction"
+                self.functions |= {name: name, logical: name}
+                self.resources[name] = {"Type": "AWS::Lambda::Function"}
+        machines = self.machines().value
+        for name in machines:
+            own = machines[name].get("id") if type(machines[name]) is dict else None
+            logical = own or f"{_logical(name)}StepFunctionsStateMachine"
+            self.resources[logical] = _made("StateMachine", "StateMachineName", name)
+        for place in self.objects("stepFunctions", "activities"):
+            for name in place.value if type(place.value) is list else ():
+                logical = f"{_logical(str(name))}StepFunctionsActivity"
+                self.resources[logical] = _made("Activity", "Name", str(name))
+
+    def objects(self, *steps: str) -> Iterator[_Place]:
+        """Yield what stands in a section of the file, each part of one that is a list of files."""
+        section = self.section(*steps)
+        if section is None:
+            return
+        listed = type(section.value) is list and steps[-1] != "activities"
+        for index in range(len(section.value)) if listed else ():
+            part = self.available(section.member(str(index)))
+            if part is not None and type(part.value) is dict:
+                yield part
+        if type(section.value) is dict or (section.value and not listed):
+            yield section
+
+    def section(self, *steps: str) -> _Place | None:
+        """What stands in a section, None where there is none or it is not at hand."""
+        place: _Place | None = self.root
+        for step in steps:
+            place = self.available(place.member(step)) if place and place.has(step) else None
+        return place
+
+    def available(self, place: _Place) -> _Place | None:
+        """What stands here, None if it is in a file that cannot be read."""
+        try:
+            found = self.followed(place)
+        except InvalidDocument:
+            return None
+        return None if type(found.value) is str else found
 
     def machines(self) -> _Place:
         """The object that holds the state machines."""
@@ -122,12 +178,20 @@ class _Variables:
     def followed(self, place: _Place) -> _Place:
         """What stands here, or what it refers to as a whole; then all places are those there."""
         for _ in range(MAX_ROUNDS):
-            whole = _VARIABLE.fullmatch(place.value) if type(place.value) is str else None
-            found = None if whole is None else self.found(whole[1], place)
+            whole = self.whole(place)
+            found = None if whole is None else self.found(whole, place)
             if found is None:
                 break
             place = found
         return place
+
+    def whole(self, place: _Place) -> str | None:
+        """The variable that a text is as a whole, None if it is none."""
+        value = place.value
+        if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
+            return None
+        found = _VARIABLE.fullmatch(self.inside(value, place))
+        return None if found is None else found[1]
 
     def meaning(self, expression: str, place: _Place) -> Json:
         """The value of a variable; a stand-in, if nothing here says it."""
@@ -148,7 +212,7 @@ class _Variables:
                 given = self.reading.given_for(each)
                 if given is not None:
                     return given
-                found = self.found(each, place)
+                found = self.readable(each, place)
                 if found is not None:
                     resolver = self.resolver(found.source)
                     part = resolver.resolve(found.value, found.span)
@@ -162,11 +226,24 @@ class _Variables:
             self.following.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
 
+    def readable(self, expression: str, place: _Place) -> _Place | None:
+        """The same, None also for a file that is not there or that a program computes."""
+        try:
+            return self.found(expression, place)
+        except InvalidDocument as refusal:
+            if all(each.code in ("READ-14", "READ-18") for each in refusal.report):
+                return None
+            raise
+
     def found(self, expression: str, place: _Place) -> _Place | None:
         """The place to which a variable refers, None where it is no place in a file."""
         file = _FILE.fullmatch(expression)
         if file is not None:
-            source = self.reading.file(file[1].strip(), place.source, place.span.at)
+            path = file[1].strip()
+            if not path.endswith((".json", ".yaml", ".yml")):
+                message = f"{path!r} is a program that a deployment runs"
+                raise self.reading.refused(place.source, place.span.at, "READ-18", message)
+            source = self.reading.file(path, place.source, place.span.at)
             document = parsed(source, self.reading.limits, _SCHEMA)
             found = _Place(document.value, document.span, document.source)
             return self.walked(found, file[2], place) if file[2] else found
@@ -228,13 +305,11 @@ class _Resolver(Resolver):
 
     def resolve(self, value: Json, span: Span) -> Part:
         self.reading.count(self.source, span.at)
-        whole = None
-        if type(value) is str and value.startswith("${") and _ends_with_its_brace(value):
-            place = _Place(value, span, self.source)
-            whole = _VARIABLE.fullmatch(self.variables.inside(value, place))
+        place = _Place(value, span, self.source)
+        whole = self.variables.whole(place)
         if whole is None:
             return super().resolve(value, span)
-        return self.constant(self.variables.meaning(whole[1], place), span.at)
+        return self.constant(self.variables.meaning(whole, place), span.at)
 
     def constant(self, value: Json, at: int) -> Part:
         self.reading.count(self.source, at)
@@ -271,23 +346,15 @@ class _Resolver(Resolver):
         return text if pseudo == text.string else Text.at(pseudo, text.begin)
 
 
-def _resources(value: Json) -> dict[str, Json]:
-    """The resources of CloudFormation that the file has itself."""
-    resources = value.get("resources")
-    found: dict[str, Json] = {}
-    for each in resources if type(resources) is list else [resources]:
-        found |= members(each, "Resources")
-    return found
+def _logical(name: str) -> str:
+    """How the framework begins the name of the resource that it makes of something."""
+    logical = name.replace("-", "Dash").replace("_", "Underscore")
+    return f"{logical[:1].upper()}{logical[1:]}"
 
 
-def _functions(value: Json) -> Iterator[tuple[str, str]]:
-    """Yield what a function may be called, with its name: that, and what becomes of it."""
-    functions = value.get("functions")
-    for each in functions if type(functions) is list else [functions]:
-        for name in each if type(each) is dict else ():
-            logical = name.replace("-", "Dash").replace("_", "Underscore")
-            yield name, name
-            yield f"{logical[:1].upper()}{logical[1:]}LambdaFunction", name
+def _made(kind: str, field: str, name: str) -> Json:
+    """A resource of Step Functions that the framework makes."""
+    return {"Type": f"AWS::StepFunctions::{kind}", "Properties": {field: name}}
 
 
 def _ends_with_its_brace(value: str) -> bool:

@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator
 from json import dumps, loads
 from typing import NamedTuple
 
+from asl.core.opaque import PLACEHOLDER
+
 __all__ = ["Run", "Text", "joined", "string_meaning"]
 
-_SIGNIFICANT = re.compile(r'\\.|"', re.DOTALL)
+_SIGNIFICANT = re.compile(
+    r"""\\.|"|(?P<placeholder>\$\{[^{}]++\}(?:[\w.+-]|\$\{[^{}]++\})*+)""", re.DOTALL
+)
 
 
 class Run(NamedTuple):
@@ -85,21 +89,31 @@ class Text:
         """The text as JSON, with those inserted values that had to be escaped.
 
         AWS inserts a value as it is. So does this, unless the value stands within a JSON string
-        that it would end or break: such a value is escaped.
+        that it would end or break: such a value is escaped. A placeholder without a value becomes
+        a string where a value of any type may stand.
         """
-        pieces, escaped = [], []
+        pieces: list[Text] = []
+        escaped: list[str] = []
         inside = False
         for start, end, inserted in self.pieces():
-            piece = self.part(start, end)
             if inserted and inside:
+                piece = self.part(start, end)
                 content = _content(piece.string)
                 if content != piece.string:
-                    escaped.append(piece.string)
                     piece = Text.inserted(content, piece.begin)
-            elif not inserted:
-                for found in _SIGNIFICANT.finditer(self.string, start, end):
-                    inside ^= found[0] == '"'
-            pieces.append(piece)
+                    if PLACEHOLDER.fullmatch(self.string, start, end) is None:
+                        escaped.append(self.string[start:end])
+                pieces.append(piece)
+                continue
+            for found in _SIGNIFICANT.finditer(self.string, start, end):
+                if found[0] == '"':
+                    inside = not inside
+                elif found["placeholder"] and not inside:
+                    pieces.append(self.part(start, found.start()))
+                    pieces.append(Text.at(dumps(found[0]), self.origin(found.start())))
+                    start = found.end()
+            inside = inside and not inserted
+            pieces.append(self.part(start, end))
         return joined(pieces, self.begin), escaped
 
 

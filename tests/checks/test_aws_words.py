@@ -289,6 +289,6 @@ def test_what_is_no_document_has_a_code_too(text: str, code: str) -> None:
 def test_a_placeholder_that_is_left_says_what_it_waits_for() -> None:
     """It stays text, so it is neither a number nor an ARN."""
     document = task(Resource="${Fn}", TimeoutSeconds="${Limit}")
-    hints = {each.pointer: each.hint for each in check(read(document), AWS)}
+    hints = {each.pointer: each.hint for each in check(read(document), AWS, for_run=True)}
     assert hints["/States/S/TimeoutSeconds"] == "give the placeholder a value: --var Limit=..."
     assert hints["/States/S/Resource"] == "give the placeholder a value: --var Fn=..."

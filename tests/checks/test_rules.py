@@ -242,8 +242,6 @@ COMMON: list[Case] = [
 
 ERRORS: list[Case] = [
     ("V-RETRY-01", retrying({}), f"{S}/Retry/0", retrying(RETRIER)),
-    ("V-RETRY-01", retrying({"ErrorEquals": [""]}), f"{S}/Retry/0/ErrorEquals/0",
-     retrying(RETRIER)),
     ("V-RETRY-02", retrying({"ErrorEquals": ["States.ALL", "A"]}), f"{S}/Retry/0/ErrorEquals",
      retrying({"ErrorEquals": ["States.ALL"]})),
     ("V-RETRY-02", retrying({"ErrorEquals": ["States.ALL"]}, RETRIER), f"{S}/Retry/0/ErrorEquals",

@@ -285,8 +285,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "ref": ({"Ref": ["Stage"]}, "Ref takes the name of a parameter or a resource"),
     "attribute": ({"Fn::GetAtt": "Work"}, "Fn::GetAtt takes a resource and an attribute"),
     "sub": ({"Fn::Sub": ["${a}", "b"]}, "an object with values is expected here"),
-    "macro": ({"Fn::Transform": {"Name": "Mine"}}, "the macro 'Mine' runs in a deployment only"),
-    "function": ({"Fn::Cidr": ["10.0.0.0/16", 2]}, "Fn::Cidr is not supported in a definition"),
+    "function": ({"Fn::Joinn": ["", ["a"]]}, "there is no function Fn::Joinn"),
 }
 
 
@@ -340,12 +339,6 @@ MISSING: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "Flow has Definition and DefinitionUri",
         "keep one of them",
     ),
-    "bucket": (
-        {"DefinitionS3Location": {"Bucket": "b", "Key": "k"}},
-        "the definition of Flow lies in a bucket",
-        "name its file instead",
-    ),
-    "s3": ({"DefinitionUri": "s3://b/k"}, "the definition of Flow lies in a bucket", "name its"),
 }
 
 
@@ -358,6 +351,65 @@ def test_a_definition_that_is_not_at_hand_is_refused(case: str) -> None:
     (error,) = refusal.value.report
     assert (error.code, error.message) == ("READ-14", message)
     assert (error.hint or "").startswith(hint or "")
+
+
+ELSEWHERE = {
+    "bucket": (
+        {"DefinitionS3Location": {"Bucket": "b", "Key": "k"}},
+        "the definition of Flow lies in a bucket",
+    ),
+    "uri": ({"DefinitionUri": "s3://b/k"}, "'s3://b/k' is no local file"),
+    "path": (
+        {"DefinitionUri": {"Fn::Sub": "${Folder}/flow.json"}},
+        "the path '${Folder}/flow.json' is known only after deployment",
+    ),
+    "macro": (
+        {"Definition": {"Fn::Transform": {"Name": "Mine"}}},
+        "the macro 'Mine' runs in a deployment only",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_definition_outside_of_the_repository_is_no_error(case: str) -> None:
+    """Nothing is wrong with the template; nothing can be run from it either."""
+    machine, message = ELSEWHERE[case]
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(template(machine), resource="Flow")
+    assert [(each.code, each.message) for each in refusal.value.report] == [("READ-18", message)]
+    assert refusal.value.report.ok
+
+
+UNKNOWN = {
+    "account of a stack": {"Fn::Select": [4, {"Fn::Split": [":", {"Ref": "AWS::StackId"}]}]},
+    "piece of an attribute": {
+        "Fn::Select": [5, {"Fn::Split": [":", {"Fn::GetAtt": ["Elsewhere", "Arn"]}]}]
+    },
+    "zone": {"Fn::Select": [0, {"Fn::GetAZs": {"Ref": "AWS::Region"}}]},
+    "network": {"Fn::Select": [1, {"Fn::Cidr": [{"Ref": "Network"}, 4, 8]}]},
+    "mapping": {"Fn::FindInMap": ["Regions", {"Ref": "AWS::Region"}, "size"]},
+    "list": {"Fn::Join": [",", {"Ref": "Elsewhere"}]},
+    "macro": {"Fn::Transform": {"Name": "Mine"}},
+    "notifications": {"Fn::Select": [0, {"Ref": "AWS::NotificationARNs"}]},
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_function_of_an_unknown_value_is_unknown(case: str) -> None:
+    """What only a deployment knows has a stand-in, also where a function takes it apart."""
+    machine = {"Definition": passing(UNKNOWN[case])}
+    document = asl.load(
+        {**template(machine), "Mappings": {"Regions": {"eu-west-9": {"size": 1}}}}, resource="Flow"
+    )
+    assert {each.code for each in asl.check(document)} <= {"READ-12", "READ-17"}
+
+
+def test_pieces_of_the_id_of_a_stack() -> None:
+    """The stand-in has the form of a stack's ARN, which ends with a UUID."""
+    uuid = {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
+    machine = {"Definition": passing({"Fn::Select": [4, {"Fn::Split": ["-", uuid]}]})}
+    document = asl.load(template(machine), resource="Flow")
+    assert document.value["States"]["A"]["Result"] == "1" * 12
 
 
 def test_an_object_is_no_text_and_a_text_no_object() -> None:
@@ -638,3 +690,78 @@ def test_the_yaml_of_templates_is_that_of_their_tools() -> None:
     """
     document = asl.load(dedent(text))
     assert document.value["States"]["A"] == {"Type": "Pass", "Result": "me", "End": True}
+
+
+def test_duplicate_key_elsewhere_in_a_template_is_a_warning() -> None:
+    """CloudFormation takes the last one, and the state machines are read."""
+    text = """\
+    Resources:
+      Table:
+        Type: AWS::DynamoDB::Table
+        Type: AWS::DynamoDB::GlobalTable
+      Flow:
+        Type: AWS::Serverless::StateMachine
+        Properties:
+          Definition:
+            StartAt: A
+            StartAt: B
+            States:
+              B: { Type: Pass, End: true }
+    """
+    document = asl.load(dedent(text))
+    assert document.value["StartAt"] == "B"
+    messages = [(each.code, each.message) for each in asl.check(document)]
+    assert messages == [
+        (
+            "READ-19",
+            "line 4 of the template: the key 'Type' is given twice, the last one counts",
+        ),
+        (
+            "READ-19",
+            "line 10 of the template: the key 'StartAt' is given twice, the last one counts",
+        ),
+    ]
+
+
+def test_duplicate_key_in_a_json_template_is_a_warning() -> None:
+    """JSON templates are taken as YAML ones are."""
+    text = json.dumps(template({"Definition": MACHINE}))
+    text = text.replace('{"Resources":', '{"Description": "a", "Description": "b", "Resources":')
+    document = asl.load(text, resource="Flow")
+    assert document.value == MACHINE
+    assert [each.code for each in asl.check(document)] == ["READ-19"]
+
+
+def test_unknown_tag_in_another_resource_leaves_the_definition_readable() -> None:
+    """A fault of the state machine itself is an error, one elsewhere a warning."""
+    text = """\
+    Resources:
+      Table: { Type: "AWS::DynamoDB::Table", Properties: !Other x }
+      Flow:
+        Type: AWS::Serverless::StateMachine
+        Properties: { Definition: { StartAt: A, States: { A: { Type: Pass, End: true } } } }
+      Wrong:
+        Type: AWS::Serverless::StateMachine
+        Properties: { Definition: !Mine { StartAt: A } }
+    """
+    found = asl.load(dedent(text), resource="Flow")
+    assert {each.code for each in asl.check(found)} == {"READ-19"}
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(dedent(text), resource="Wrong")
+    assert [each.code for each in refusal.value.report] == ["READ-07"]
+
+
+def test_definition_file_that_is_no_json_is_read_as_yaml(tmp_path: Path) -> None:
+    """CloudFormation does so, whatever the file is called."""
+    text = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": ${N}, "End": true},}}'
+    (tmp_path / "flow.json").write_text(text)
+    file = tmp_path / "template.json"
+    machine = {"DefinitionUri": "flow.json", "DefinitionSubstitutions": {"N": "5"}}
+    file.write_text(json.dumps(template(machine)))
+    document = asl.load(file, resource="Flow")
+    assert document.value["States"]["A"]["Result"] == 5
+    assert [each.code for each in asl.check(document)] == ["READ-19"]
+    (tmp_path / "flow.json").write_text("{StartAt: [}")
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(file, resource="Flow")
+    assert [each.code for each in refusal.value.report] == ["READ-01"]

@@ -143,13 +143,73 @@ def test_a_placeholder_that_stands_in_several_places_wants_one_value() -> None:
     ]
 
 
-def test_without_a_value_the_place_of_a_number_is_named() -> None:
-    """A placeholder that keeps the text from being JSON says which value is missing."""
+def test_unfilled_placeholder_of_a_number_is_a_warning() -> None:
+    """A placeholder in the place of a JSON value is read, and its place is known."""
+    assert found(asl.load(JSON)) == [
+        ("READ-11", "no value is given for ${Arn}", 4, 39),
+        ("READ-11", "no value is given for ${Seconds}", 4, 67),
+    ]
+
+
+UNFILLED = {
+    "resource": '"Type": "Task", "Resource": "${Arn}"',
+    "part of a resource": '"Type": "Task", "Resource": "arn:${AWS::Partition}:lambda:x"',
+    "format": """"Type": "Pass", "Parameters": {"a.$": "States.Format('s3://${B}/{}', $.k)"}""",
+    "path": '"Type": "Pass", "InputPath": "$.${Key}"',
+    "number as text": '"Type": "Wait", "Seconds": "${Delay}"',
+    "number": '"Type": "Wait", "Seconds": ${Delay}',
+    "last member": '"Type": "Pass", "Result": {"Subnets": ${Ids}}',
+    "parts of a number": '"Type": "Wait", "Seconds": ${Delay}${Zeros}0',
+    "timestamp": '"Type": "Wait", "Timestamp": "${When}"',
+    "items": '"Type": "Pass", "Result": [${One}, ${Two}]',
+    "retriers": '"Type": "Task", "Resource": "arn:aws:lambda:::x", "Retry": ${Retry}',
+    "error names": """"Type": "Task", "Resource": "arn:aws:lambda:::x",
+        "Retry": [{"ErrorEquals": ["${Error}"], "MaxAttempts": "${Attempts}"}]""",
+    "jsonata": '"QueryLanguage": "JSONata", "Type": "Pass", "Output": "{% $f(${x} %}"',
+    "dynamic reference": '"Type": "Wait", "Seconds": "{{resolve:ssm:delay}}"',
+    "token": """"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": ${Request}""",
+}
+
+
+@pytest.mark.parametrize("profile", ["default", "aws"])
+@pytest.mark.parametrize("case", UNFILLED)
+def test_unfilled_placeholder_breaks_no_rule(case: str, profile: str) -> None:
+    """What a placeholder stands for may be right, whatever the rule."""
+    state = f"{{{UNFILLED[case]}, "
+    text = f'{{"StartAt": "A", "States": {{"A": {state}"End": true}}}}}}'
+    assert {each.code for each in asl.check(asl.load(text), profile=profile)} <= {"READ-11"}
+
+
+def test_unfilled_transition_may_lead_anywhere() -> None:
+    """No state is unreachable where one names its successor by a placeholder."""
+    states = {
+        "A": {"Type": "Pass", "Next": "${Next}"},
+        "B": {"Type": "Pass", "End": True},
+    }
+    assert [each.code for each in asl.check({"StartAt": "A", "States": states})] == ["READ-11"]
+
+
+def test_other_values_beside_an_unfilled_placeholder_are_checked() -> None:
+    """Only the string with the placeholder is opaque."""
+    states = {"A": {"Type": "Wait", "Seconds": "${Delay}", "Next": "B"}}
+    found = [each.code for each in asl.check({"StartAt": "A", "States": states})]
+    assert found == ["READ-11", "V-ST-03"]
+
+
+def test_run_refuses_an_unfilled_placeholder_that_breaks_a_rule() -> None:
+    """A workflow does not start with a text in the place of a number."""
+    states = {"A": {"Type": "Wait", "Seconds": "${Delay}", "End": True}}
     with pytest.raises(asl.InvalidDocument) as refusal:
-        asl.load(JSON)
-    (fault,) = refusal.value.report
-    assert (fault.code, fault.line, fault.column) == ("READ-01", 4, 67)
-    assert fault.hint == "give it a value: --var Seconds=..."
+        asl.run({"StartAt": "A", "States": states})
+    assert [each.code for each in refusal.value.report.errors] == ["V-WAIT-02"]
+
+
+def test_jsonata_object_constructor_is_no_placeholder() -> None:
+    """`${"key": value}` groups the context value, so the expression is checked."""
+    state = {"Type": "Pass", "Output": '{% [1].${"a": $nosuch()} %}', "End": True}
+    document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
+    assert [each.code for each in asl.check(document)] == ["V-JSONATA-05"]
 
 
 @pytest.mark.parametrize("text", [JSON, YAML])

@@ -88,7 +88,6 @@ def test_values_that_are_given_win() -> None:
     [
         ("${self:custom.nope}", "there is no 'custom.nope' here", (23, 21)),
         ("${self:custom.again}", "refers to itself", (7, 10)),
-        ("${file(x.yml)}", "is not read for a template that is no file itself", (23, 21)),
     ],
 )
 def test_what_cannot_be_worked_out_is_refused(
@@ -139,3 +138,46 @@ def test_a_file_without_state_machines_says_so() -> None:
     """It is no document either."""
     with pytest.raises(asl.InvalidDocument, match="no state machine is defined here"):
         asl.load("service: x\nstepFunctions:\n  validate: true\n")
+
+
+def test_words_mean_what_they_do_in_yaml_1_2() -> None:
+    """The framework reads `Yes` and `on` as texts, and follows merge keys."""
+    text = written("Yes").replace("Type: Pass", "Type: Pass\n            <<: { Comment: off }")
+    document = asl.load(text)
+    assert result(document) == "Yes"
+    assert document.value["States"]["A"]["Comment"] == "off"
+
+
+def test_references_to_what_the_framework_makes(tmp_path: Path) -> None:
+    """Functions of another file, activities and state machines are known by their resources."""
+    (tmp_path / "functions.yml").write_text("create-order: { handler: app.create }\n")
+    (tmp_path / "serverless.yml").write_text(
+        "functions:\n  - ${file(functions.yml)}\n  - ${file(missing.yml)}\n"
+        "stepFunctions:\n  activities: [myTask]\n  stateMachines:\n    one:\n      definition:\n"
+        "        StartAt: A\n        States:\n"
+        "          A:\n            Type: Task\n            Next: B\n"
+        "            Resource: !GetAtt CreateDashorderLambdaFunction.Arn\n"
+        "          B: { Type: Task, Resource: !Ref MyTaskStepFunctionsActivity, End: true }\n"
+        "    two:\n      definition:\n        StartAt: A\n        States:\n"
+        "          A:\n            Type: Task\n            End: true\n"
+        "            Resource: arn:aws:states:::states:startExecution\n"
+        "            Parameters: { StateMachineArn: !Ref OneStepFunctionsStateMachine }\n"
+    )
+    states = asl.load(tmp_path / "serverless.yml", resource="one").value["States"]
+    prefix = "arn:aws:lambda:us-east-1:111111111111:function:"
+    assert states["A"]["Resource"] == f"{prefix}create-order"
+    assert states["B"]["Resource"] == "arn:aws:states:us-east-1:111111111111:activity:myTask"
+    states = asl.load(tmp_path / "serverless.yml", resource="two").value["States"]
+    machine = "arn:aws:states:us-east-1:111111111111:stateMachine:one"
+    assert states["A"]["Parameters"]["StateMachineArn"] == machine
+
+
+def test_value_of_a_file_that_is_not_there_is_unknown(tmp_path: Path) -> None:
+    """A program or a missing file has a stand-in, and a default applies before."""
+    file = tmp_path / "serverless.yml"
+    file.write_text(written("${file(values.js):size}"))
+    document = asl.load(file)
+    assert result(document) == "${file(values.js):size}"
+    assert {each.code for each in asl.check(document)} == {"READ-12"}
+    file.write_text(written("${file(missing.yml):size, 5}"))
+    assert result(asl.load(file)) == 5

@@ -5,7 +5,7 @@ from typing import Final
 from asl.core.document import Document
 from asl.core.source import Limits, Source
 from asl.sources.definition import of_part, of_text, of_yaml
-from asl.sources.reading import Reading
+from asl.sources.reading import Note, Reading
 from asl.sources.terraform import calls, hcl
 from asl.sources.terraform.expressions import Evaluator
 from asl.sources.terraform.folder import Folder
@@ -24,6 +24,7 @@ class Template:
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
+        self.remarks: tuple[Note, ...] = ()
         self.folder = Folder(source, limits)
         self.blocks = {
             name: block for block in self.folder.body.blocks if (name := _name(block)) is not None
