@@ -38,7 +38,7 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         if each.path:
             where = f"not resumable: within {name_of(each.path)}"
         made = format_timestamp(each.created)
-        streams.result(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
+        streams.line(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
     if not checkpoints:
         streams.say("asl: nothing has been saved")
     return Exit.OK

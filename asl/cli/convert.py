@@ -112,7 +112,7 @@ def command(
     _tell(batch.reports, form)
     _write(batch.written, output, force=force)
     if batch.printed is not None:
-        streams.result(batch.printed)
+        streams.document(batch.printed)
     if len(targets) > 1 and form == "text":
         done = len(targets) - batch.refused - unread
         streams.say(f"{done} of {len(targets)} documents are written into {output}")

@@ -27,7 +27,7 @@ def command(execution: str, store_file: str | None, as_json: bool) -> Exit:
         streams.result(streams.as_text(_report(report)))
         return Exit.OK
     for line in _lines(report):
-        streams.result(line)
+        streams.line(line)
     return Exit.OK
 
 

@@ -1,13 +1,10 @@
 """`asl diff`: compares two documents."""
 
-import sys
-
 import click
 
 from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
-from asl.core.values import compact
 
 __all__ = ["command"]
 
@@ -29,15 +26,14 @@ def command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
     if before == after == "-":
         raise click.UsageError("standard input can be read only once: name - once")
     found = asl.diff(read_document(before, origin), read_document(after, origin))
-    coloured = streams.colour(sys.stdout)
     for change in found:
         if as_json:
-            streams.result(compact(change.to_json()))
+            streams.result(streams.json_line(change.to_json()))
             continue
         mark, colour = _MARKS.get(change.kind, ("~", "yellow"))
         place = f"{change.place}: " if change.place and change.about != "state" else ""
         line = f"{mark} {change.about:<10} {place}{change.text}"
-        streams.result(click.style(line, fg=colour) if coloured else line)
+        streams.line(line, style=colour)
     if not as_json:
         streams.say(
             "the documents do the same" if found.same else streams.counted(len(found), "difference")

@@ -24,11 +24,11 @@ def command(store_file: str | None) -> Exit:
         with opened(store_file) as store:
             for fault in store.faults():
                 count += 1
-                streams.result(fault)
+                streams.line(fault)
     except StoreDamaged as damage:  # it cannot even be opened
         for fault in [*of_file(damage.path), f"the file: {damage.what}"]:
             count += 1
-            streams.result(fault)
+            streams.line(fault)
     if count:
         streams.say(f"asl: {streams.counted(count, 'fault')}", style="red")
         return Exit.FAILED

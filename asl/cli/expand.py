@@ -27,5 +27,5 @@ def command(document: str, origin: Origin) -> Exit:
     if not report.ok:
         streams.report(report)
         return Exit.INVALID
-    streams.result(laid_out(read.whole))
+    streams.document(laid_out(read.whole))
     return Exit.OK

@@ -6,7 +6,6 @@ from asl.cli import streams
 from asl.cli.arguments import value_or_text
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, found, opened
-from asl.core.values import compact
 
 __all__ = ["command"]
 
@@ -50,5 +49,5 @@ def command(
         ids = [each["feedbackId"] for each in asked if each["feedbackId"].endswith(feedback_id)]
         chosen = ids[0] if len(ids) == 1 else feedback_id
         record = asl.give_feedback(result, chosen, value_or_text(answer), memory=memory, by=user)
-    streams.result(compact(record))
+    streams.result(streams.json_line(record))
     return Exit.OK

@@ -35,7 +35,7 @@ def command(documents: tuple[str, ...], check: bool) -> Exit:
             source = opened(Path(name))
         text = formatted(source)
         if name == "-" and not check:
-            streams.result(text)
+            streams.document(text)
         elif text != source.text:
             changed.append(name)
             if not check:

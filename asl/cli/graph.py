@@ -43,7 +43,7 @@ def command(document: str, chosen: str | None, output: str | None, origin: Origi
         )
     text = asl.graph(read_document(document, origin), format=format)
     if output is None:
-        streams.result(text)
+        streams.document(text)
     else:
         streams.write_file(output, text)
     return Exit.OK

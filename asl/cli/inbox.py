@@ -34,13 +34,13 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
             streams.result(streams.as_text(request))
             continue
         for line in _lines(name, request, name in due):
-            streams.result(streams.folded(line))
+            streams.line(line, fold=True)
     for name, task in tasks:
         if as_json:
             streams.result(streams.as_text(task))
             continue
         for line in _task(name, task):
-            streams.result(streams.folded(line))
+            streams.line(line, fold=True)
     if not (requests or tasks):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK

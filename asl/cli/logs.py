@@ -40,7 +40,7 @@ def command(execution: str, store_file: str | None, follow: bool, as_json: bool)
         wait = (lambda: _pause(store, name)) if follow else None
         try:
             for event in store.events(name, wait=wait):
-                streams.result(streams.as_text(event.to_json()) if as_json else _line(event))
+                streams.line(streams.as_text(event.to_json()) if as_json else _line(event))
         except _LeftBehindError:
             go_on = f"{command_for('resume', name)} goes on with it"
             streams.say(f"asl: nobody is at work on {name} any more: {go_on}", style="yellow")

@@ -7,6 +7,7 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, command_for, opened
+from asl.core.printable import printable
 from asl.expr.times import format_timestamp
 
 __all__ = ["command"]
@@ -51,5 +52,6 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
         why = f"  {each.error}" if each.error else ""
         if each.name in left:
             why = f"  nobody is at work on it: {command_for('resume', each.name)}"
-        streams.result(f"{each.name:<{width}}  {label}  {started}  {each.workflow}{why}")
+        what = printable(each.workflow + why)
+        streams.result(f"{each.name:<{width}}  {label}  {started}  {what}")
     return Exit.OK

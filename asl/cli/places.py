@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from asl.core.pointers import escape
+from asl.core.printable import printable
 from asl.core.values import Json
 
 __all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]
@@ -17,7 +18,7 @@ def name_of(path: Path) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if type(part) is int else f" / {part}" if text else str(part)
-    return text
+    return printable(text)
 
 
 def pointer_of(workflow: Json, path: Path) -> str:

@@ -37,7 +37,7 @@ def command(document: str, profile: str, origin: Origin, as_json: bool) -> Exit:
         streams.result(streams.as_text(plan.to_json()))
         return Exit.OK
     for line in _lines(plan):
-        streams.result(line)
+        streams.line(line)
     return Exit.OK
 
 

@@ -15,6 +15,7 @@ from asl.cli import streams
 from asl.cli.places import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
+from asl.core.printable import printable
 from asl.core.values import Json, is_number
 from asl.engine.events import Event
 from asl.expr.paths import Use, compile_path, parse_path
@@ -68,7 +69,7 @@ class Spoken:
     def heard(self, event: Event) -> list[str]:
         """Return the lines that are complete with an event."""
         if event.type == "StreamChunk":
-            text = self.begun.pop(event.path, "") + _harmless(event.details["chunk"])
+            text = self.begun.pop(event.path, "") + printable(event.details["chunk"], lines=True)
             *lines, rest = text.split("\n")
             if rest:
                 self.begun[event.path] = rest
@@ -78,11 +79,6 @@ class Spoken:
             self.latest = event.path
             lines.insert(0, f"{name_of(event.path)}:")
         return lines
-
-
-def _harmless(text: str) -> str:
-    """Return a text without what a terminal would obey."""
-    return "".join(each for each in text if each in "\n\t" or each.isprintable())
 
 
 class Progress:
@@ -248,7 +244,7 @@ class Progress:
 
 def _tail(text: str) -> str:
     """Return the end of what is said, on one line."""
-    return " ".join(_harmless(text).split())[-SHOWN:]
+    return " ".join(printable(text, lines=True).split())[-SHOWN:]
 
 
 def looked_up(text: Json, data: Json) -> Json:

@@ -78,5 +78,5 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
                 streams.say(f"asl: {name}: {error}", style="red")
                 code = Exit.USAGE
             else:
-                streams.result(f"{name}  {result.status}")
+                streams.line(f"{name}  {result.status}")
     return code

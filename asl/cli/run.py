@@ -15,7 +15,7 @@ from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.pointers import tokens
-from asl.core.values import Json, compact
+from asl.core.values import Json
 
 if TYPE_CHECKING:
     from asl.bindings import Bindings
@@ -305,12 +305,13 @@ def _listeners(
     listeners: list[Listener] = []
     if events:
         stdout = sys.stdout
-        listeners.append(lambda event: streams.result(compact(event.to_json()), stdout))
+        listeners.append(lambda event: streams.result(streams.json_line(event.to_json()), stdout))
     if trace:
         from asl.cli.trace import Trace
 
         coloured = streams.colour(sys.stderr)
-        listeners.append(Trace(document, program.profile, streams.say, colour=coloured).listen)
+        trace_lines = Trace(document, program.profile, streams.say_styled, colour=coloured)
+        listeners.append(trace_lines.listen)
     elif not quiet and streams.on_terminal(sys.stderr):
         from asl.cli.progress import Progress
 

@@ -45,13 +45,15 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
             decided = store.decided(stored.name) if stored.status == "PAUSED" else []
             due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
             nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
-            streams.result(_summary(result, store.started_by(stored.name), decided, due, nobody))
+            below = store.started_by(stored.name)
+            for line in _summary(result, below, decided, due, nobody):
+                streams.line(line)
     return Exit.OK
 
 
 def _summary(
     result: Result, below: "list[Stored]", decided: list[dict[str, Json]], due: bool, nobody: bool
-) -> str:
+) -> list[str]:
     """Say what is known of an execution; something is *due*, *nobody* is at work on it."""
     started = format_timestamp(result.execution.started)
     lines = [
@@ -93,7 +95,7 @@ def _summary(
     spent = result.usage
     if spent["tokens"] or spent["cost"]:
         lines.append(f"spent     {spent['tokens']} tokens, {spent['cost']:g}")
-    return "\n".join([*lines, "", *_history(events)])
+    return [*lines, "", *_history(events)]
 
 
 def _standing(events: list[Event]) -> list[Event]:

@@ -11,6 +11,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit, of_status
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.printable import printable
 from asl.core.values import Json, excerpt
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _undelivered(result: "Result") -> list[str]:
 
 def prompt_of(request: dict[str, Json]) -> str:
     """Return what is asked, in one line: a structured prompt may have no text of its own."""
-    return request["promptText"] or excerpt(request["prompt"], 400)
+    return printable(request["promptText"] or excerpt(request["prompt"], 400))
 
 
 def command_for(command: str, *names: str) -> str:

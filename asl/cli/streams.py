@@ -11,6 +11,7 @@ import click
 
 from asl.core.diagnostics import Report
 from asl.core.errors import AslError
+from asl.core.printable import printable, printable_json
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [
@@ -20,14 +21,18 @@ __all__ = [
     "clipped",
     "colour",
     "counted",
+    "document",
     "flush",
     "folded",
+    "json_line",
+    "line",
     "make_folder",
     "on_terminal",
     "reason",
     "report",
     "result",
     "say",
+    "say_styled",
     "silence",
     "unwritten",
     "warn",
@@ -75,6 +80,23 @@ def result(text: str, stream: TextIO | None = None) -> None:
         stream.flush()
 
 
+def line(text: str, *, style: str | None = None, fold: bool = False) -> None:
+    """Write one line of data to standard output, with what a terminal would obey replaced.
+
+    Args:
+        text: The line; line breaks within it are shown as symbols.
+        style: Colour of the line on a terminal; None for none.
+        fold: Break the line where the terminal ends.
+    """
+    shown = folded(printable(text)) if fold else printable(text)
+    result(click.style(shown, fg=style) if style and colour(sys.stdout) else shown)
+
+
+def document(text: str) -> None:
+    """Write a document to standard output: exactly, but on a terminal safe to look at."""
+    result(printable(text, lines=True) if on_terminal(sys.stdout) else text)
+
+
 def flush() -> None:
     """Write what is held back for standard output; raises AslError if that fails."""
     with _faults_told():
@@ -105,8 +127,13 @@ def counted(number: int, noun: str) -> str:
 def as_text(value: Json) -> str:
     """Return a JSON value as text: indented for a terminal, else on one line."""
     if on_terminal(sys.stdout):
-        return json.dumps(value, ensure_ascii=False, indent=2)
-    return compact(value)
+        return printable_json(json.dumps(value, ensure_ascii=False, indent=2))
+    return json_line(value)
+
+
+def json_line(value: Json) -> str:
+    """Return a JSON value as one line that is safe to show."""
+    return printable_json(compact(value))
 
 
 def folded(line: str, *, hanging: int = 4) -> str:
@@ -133,9 +160,15 @@ def folded(line: str, *, hanging: int = 4) -> str:
 
 def say(text: str, *, style: str | None = None) -> None:
     """Write a line to standard error; *style* is a colour for its first word (`asl:`)."""
-    head, colon, rest = text.partition(":")
+    head, colon, rest = printable(text, lines=True).partition(":")
+    text = head + colon + rest
     if style is not None and colour(sys.stderr):
         text = click.style(head + colon, fg=style, bold=True) + rest
+    say_styled(text)
+
+
+def say_styled(text: str) -> None:
+    """Write text with colours of ours to standard error; its data is printable already."""
     sys.stderr.write(f"{text}\n")
 
 
@@ -143,7 +176,7 @@ def report(found: Report | list[Report], *, end: str = "") -> None:
     """Show what was found on standard error."""
     from asl.core.render.text import render_text
 
-    say(render_text(found, color=colour(sys.stderr)) + end)
+    say_styled(render_text(found, color=colour(sys.stderr)) + end)
 
 
 def warn(found: Report) -> None:
@@ -153,7 +186,7 @@ def warn(found: Report) -> None:
 
 def reason(error: str | None, cause: str | None) -> str:
     """Return the name of an error with its cause, as far as there are any."""
-    return ": ".join(each for each in (error, cause) if each)
+    return ": ".join(printable(each) for each in (error, cause) if each)
 
 
 def clipped(value: Json, limit: int) -> str:

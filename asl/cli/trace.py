@@ -15,6 +15,7 @@ from asl.cli.streams import clipped, reason
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
+from asl.core.printable import printable
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.engine.events import Event
@@ -162,7 +163,7 @@ class Trace:
         head = f"  {label:<15}  "
         if self.colour:
             head = click.style(head, fg="red" if label == "error" else "cyan")
-        self.write(head + text)
+        self.write(head + printable(text))
         self.above = text
 
     def _title(self, path: Path, since: float | None) -> None:
@@ -178,7 +179,7 @@ class Trace:
         home, pointer = self.document.origin(pointer_of(self.document.value, path))
         line = home.locate(pointer, at_key=True).line
         where = "" if line is None else f", {home.source.name}:{line}"
-        self.write(f"{title}  {kind}{where}, at {since - self.started:.3f} s")
+        self.write(f"{title}  {kind}{printable(where)}, at {since - self.started:.3f} s")
 
 
 def _clipped(value: Json) -> str:

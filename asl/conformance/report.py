@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from asl.conformance.runner import SuiteReport, Verdict
+from asl.core.printable import printable
 from asl.core.values import Json
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ def coverage_text(covered: Covered) -> str:
 def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
     """Return a verdict as lines: outcome, id, title, and where it stands and why it failed."""
     case = verdict.case
-    head = f"{_painted(verdict.outcome, verdict.outcome, colour)} {case.id}"
-    lines = [f"{head}: {case.title}" if case.title else head]
+    head = f"{_painted(verdict.outcome, verdict.outcome, colour)} {printable(case.id)}"
+    lines = [f"{head}: {printable(case.title)}" if case.title else head]
     if verdict.outcome == "failed":
         section = f" (section {case.spec})" if case.spec else ""
         lines.append(f"    {case.where}{section}")
-    lines.extend(f"    {reason}" for reason in verdict.reasons)
+    lines.extend(f"    {printable(reason, lines=True)}" for reason in verdict.reasons)
     return "\n".join(lines)
 
 

@@ -28,7 +28,11 @@ classDef bad stroke:#c62828,stroke-width:2px
 classDef human stroke:#6a1b9a,stroke-width:2px
 classDef choice stroke:#1565c0,stroke-width:2px"""
 MAX_LABEL = 80
-_WRITTEN = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "#quot;", "\\": "#92;", "`": "#96;"}
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "#quot;"}
+    | {each: f"#{ord(each)};" for each in "\\`#%{}"}
+)
+"""Mermaid decodes entities such as `#quot;` in labels, and obeys `%%{...}%%` even within quotes."""
 
 
 def mermaid(graph: Machine) -> str:
@@ -82,7 +86,4 @@ class _Writer:
 
 def _text(words: str) -> str:
     """Return a text as it may stand in quotes."""
-    text = cut(words, MAX_LABEL) or " "
-    for each, written in _WRITTEN.items():
-        text = text.replace(each, written)
-    return text
+    return (cut(words, MAX_LABEL) or " ").translate(_ESCAPES)

@@ -6,9 +6,10 @@ from string import Template
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from asl.core.printable import printable
 from asl.graphs.layout import Box, Link, Point, placed
 from asl.graphs.model import END, START, Machine, State, Terminal, Transition
-from asl.graphs.words import cut, printable
+from asl.graphs.words import cut
 
 __all__ = ["svg"]
 
@@ -251,7 +252,7 @@ def _words(text: str, x: float, y: float, style: str) -> str:
 
 
 def _text(words: str) -> str:
-    return escape(printable(words))
+    return escape(printable(words, lines=True))
 
 
 def _width(text: str, size: float) -> float:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from asl.core.printable import printable
 from asl.core.values import Json, compact
 
 __all__ = [
@@ -10,7 +11,6 @@ __all__ = [
     "caught",
     "cut",
     "details",
-    "printable",
     "rule_words",
     "title",
     "unsaid",
@@ -46,11 +46,6 @@ _KINDS = {
     "IsBoolean": ("is a boolean", "is no boolean"),
     "IsTimestamp": ("is a timestamp", "is no timestamp"),
 }
-
-
-def printable(text: str) -> str:
-    """Return a text without the control characters that no format of drawings has."""
-    return "".join(each if each.isprintable() or each == "\n" else "�" for each in text)
 
 
 def cut(text: str, length: int) -> str:

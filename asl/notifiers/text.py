@@ -1,5 +1,6 @@
 """What a notification says, as text."""
 
+from asl.core.printable import printable
 from asl.core.values import Json, compact
 
 __all__ = ["title", "told"]
@@ -14,19 +15,25 @@ _TITLES = {
 def title(kind: str, details: dict[str, Json]) -> str:
     """Return one line that says why somebody is told."""
     whom = details.get("notify")
-    return _TITLES[kind] + ("" if whom is None else f", {_listed(whom)}")
+    return printable(_TITLES[kind] + ("" if whom is None else f", {_listed(whom)}"))
 
 
 def told(request: dict[str, Json], details: dict[str, Json]) -> str:
     """Return what is asked, by when, and how to name the request."""
     until = f" until {request['expiresAt']}" if "expiresAt" in request else ""
     lines = [
-        details.get("message"),
-        request["promptText"] or compact(request["prompt"]),
-        f"{' | '.join(request['options'])}{until}",
-        request["requestId"],
+        _quoted(details.get("message") or ""),
+        _quoted(request["promptText"] or compact(request["prompt"])),
+        printable(f"{' | '.join(request['options'])}{until}"),
+        printable(request["requestId"]),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _quoted(text: str) -> str:
+    """Return printable text; several lines are quoted, so that none passes for one of ours."""
+    shown = printable(text, lines=True)
+    return "\n".join(f"> {line}" for line in shown.split("\n")) if "\n" in shown else shown
 
 
 def _listed(whom: Json) -> str:

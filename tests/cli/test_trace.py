@@ -228,13 +228,13 @@ def test_progress_asks_for_nothing_before_its_time() -> None:
 
 
 def test_streamed_answers_are_shown_as_lines() -> None:
-    """A title says who speaks; what a terminal would obey is left out."""
+    """A title says who speaks; what a terminal would obey is shown as a symbol."""
     script = {"return": 1, "reports": [{"chunk": "one\ntw"}, {"chunk": "o\x1b[2J"}]}
     task = {"Type": "Task", "Agent": "A", "Streaming": {}, "End": True}
     document = read({"StartAt": "A", "States": {"A": task}})
     progress = Progress(document, VirtualClock())
     front_door.run(document, agents={"A": script}, clock="virtual", listener=progress.listen)
-    assert progress.unsaid == ["A:", "one", "two[2J"]
+    assert progress.unsaid == ["A:", "one", "two␛[2J"]
 
 
 def test_a_trace_tells_what_is_said(asl: Asl, folder: Path) -> None:

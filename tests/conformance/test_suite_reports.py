@@ -25,7 +25,7 @@ def test_text_shows_failures_with_their_places() -> None:
     assert as_text(REPORT).splitlines() == [
         "failed bad: Fact bad",
         "    f.yaml:2 (section 1.1)",
-        "    output: expected <1>, got \x00",
+        "    output: expected <1>, got ␀",
         "    visited: no",
         "1 passed, 1 failed, 1 skipped in 0.75 s",
     ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from asl.core.codes import lookup
 from asl.core.diagnostics import Diagnostic, Severity
+from asl.core.printable import printable
 from asl.core.render.reports import Reports, every_diagnostic
 
 __all__ = ["render_github"]
@@ -35,4 +36,5 @@ def _command(each: Diagnostic) -> str:
 
 
 def _escaped(text: str, table: Mapping[str, str]) -> str:
-    return "".join(table.get(character, character) for character in text)
+    shown = printable(text, lines=True)
+    return "".join(table.get(character, character) for character in shown)

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import orjson
 
 from asl.core.diagnostics import Diagnostic, Report
+from asl.core.printable import printable_json
 from asl.core.values import Json
 
 __all__ = ["Reports", "dumped", "every_diagnostic", "every_report"]
@@ -25,4 +26,4 @@ def every_diagnostic(reports: Reports) -> list[Diagnostic]:
 
 def dumped(value: Json) -> str:
     """Return JSON for programs that people look at."""
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return printable_json(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

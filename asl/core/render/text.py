@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from asl.core.diagnostics import Diagnostic, Report, Severity
+from asl.core.printable import printable
 from asl.core.render.reports import Reports, every_report
 
 __all__ = ["WIDTH", "render_text"]
@@ -57,19 +58,19 @@ def _blocks(report: Report, paint: Paint) -> Iterator[str]:
 
 def _block(diagnostic: Diagnostic, lines: list[str], paint: Paint) -> Iterator[str]:
     severity = str(diagnostic.severity)
-    where = paint(_visible(diagnostic.where) + ":", "place")
+    where = paint(printable(diagnostic.where) + ":", "place")
     what = paint(f"{severity} {diagnostic.code}:", severity)
-    yield f"{where} {what} {_visible(diagnostic.message)}"
+    yield f"{where} {what} {printable(diagnostic.message)}"
     marks, notes = _marks(diagnostic, bool(lines))
     margin = len(str(marks[-1].line)) if marks else 1
     yield from _excerpt(lines, marks, margin, severity, paint)
     blank, equals = " " * margin, paint("=", "gutter")
     for note in notes:
-        yield f"{blank} {equals} {paint('note:', 'gutter')} {_visible(note)}"
+        yield f"{blank} {equals} {paint('note:', 'gutter')} {printable(note)}"
     if diagnostic.hint:
-        yield f"{blank} {equals} {paint('hint:', 'hint')} {_visible(diagnostic.hint)}"
+        yield f"{blank} {equals} {paint('hint:', 'hint')} {printable(diagnostic.hint)}"
     if diagnostic.aws:
-        yield f"{blank} {equals} {paint('aws:', 'gutter')} {_visible(str(diagnostic.aws))}"
+        yield f"{blank} {equals} {paint('aws:', 'gutter')} {printable(str(diagnostic.aws))}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -115,7 +116,7 @@ def _excerpt(
         if (mark.line, shown.rstrip()) != (last, above):
             yield f"{paint(f'{mark.line:>{margin}}', 'gutter')} {bar} {shown}".rstrip()
         last, above = mark.line, shown.rstrip()
-        under = f"{'-' * width} {_visible(mark.label)}" if mark.label else "^" * width
+        under = f"{'-' * width} {printable(mark.label)}" if mark.label else "^" * width
         yield f"{blank} {bar} {' ' * start}{paint(under, 'gutter' if mark.label else severity)}"
 
 
@@ -156,7 +157,7 @@ def _cell(character: str) -> Cell:
         return " " * TAB, TAB
     if unicodedata.combining(character) or character == "\u200d":
         return character, 0
-    shown = _visible(character)
+    shown = printable(character)
     return shown, 2 if unicodedata.east_asian_width(shown) in ("W", "F") else 1
 
 
@@ -166,20 +167,6 @@ def _columns(cells: list[Cell]) -> int:
 
 def _text(cells: list[Cell]) -> str:
     return "".join(text for text, _ in cells)
-
-
-def _visible(text: str) -> str:
-    """Text in which no character can steer a terminal or break the line."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable() or character == "\u200d"
-        else chr(0x2400 + ord(character))
-        if character < " "
-        else "\ufffd"
-        for character in text
-    )
 
 
 def _summary(reports: list[Report], paint: Paint) -> str:
@@ -198,5 +185,5 @@ def _summary(reports: list[Report], paint: Paint) -> str:
             plural = "" if number == 1 else "s"
             counts.append(paint(f"{number} {noun}{plural}", str(severity)))
     if not counts:
-        return f"{_visible(where)}: {paint('no findings', 'hint')}"
-    return f"{_visible(where)}: {', '.join(counts)}"
+        return f"{printable(where)}: {paint('no findings', 'hint')}"
+    return f"{printable(where)}: {', '.join(counts)}"

@@ -1,0 +1,47 @@
+"""Text of documents, agents and people made safe to show: it cannot control a terminal."""
+
+__all__ = ["printable", "printable_json"]
+
+JOINER = "\u200d"
+"""The zero-width joiner: invisible, but part of many emoji."""
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """Replace the characters that could control a terminal, reorder a line or hide in it.
+
+    Args:
+        text: Any text, such as a state name, a prompt or the answer of a model.
+        lines: Keep line breaks and tabs. Without it, the result is one line.
+
+    Returns:
+        The text with ASCII control characters as their symbols (`␛`), and with other control,
+        format, bidirectional and unassigned characters as `�`.
+    """
+    if text.isprintable():
+        return text
+    kept = f"\n\t{JOINER}" if lines else JOINER
+    return "".join(
+        each if each.isprintable() or each in kept else _symbol(ord(each)) for each in text
+    )
+
+
+def printable_json(text: str) -> str:
+    """Return a JSON text of the same value in which such characters are escapes (`\\u202e`)."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in f"\n{JOINER}" else _escape(ord(each)) for each in text
+    )
+
+
+def _symbol(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def _escape(code: int) -> str:
+    if code > 0xFFFF:
+        high, low = divmod(code - 0x10000, 0x400)
+        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    return f"\\u{code:04x}"

@@ -1,0 +1,164 @@
+"""What documents, agents and people write never controls the terminal that shows it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asl.cli.main import cli
+from asl.core.printable import printable, printable_json
+
+HOSTILE = "ok\x1b[2J\x1b]0;x\x07\r\n\x9b1mforged  Approve?\u202egnp\u2066\u200b\x7f\x85\u2028end"
+"""Control sequences of both kinds, line breaks, changes of direction, invisible characters."""
+
+
+def document(kind: str) -> dict[str, Any]:
+    """Return a workflow whose names, prompts, errors and outputs are hostile."""
+    name = f"Name {HOSTILE}"
+    states: dict[str, Any] = {
+        "approval": {
+            "Type": "Approval",
+            "Prompt": f"Publish {HOSTILE} {{{{ $.title }}}}?",
+            "Options": [f"yes {HOSTILE}", "no"],
+            "Editable": {"Fields": ["$.title"], "ResultPath": "$.edited"},
+            "ResultPath": "$.review",
+            "End": True,
+        },
+        "failure": {"Type": "Fail", "Error": f"Err {HOSTILE}", "Cause": f"cause {HOSTILE}"},
+        "output": {"Type": "Pass", "Result": {HOSTILE: HOSTILE}, "End": True},
+        "agent": {"Type": "Task", "Agent": "Writer", "Comment": HOSTILE, "End": True},
+        "token": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "Parameters": {
+                "QueueUrl": HOSTILE,
+                "MessageBody": {"t.$": "$$.Task.Token", "text": HOSTILE},
+            },
+            "End": True,
+        },
+    }
+    return {"Comment": HOSTILE, "StartAt": name, "States": {name: states[kind]}}
+
+
+def safe(text: str) -> None:
+    """Expect that no character of a text controls a terminal, and that no line is forged."""
+    assert [each for each in text if not (each.isprintable() or each in "\n\t")] == []
+    assert not any(line.startswith("forged") for line in text.splitlines())
+
+
+@pytest.fixture
+def asl(tmp_path: Path) -> Any:
+    """Call `asl` with a store of its own and expect safe output on both streams."""
+
+    def call(*words: str) -> Any:
+        done = CliRunner().invoke(cli, words, env={"ASL_STORE": str(tmp_path / "runs.db")})
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        assert done.exit_code in (0, 1, 2, 3, 4), done.output
+        safe(done.stdout)
+        safe(done.stderr)
+        return done
+
+    return call
+
+
+@pytest.fixture
+def started(asl: Any, tmp_path: Path) -> Any:
+    """Run a hostile document in the store, twice named."""
+
+    def start(kind: str, *more: str) -> Any:
+        path = tmp_path / f"{kind}.asl.json"
+        path.write_text(json.dumps(document(kind)))
+        agents = tmp_path / "agents.json"
+        answer = {"text": HOSTILE, "reports": [{"message": HOSTILE, "percentage": 3}]}
+        agents.write_text(json.dumps({"Writer": {"return": answer}}))
+        data = json.dumps({"title": HOSTILE, HOSTILE: HOSTILE})
+        words = ("--store", str(tmp_path / "runs.db"), "--agents", str(agents), "-i", data)
+        return asl("run", str(path), *words, "--name", kind, *more)
+
+    return start
+
+
+@pytest.mark.parametrize("kind", ["approval", "failure", "output", "agent", "token"])
+@pytest.mark.parametrize("more", [(), ("--trace",), ("--json",), ("--events",), ("--history", "-")])
+def test_run_shows_no_control_characters(kind: str, more: tuple[str, ...], started: Any) -> None:
+    """In any form of output."""
+    started(kind, *more)
+
+
+@pytest.mark.parametrize("kind", ["approval", "failure", "output", "agent", "token"])
+def test_commands_on_a_store_show_no_control_characters(
+    kind: str, started: Any, asl: Any, tmp_path: Path
+) -> None:
+    """Inbox, history and lists, then the approval and what follows from it."""
+    started(kind)
+    path = str(tmp_path / f"{kind}.asl.json")
+    for words in (
+        *(("inbox",), ("inbox", "--json"), ("show", kind), ("show", kind, "--json")),
+        *(("show", kind, "--events"), ("ls",), ("ls", "--json"), ("logs", kind)),
+        *(("logs", kind, "--json"), ("costs", kind), ("checkpoints", kind), ("doctor",)),
+        *(("approve", kind, "--option", "maybe"), ("approve", kind, "--request", HOSTILE)),
+        *(("approve", kind, "--comment", HOSTILE, "--as", f"ann {HOSTILE}"), ("resume", kind)),
+        *(("show", kind), ("logs", kind), ("redrive", kind), ("ls",), ("inbox",)),
+        ("resume", "--due", "--agents", path),
+    ):
+        asl(*words)
+
+
+@pytest.mark.parametrize("kind", ["approval", "failure", "output", "agent", "token"])
+def test_commands_on_documents_show_no_control_characters(
+    kind: str, started: Any, asl: Any, tmp_path: Path
+) -> None:
+    """Checks, annotations, plans, differences and drawings."""
+    path = tmp_path / f"{kind}.asl.json"
+    path.write_text(json.dumps(document(kind)))
+    broken = document(kind)
+    (_, state), *_ = broken["States"].items()
+    state[f"Field {HOSTILE}"] = f"$.a{HOSTILE}"
+    state["Next"] = HOSTILE
+    bad = tmp_path / "bad.asl.json"
+    bad.write_text(json.dumps(broken, ensure_ascii=False))
+    for words in (
+        *(("plan", str(path)), ("check", str(path)), ("check", str(bad))),
+        *(("check", str(bad), "--format", each) for each in ("github", "json", "sarif")),
+        *(("diff", str(path), str(bad)), ("diff", str(path), str(bad), "--json")),
+        *(("graph", str(path), "--format", each) for each in ("mermaid", "dot", "svg")),
+        *(("convert", str(bad), "--to", "amazon"), ("run", str(bad)), ("explain", HOSTILE)),
+        ("test", str(path)),
+    ):
+        asl(*words)
+
+
+def test_console_notices_quote_a_prompt_of_several_lines(started: Any) -> None:
+    """A prompt cannot pass for the options or the id of another request."""
+    shown = started("approval", "--notify", "console").stderr
+    assert "> Publish" in shown
+
+
+def test_mermaid_obeys_no_directive_in_a_name(asl: Any, tmp_path: Path) -> None:
+    """Mermaid reads `%%{init: ...}%%` and `#lt;` anywhere, also within quotes."""
+    name = '%%{init: {"securityLevel": "loose"}}%% #lt;img src=x onerror=1#gt;'
+    path = tmp_path / "name.asl.json"
+    path.write_text(json.dumps({"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}}))
+    drawn = asl("graph", str(path)).stdout
+    assert "%%{" not in drawn
+    assert "#lt;" not in drawn
+
+
+@given(st.text())
+def test_printable_is_printable(text: str) -> None:
+    """One line, or lines; text that is printable stays as it is."""
+    shown = printable(text)
+    assert all(each.isprintable() or each == "\u200d" for each in shown)
+    assert printable(shown) == shown
+    assert len(printable(text, lines=True)) == len(text)
+
+
+@given(st.recursive(st.text(), lambda inner: st.dictionaries(st.text(), inner)))
+def test_printable_json_keeps_the_value(value: Any) -> None:
+    """Escapes change how a JSON text looks, not what it means."""
+    text = json.dumps(value, ensure_ascii=False)
+    assert json.loads(printable_json(text)) == value
