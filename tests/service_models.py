@@ -1,11 +1,12 @@
-"""asl/checks/services is made from AWS's models: `python tests/service_models.py` rewrites it.
+"""Pack AWS's service models into asl/checks/services: `python tests/service_models.py`.
 
-The models are those of `botocore` (Apache-2.0), which `boto3` brings. Of each only what stands here
-is kept: what the actions answer, of which types the fields are, and which of them are required; and
-the names of what the actions are given.
+The models are those of `botocore` (Apache-2.0), which `boto3` brings. `actions.txt` has the names
+of all services and their actions. Of the services in `MODELS` more is packed: the types of what
+their actions answer, which fields are required, and the names of their parameters.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ MODELS = {
     "codebuild": "codebuild",
     "dynamodb": "dynamodb",
     "ecs": "ecs",
-    "events": "events",
+    "eventbridge": "events",
     "glue": "glue",
     "kms": "kms",
     "lambda": "lambda",
@@ -27,15 +28,60 @@ MODELS = {
     "scheduler": "scheduler",
     "secretsmanager": "secretsmanager",
     "sesv2": "sesv2",
+    "sfn": "stepfunctions",
     "sns": "sns",
     "sqs": "sqs",
     "ssm": "ssm",
-    "states": "stepfunctions",
     "sts": "sts",
     "textract": "textract",
 }
-"""File -> botocore's name of the service."""
+"""Name of the service in `aws-sdk` resources -> botocore's name of it."""
 NUMBERS = ("integer", "long", "float", "double")
+
+
+STREAMS = "eventstream"
+"""The mark of what arrives in pieces, which no task can send or receive."""
+
+
+def service_name(id: str) -> str:
+    """Return the name of a service in `aws-sdk` resources: that of the AWS SDK for Java 2.x."""
+    words = "".join(word[:1].upper() + word[1:] for word in re.split(r"[ _-]+", id))
+    return re.sub(r"^(?:Amazon|A[Ww][Ss])(?=.)|(?<=.)Service$", "", words).lower()
+
+
+def action_name(operation: str) -> str:
+    """Return the name of an operation in resources."""
+    return operation[:1].lower() + operation[1:]
+
+
+def is_streaming(model: dict[str, Any], operation: dict[str, Any]) -> bool:
+    """Return whether a request or a response is a stream of events."""
+    shapes = model["shapes"]
+    sides = [shapes[operation[side]["shape"]] for side in ("input", "output") if side in operation]
+    members = [member for side in sides for member in side.get("members", {}).values()]
+    return any(shapes[member["shape"]].get(STREAMS) for member in members)
+
+
+def catalog(loader: Any) -> str:
+    """Return a line for each service: its name, botocore's name of it, its actions."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for service in loader.list_available_services("service-2"):
+        model = loader.load_service_model(service, "service-2")
+        # Two services of one name are versions of one service.
+        known, actions = found.setdefault(
+            service_name(model["metadata"]["serviceId"]), (set(), set())
+        )
+        known.add(service)
+        actions.update(
+            action_name(name)
+            for name, operation in model["operations"].items()
+            if not is_streaming(model, operation)
+        )
+    lines = (
+        " ".join((name, min(known), *sorted(actions)))
+        for name, (known, actions) in sorted(found.items())
+    )
+    return "".join(f"{line}\n" for line in lines)
 
 
 def named(field: str) -> str:
@@ -83,9 +129,7 @@ def reduced(model: dict[str, Any]) -> dict[str, Any]:
         required = {"required": list(map(named, own["required"]))} if own.get("required") else {}
         return {"fields": list(map(named, own.get("members", ()))), **required}
 
-    operations = {
-        name[:1].lower() + name[1:]: operation for name, operation in model["operations"].items()
-    }
+    operations = {action_name(name): each for name, each in model["operations"].items()}
     actions = {
         name: shape(operation["output"]["shape"])
         for name, operation in operations.items()
@@ -99,8 +143,10 @@ def main() -> None:
     """Write all files."""
     from botocore.loaders import Loader
 
+    loader = Loader()
+    (FOLDER / "actions.txt").write_text(catalog(loader), encoding="utf-8")
     for file, service in MODELS.items():
-        model = reduced(Loader().load_service_model(service, "service-2"))
+        model = reduced(loader.load_service_model(service, "service-2"))
         text = json.dumps(model, separators=(",", ":"))
         (FOLDER / f"{file}.json").write_text(text + "\n", encoding="utf-8")
 

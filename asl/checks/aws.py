@@ -69,7 +69,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         if "QueryLanguage" in scope.value and parted(scope.pointer)[1] in ITERATED:
             yield _unknown("QueryLanguage", f"{scope.pointer}/QueryLanguage")
         for node in scope.nodes:
-            yield from _state(node, express)
+            yield from _state(workflow, node, express)
 
 
 def _express_child(scope: Scope | None) -> bool:
@@ -81,7 +81,7 @@ def _express_child(scope: Scope | None) -> bool:
     return False
 
 
-def _state(node: Node, express: bool) -> Iterator[Finding]:
+def _state(workflow: Workflow, node: Node, express: bool) -> Iterator[Finding]:
     kind = node.value.get("Type")
     if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
         message = f"{kind} is no state type of AWS"
@@ -89,7 +89,7 @@ def _state(node: Node, express: bool) -> Iterator[Finding]:
         return
     yield from _fields(node)
     if kind == "Task":
-        yield from integrations.check_task(node, express)
+        yield from integrations.check_task(workflow, node, express)
     elif kind == "Map":
         yield from _map(node, express)
     elif kind == "Pass" and "Result" in node.value and node.query_language == "JSONata":

@@ -1,38 +1,39 @@
-"""What the services that workflows call most take and answer, by AWS's own models.
+"""Parameters and results of the services that workflows call most, by AWS's own models.
 
-`python tests/service_models.py` makes the folder `services` from these. What is not there is not
-checked.
+`python tests/service_models.py` packs them into the folder `services`. A service without a model is
+not checked.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from asl.checks.catalog import FOLDER, SDK_NAMES
 
 __all__ = ["Action", "action_of", "model_of"]
 
 _ACTION = re.compile(
     r"arn:[^:]+:states:[^:]*:[^:]*:(?:(aws-sdk):)?([\w-]+):(\w+)(\.sync(?::2)?|\.waitForTaskToken)?"
 )
-_OF_THE_SDK = {"eventbridge": "events", "sfn": "states"}
-"""The names of services that `aws-sdk` calls otherwise."""
-_INTEGRATED = {"bedrock": "bedrockruntime"}
-"""The models of integrations that are called otherwise than those of `aws-sdk`."""
-_FOLDER = Path(__file__).parent / "services"
 
 
 class Action(NamedTuple):
     """The action that a resource names."""
 
+    integration: str | None
+    """The optimized integration that it belongs to, None for an action of the AWS SDK."""
     service: str
-    """The name of its model."""
+    """The service in the AWS SDK, which is the name of its model."""
     name: str
-    sdk: bool
-    """Whether it is called by `aws-sdk`, not by an integration of its own."""
     waits: bool
-    """Whether the task has the result of something else: of a job, or of whoever has its token."""
+    """Whether the task waits for a job or a callback, so that the result is not the action's."""
+
+    @property
+    def sdk(self) -> bool:
+        """Whether it is called by `aws-sdk`."""
+        return self.integration is None
 
 
 def action_of(resource: str) -> Action | None:
@@ -41,14 +42,15 @@ def action_of(resource: str) -> Action | None:
     if match is None:
         return None
     sdk, named, name, pattern = match.groups()
-    service = (_OF_THE_SDK if sdk else _INTEGRATED).get(named, named)
-    return Action(service, name, sdk is not None, pattern is not None)
+    if sdk:
+        return Action(None, named, name, pattern is not None)
+    return Action(named, SDK_NAMES.get(named, named), name, pattern is not None)
 
 
 @cache
 def model_of(service: str) -> Mapping[str, Any]:
     """Return `actions`, `shapes` and `requests` of a service; of an unknown one none."""
-    path = _FOLDER / f"{service}.json"
+    path = FOLDER / f"{service}.json"
     if not path.is_file():
         return {"actions": {}, "shapes": {}, "requests": {}}
     model: Mapping[str, Any] = json.loads(path.read_bytes())

@@ -1,11 +1,12 @@
-"""What a task hands over to an action of a service: names that it takes, and those that it needs.
+"""Parameters of tasks that call a service: names that the action takes, and those that it needs.
 
-AWS starts no task with another name, or without one that is required: the execution fails there.
+On AWS a task with another name, or without a required parameter, does not work.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final
+from typing import NamedTuple
 
+from asl.checks.catalog import Integration, optimized
 from asl.checks.models import Action, action_of, model_of
 from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
@@ -13,15 +14,14 @@ from asl.states.base import Node
 
 __all__ = ["check"]
 
-_BESIDE: Final[Mapping[tuple[str, str], Collection[str]]] = {
-    ("states", "startExecution"): ("AssociateWithParent",),
-    ("bedrockruntime", "invokeModel"): ("Input", "Output"),
-}
-"""What integrations take beside the parameters of their action."""
-_INSTEAD: Final[Mapping[tuple[str, str], Collection[str]]] = {
-    ("bedrockruntime", "invokeModel"): ("Body",),
-}
-"""What one of those may stand for."""
+
+class _Request(NamedTuple):
+    """The parameters of an action."""
+
+    fields: Collection[str]
+    required: Collection[str]
+    alternatives: Mapping[str, str]
+    """Required parameter -> the parameter that may be given instead."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -36,11 +36,10 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 def _given(workflow: Workflow, node: Node, action: Action, label: str) -> Iterator[Finding]:
     field = "Arguments" if node.query_language == "JSONata" else "Parameters"
     given = node.value.get(field)
-    request = model_of(action.service)["requests"].get(action.name)
+    request = _request(action)
     if request is None or type(given) is not dict:
         return
-    own = () if action.sdk else _BESIDE.get((action.service, action.name), ())
-    known = {each.lower(): each for each in (*request["fields"], *own)}
+    known = {each.lower(): each for each in request.fields}
     names = {key.removesuffix(".$"): key for key in given}
     for name, key in names.items():
         # Within a name the letters are as large as the integration wants them, not as the model.
@@ -50,8 +49,27 @@ def _given(workflow: Workflow, node: Node, action: Action, label: str) -> Iterat
         hint = f"write {same!r}" if same else workflow.suggestions.near(name, [*known.values()])
         message = f"{label} has no parameter {name!r}"
         yield Finding("V-TASK-12", message, node.at(field, key), hint, at_key=True)
-    spared = _INSTEAD.get((action.service, action.name), ()) if own else ()
     there = {name.lower() for name in names}
-    for name in request.get("required", ()):
-        if name.lower() not in there and name not in spared:
-            yield Finding("V-TASK-12", f"{label} needs the parameter {name!r}", node.at(field))
+    for name in request.required:
+        other = request.alternatives.get(name)
+        if not there & {name.lower(), (other or name).lower()}:
+            hint = f"or {other!r}" if other else None
+            message = f"{label} needs the parameter {name!r}"
+            yield Finding("V-TASK-12", message, node.at(field), hint)
+
+
+def _request(action: Action) -> _Request | None:
+    """Return the parameters of an action, None where they are not known."""
+    own = Integration()
+    if action.integration is not None:
+        own = optimized().get(action.integration, {}).get(action.name, own)
+    model = model_of(action.service)["requests"].get(action.name)
+    if model is None:
+        known = bool(own.required)  # an integration without an API behind it
+        return (
+            _Request((*own.required, *own.fields), own.required, own.alternatives)
+            if known
+            else None
+        )
+    fields, required = (*model["fields"], *own.fields), model.get("required", ())
+    return _Request(fields, required, own.alternatives)

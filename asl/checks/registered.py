@@ -9,7 +9,7 @@ from asl.states.base import Node
 from asl.states.calls import Target, is_function
 from asl.states.debating import ARBITER
 
-__all__ = ["check"]
+__all__ = ["check", "serves"]
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -83,6 +83,13 @@ def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], 
     if target.invokes and any(map(is_function, known)):
         return True
     return any(name in known or any(matches(name) for matches in patterns) for name in names)
+
+
+def serves(workflow: Workflow, node: Node, resource: str) -> bool:
+    """Return whether the caller of the check has bound a handler to the resource of a task."""
+    known = list(workflow.resources or ())
+    patterns = [compile_glob(pattern) for pattern in known if "*" in pattern]
+    return _is_served(Target("resource", resource, node.name), known, patterns)
 
 
 def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ def test_the_status_decides_about_the_exit_code(asl: Asl, folder: Path) -> None:
     """A state that would be retried or caught is none that has failed."""
     state = {
         "Type": "Task",
-        "Resource": "arn:aws:states:::x:y",
+        "Resource": "arn:aws:states:::sns:publish",
         "Retry": [{"ErrorEquals": ["Busy"], "MaxAttempts": 1}],
         "End": True,
     }

@@ -38,9 +38,9 @@ def found(document: asl.Document) -> list[tuple[str, str, int | None, int | None
 @pytest.mark.parametrize("text", [JSON, YAML])
 def test_values_are_filled_in_before_the_text_is_read(text: str) -> None:
     """A placeholder may stand in a string or for a whole value."""
-    document = asl.load(text, variables={"Arn": "arn:aws:states:::x", "Seconds": 30})
+    document = asl.load(text, variables={"Arn": "arn:aws:states:::sns:publish", "Seconds": 30})
     state = document.value["States"]["A"]
-    assert (state["Resource"], state["TimeoutSeconds"]) == ("arn:aws:states:::x", 30)
+    assert (state["Resource"], state["TimeoutSeconds"]) == ("arn:aws:states:::sns:publish", 30)
     assert found(document) == []
 
 
