@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from asl.buckets.keys import check_key, no_object
 from asl.core.errors import AslError
+from asl.core.private import make_private_folder, private_opener
 from asl.states.objects import ObjectFault, StoredObject
 
 __all__ = ["Folder"]
@@ -34,8 +35,8 @@ class Folder:
     def create(self, key: str) -> BinaryIO:
         """Open a file for writing; missing folders are made."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb")
+        make_private_folder(path.parent)
+        return open(path, "wb", opener=private_opener)
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the files below the folder in the order of their keys."""

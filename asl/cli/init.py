@@ -121,7 +121,8 @@ def command(folder: str, example: str | None, name: str | None) -> Exit:
         raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
     streams.make_folder(folder)
     for file, text in texts.items():
-        streams.write_file(str(place / file), text)
+        # An agents file is where secrets are written.
+        streams.write_file(str(place / file), text, private=file.endswith(".agents.yaml"))
     streams.say(f"asl: wrote {', '.join(texts)}", style="green")
     where = [] if folder == "." else [f"cd {shlex.quote(folder)}"]
     streams.result("\n".join([*where, *commands]))

@@ -161,7 +161,7 @@ def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool)
         streams.result(streams.as_text(result.history()))
         return
     if history is not None:
-        streams.write_file(history, _indented(result.history()))
+        streams.write_file(history, _indented(result.history()), private=True)
     if as_json:
         streams.result(streams.as_text(result.to_json()))
     elif result.ok and not silent:
@@ -375,7 +375,7 @@ def _write_case(file: str, case: dict[str, Json]) -> None:
 
         text = StringIO()
         YAML().dump(case, text)
-        streams.write_file(file, text.getvalue())
+        streams.write_file(file, text.getvalue(), private=True)
     else:
-        streams.write_file(file, _indented(case))
+        streams.write_file(file, _indented(case), private=True)
     streams.say(f"asl: the run is recorded in {file}", style="green")

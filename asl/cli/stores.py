@@ -62,7 +62,7 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         if not make:
             other = "" if file else f", and --store FILE or ${VARIABLE} names another"
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
-        streams.make_folder(str(path.parent))
+        streams.make_folder(str(path.parent), private=True)
     elif not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)

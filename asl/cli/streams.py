@@ -12,6 +12,7 @@ import click
 from asl.core.diagnostics import Report
 from asl.core.errors import AslError
 from asl.core.printable import printable, printable_json
+from asl.core.private import make_private_folder, private_opener
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [
@@ -200,10 +201,21 @@ def silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_file(path: str, text: str) -> None:
-    """Write a text to a file; raises AslError if that cannot be done."""
+def write_file(path: str, text: str, *, private: bool = False) -> None:
+    """Write a text to a file.
+
+    Args:
+        path: The file; one that exists is overwritten and keeps its mode.
+        text: The content.
+        private: Whether the text may hold data of executions or secrets; a new file then has
+            mode 0600, otherwise the mode that the umask of the process gives.
+
+    Raises:
+        AslError: The file cannot be written.
+    """
+    opener = private_opener if private else None
     try:
-        with open(path, "w", encoding="utf-8") as stream:
+        with open(path, "w", encoding="utf-8", opener=opener) as stream:
             stream.write(text)
     except OSError as error:
         raise AslError(f"cannot write {path!r}: {_why(error)}") from None
@@ -220,10 +232,17 @@ def expect_room(path: str) -> None:
         raise AslError(f"cannot write {path!r}: permission denied")
 
 
-def make_folder(path: str) -> None:
-    """Make a folder, and those above it, where there is none; raises AslError if that fails."""
+def make_folder(path: str, *, private: bool = False) -> None:
+    """Make a folder and the missing ones above it, *private* ones with mode 0700.
+
+    Raises:
+        AslError: The folder cannot be made.
+    """
     try:
-        os.makedirs(path, exist_ok=True)
+        if private:
+            make_private_folder(path)
+        else:
+            os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise AslError(f"cannot make the folder {path!r}: {_why(error)}") from None
 

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, Final, TypeAlias
 
 from asl.core.errors import AslError, StateError
+from asl.core.private import private_opener
 from asl.core.values import Json, compact, detached
 from asl.engine.events import ENDINGS, Event
 from asl.states.blocks.events import channels_of
@@ -209,7 +210,8 @@ def _appending(path: str) -> Sink:
     """Return what appends a line of JSON for each event."""
 
     def append(event: dict[str, Json], channel: dict[str, Json]) -> None:
-        with open(path, "ab", buffering=0) as file:  # one write: other processes append, too
+        # One write: other processes append, too.
+        with open(path, "ab", buffering=0, opener=private_opener) as file:
             file.write(f"{compact(event)}\n".encode())
 
     return append

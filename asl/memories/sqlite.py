@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
+from asl.core.private import create_private_file
 from asl.core.values import compact
 from asl.engine.memory import Entry
 from asl.expr.likeness import words
@@ -47,6 +48,8 @@ class SqliteMemory:
         import sqlite3
         from contextlib import closing
 
+        with suppress(OSError):  # SQLite names the reason
+            create_private_file(self.path)
         try:
             with closing(
                 sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)

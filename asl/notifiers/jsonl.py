@@ -1,5 +1,6 @@
 """`jsonl:FILE`: a line of JSON for each notification, appended to a file."""
 
+from asl.core.private import private_opener
 from asl.core.values import Json, compact
 from asl.notifiers import Notify
 
@@ -11,7 +12,8 @@ def channel(address: str) -> Notify:
 
     def tell(kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
         line = compact({"kind": kind, "request": request, "details": details})
-        with open(address, "ab", buffering=0) as file:  # one write: other processes append, too
+        # One write: other processes append, too.
+        with open(address, "ab", buffering=0, opener=private_opener) as file:
             file.write(f"{line}\n".encode())
 
     return tell

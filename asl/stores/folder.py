@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from asl.core.private import make_private_folder, private_opener
 from asl.core.values import Json, encoded
 
 __all__ = ["Folder", "state_folder"]
@@ -36,10 +37,10 @@ class Folder:
 
     def __setitem__(self, id: str, checkpoint: Json) -> None:
         """Write a checkpoint; a file of this name is replaced as a whole or not at all."""
-        os.makedirs(self.path, exist_ok=True)
+        make_private_folder(self.path)
         file = self._file(id)
         unfinished = f"{file}.{os.getpid()}.part"
-        with open(unfinished, "wb") as stream:
+        with open(unfinished, "wb", opener=private_opener) as stream:
             stream.write(encoded(checkpoint))
             stream.flush()
             os.fsync(stream.fileno())

@@ -1,13 +1,24 @@
 """One process at a time works on an execution: locks that die with the process that holds them."""
 
-import fcntl
 import os
 import struct
+import sys
 from pathlib import Path
 
-__all__ = ["Locks"]
+try:
+    import fcntl
 
-_OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if os.uname().sysname == "Linux" else None
+    IS_SUPPORTED = True
+except ImportError:  # Windows
+    IS_SUPPORTED = False
+
+__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks"]
+
+UNSUPPORTED = (
+    "stores need the file locks of POSIX, which this system does not have: run without --store, "
+    "or under WSL"
+)
+_OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
 """Linux has locks of the open file: two stores of one process exclude each other, too."""
 _OFD_GETLK = None if _OFD_SETLK is None else fcntl.F_OFD_GETLK
 _FLOCK = "hhqqi4x"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
@@ -24,8 +24,9 @@ from weakref import WeakSet
 from zlib import crc32
 
 from asl.core.errors import AslError
+from asl.core.private import create_private_file
 from asl.core.values import Json
-from asl.stores.locks import Locks
+from asl.stores.locks import IS_SUPPORTED, UNSUPPORTED, Locks
 from asl.stores.schema import APPLICATION_ID, GUARDED, LARGE, UPGRADES, VERSION
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "FULL") -> None:
         if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
             raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
+        if not IS_SUPPORTED:
+            raise StoreError(UNSUPPORTED)
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
@@ -150,6 +153,9 @@ class SqliteStore:
         self.read_only = how is not None
         """Whether it lies where nothing can be written: it can be looked at."""
         place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
+        if how is None:
+            with suppress(OSError):  # SQLite names the reason
+                create_private_file(self.path)
         with self._errors():
             self._file = sqlite3.connect(
                 place,
@@ -614,7 +620,8 @@ def _behind_a_fork() -> None:
             store.inherit()
 
 
-os.register_at_fork(after_in_child=_behind_a_fork)
+if hasattr(os, "register_at_fork"):  # where processes fork
+    os.register_at_fork(after_in_child=_behind_a_fork)
 
 
 def _refuse_left(path: Path) -> None:

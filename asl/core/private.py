@@ -1,0 +1,41 @@
+"""Files and folders that only their owner may read: executions and what agents say is private."""
+
+import os
+
+__all__ = ["create_private_file", "make_private_folder", "private_opener"]
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for `open(..., opener=private_opener)`; a new one belongs to its owner alone."""
+    return os.open(path, flags, FILE_MODE)
+
+
+def create_private_file(path: str | os.PathLike[str]) -> None:
+    """Create an empty file with mode 0600 unless there is one.
+
+    Raises:
+        OSError: There is none, and none can be made.
+    """
+    os.close(os.open(path, os.O_CREAT | getattr(os, "O_CLOEXEC", 0), FILE_MODE))
+
+
+def make_private_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder and the missing ones above it, each with mode 0700.
+
+    Folders that exist keep their mode.
+
+    Raises:
+        OSError: A folder cannot be made.
+    """
+    folder = os.path.abspath(path)
+    if os.path.isdir(folder):
+        return
+    make_private_folder(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, FOLDER_MODE)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
