@@ -119,6 +119,10 @@ class Journal(Protocol):
         """
         ...
 
+    def decision(self, asked: Asked) -> Json:
+        """Return the recorded decision on a request, None while there is none."""
+        ...
+
     def put_task(self, task: Awaited) -> None:
         """Keep a new request that is answered by its token."""
         ...

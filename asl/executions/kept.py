@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
+from asl.documents import profile_of
 from asl.executions.errors import ExecutionNotFound
 from asl.stores.sqlite import BELOW, Stored
 
@@ -87,12 +88,13 @@ class Kept:
 
     def program(self, stored: Stored) -> Program:
         """Return the program by which an execution goes on."""
-        import asl
+        from asl.compiler import compile_workflow
 
         key = stored.document, stored.profile
         program = self._programs.get(key)
-        if program is None:
-            program = asl.compile(self.file.document(stored.document), profile=stored.profile)
+        if program is None:  # it was checked when it was started, by the rules of that time
+            document = self.file.document(stored.document)
+            program = compile_workflow(document, profile_of(stored.profile), stored.workflow)
         if program.name != stored.workflow:  # the same document may have several names
             program = replace(program, name=stored.workflow)
         self._programs[key] = program

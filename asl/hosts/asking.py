@@ -50,7 +50,7 @@ class Asking:
         await self.begin()
         over = await self.catch_up(self.host.now())
         if over is not None:
-            return await self.ended(over)
+            return await self.over(over)
         services = self.host.services
         handler = None if services is None else services.approvals
         if handler is not None:
@@ -135,6 +135,18 @@ class Asking:
         finally:
             host.clock.real_ends()
 
+    async def over(self, notice: Notice) -> Json:
+        """Return what follows when the time is over: an answer that was given before, or none.
+
+        An answer counts by the time at which it was given, also if it is found later.
+        """
+        recorded = self.host.recorded_decision(self.asked)
+        if recorded is None:
+            return await self.ended(notice)
+        _, given, decision, *_ = recorded
+        self.decided(decision, max(given, self.at.now))
+        return decision
+
     async def ended(self, notice: Notice) -> Json:
         """Let the notice that ends the waiting decide; raises StateError where it fails."""
         self.at.now = self.asked.created + notice.after
@@ -166,7 +178,7 @@ class Asking:
         while True:
             answer = await self._answer(handler)
             if isinstance(answer, Notice):
-                return await self.ended(answer)
+                return await self.over(answer)
             if answer is None:
                 return None
             now = self.host.now()

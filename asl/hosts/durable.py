@@ -253,6 +253,8 @@ class DurableHost(KeptHost):
         known = journal.requests.pop(asked.key, None)
         if known is not None:
             known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
+        if answer is None and known is not None:
+            answer = journal.decision(known)  # it may have been given since the journal was read
         if answer is not None:
             return await self._decided(at, known or asked, answer)
         log = self._log(at)
@@ -281,6 +283,13 @@ class DurableHost(KeptHost):
         if asked.told in asked.unheard:
             self.journal.put_answer(asked.key + UNHEARD, list(asked.unheard.items()))
         self.journal.put_request(asked)
+
+    def recorded_decision(self, asked: Asked) -> Json:
+        """Take up the decision on a request that another process has recorded, None without one."""
+        decided = self.journal.decision(asked)
+        if decided is not None:
+            self.journal.take_up(asked.id)
+        return decided
 
     async def _decided(self, at: Any, asked: Asked, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""

@@ -399,7 +399,7 @@ class KeptHost(LocalHost):
         if len(more) > 1:
             self._recalled(at, more[1])
         at.now = now
-        size = measure(value, 2**62)
+        size = measure(["answer", key, answer], 2**62)  # as when it was put
         self._log(at).weight += size
         self.kept += size
         if error is not None:

@@ -200,6 +200,10 @@ class LocalHost(CallingHost):
     def told(self, asked: Asked) -> None:
         """Remember which notices were sent, and which of them failed; this host keeps nothing."""
 
+    def recorded_decision(self, asked: Asked) -> Json:
+        """Return the decision that people have recorded elsewhere; this host has no other place."""
+        return None
+
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole; *key* names the request among its own."""
         from asl.hosts.meter import BudgetAsking

@@ -146,7 +146,7 @@ class SqliteJournal(Log):
         for key, answer in self.answers.items():
             if key.endswith(STARTED):
                 self._started[key.removesuffix(STARTED)] = answer[0]
-        decisions = store.decisions(number)
+        decisions = store.decisions("execution = ?", number)
         self._decided = set(decisions)
         self.answers |= dict(decisions.values())
 
@@ -242,6 +242,16 @@ class SqliteJournal(Log):
         is_new = id in self._decided
         self._decided.discard(id)
         return is_new
+
+    def decision(self, asked: Asked) -> Json:
+        """Return the recorded decision on a request, None while there is none.
+
+        People may decide in another process at any time.
+        """
+        for id, (_, decided) in self.store.decisions("id = ?", asked.id).items():
+            self._decided.add(id)
+            return decided
+        return None
 
     def close_requests(self) -> None:
         """Let nobody decide any more on what is open."""

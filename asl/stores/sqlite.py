@@ -488,16 +488,16 @@ class SqliteStore:
             found.append(asked)
         return found
 
-    def decisions(self, number: int) -> dict[str, tuple[str, Json]]:
-        """Return what people have decided and an execution has not gone on with yet.
+    def decisions(self, condition: str, *values: Any) -> dict[str, tuple[str, Json]]:
+        """Return what people have decided and executions have not gone on with yet.
 
         By the id of the request: the key of the effect, and its answer.
         """
         query = (
-            "SELECT id, key, answer FROM request WHERE execution = ? AND status = 'answered' "
+            f"SELECT id, key, answer FROM request WHERE {condition} AND status = 'answered' "
             f"AND wake = 0 AND kind NOT IN {TASKS}"
         )
-        found = [(id, key, self.unpacked(kept)) for id, key, kept in self.rows(query, number)]
+        found = [(id, key, self.unpacked(kept)) for id, key, kept in self.rows(query, *values)]
         # Up to the fifth version of the tables such an answer stands in the journal.
         return {id: (key, kept[2]) for id, key, kept in found if len(kept) > 2}
 

@@ -1,5 +1,6 @@
 """People decide on executions in a store: singly, in any order, from any process."""
 
+import asyncio
 import random
 import subprocess
 import sys
@@ -10,9 +11,14 @@ from typing import Any
 import pytest
 
 import asl
+from asl.compiler import compile_workflow
+from asl.core.profile import DEFAULT
+from asl.core.values import encoded
 from asl.executions import Store
+from asl.hosts.machine_log import WORTH
 from tests.deaths import lived
 
+START = asl.VirtualClock().now()
 ASK = {"Type": "Approval", "Prompt": "{{ $ }}?", "ResultPath": "$", "OutputPath": "$.approval"}
 ONE = {"StartAt": "Ask", "States": {"Ask": {**ASK, "End": True}}}
 EACH = {
@@ -534,3 +540,75 @@ def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -
     store.answer(request["requestId"], "approve", by="ann", edited=edited)
     assert store.resume("it").output["editedContent"] == edited
     assert list(store.faults()) == []
+
+
+def answered_while_waiting(path: Path, at: float, **fields: Any) -> list[tuple[str, float]]:
+    """Return the events of an Approval that another process answers while a handler waits."""
+
+    async def handler(request: dict[str, Any]) -> None:
+        await asyncio.sleep(at)
+        clock = asl.VirtualClock(START + at)
+        with Store(path, synchronous="OFF", clock=clock) as other:
+            other.answer(request["requestId"], "approve", by="ann")
+        await asyncio.sleep(3600)
+
+    with opened(path, approvals=handler) as store:
+        ran = store.start(asking(**fields), name="a")
+        assert store.due() == list(store.faults()) == []
+        kept = store.result("a")
+        assert [event.to_json() for event in kept.events] == [each.to_json() for each in ran.events]
+        return [(event.type, event.timestamp - START) for event in ran.events]
+
+
+def test_an_answer_given_in_time_wins_over_the_timeout(tmp_path: Path) -> None:
+    """Also where the process that waits finds it only when the time is over."""
+    events = answered_while_waiting(tmp_path / "a.db", 5, Timeout="15s", OnTimeout="AutoReject")
+    assert ("ApprovalDecided", 5) in events
+    assert "ApprovalTimedOut" not in dict(events)
+
+
+def test_an_answer_given_in_time_is_told_behind_what_was_told_before(tmp_path: Path) -> None:
+    """Times of a history never go back."""
+    escalation = {"After": "10s", "Notify": "boss"}
+    fields = {"Timeout": "15s", "OnTimeout": "Fail", "Escalation": escalation}
+    events = answered_while_waiting(tmp_path / "a.db", 5, **fields)
+    times = [time for _, time in events]
+    assert times == sorted(times)
+    assert ("ApprovalDecided", 10) in events
+
+
+def test_a_started_document_is_not_checked_again(tmp_path: Path) -> None:
+    """A later version may have stricter rules."""
+    document = {**ONE, "States": {**ONE["States"], "Lost": {"Type": "Succeed"}}}
+    assert not asl.check(document).ok
+    with opened(tmp_path / "runs.db") as store:
+        (request,) = store.start(compile_workflow(document, DEFAULT, "w"), "it", name="a").pending
+    with opened(tmp_path / "runs.db") as store:
+        store.answer(request["requestId"], "approve", by="ann")
+        assert store.resume("a").ok
+    with opened(tmp_path / "runs.db") as store:
+        assert store.result("a").visited == ["Ask"]
+
+
+def test_an_answer_is_weighed_as_a_whole_after_a_restart(tmp_path: Path) -> None:
+    """Restarts do not put off the position that makes answers of the past disappear."""
+    wait = {
+        "StartAt": "Nap",
+        "States": {
+            "Nap": {"Type": "Wait", "Seconds": 86400, "Next": "Count"},
+            "Count": {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "Q"},
+            "Q": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.n", "NumericLessThan": 365, "Next": "Nap"}],
+                "Default": "Done",
+            },
+            "Done": {"Type": "Succeed"},
+        },
+    }
+    path = tmp_path / "runs.db"
+    for _ in range(7):
+        store = opened(path)
+        lived(store, partial(store.start, wait, {"n": 0}, name="a"), 50, "effect.ready")
+    with opened(path) as store:
+        journal = store._kept.journal(store.get("a"))
+        assert len(encoded(list(journal.answers.items()))) < 2 * WORTH
