@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from asl.engine.events import Event
     from asl.engine.result import Result
     from asl.executions import (
+        BindingsMissing,
         ExecutionBusy,
         ExecutionExists,
         ExecutionNotFound,
@@ -75,6 +76,7 @@ __all__ = [
     "AnswerRefused",
     "AslError",
     "Bindings",
+    "BindingsMissing",
     "Call",
     "Checkpoint",
     "CheckpointExpired",
@@ -132,6 +134,7 @@ __all__ = [
 _LAZY = {
     "AnswerRefused": "asl.states.decisions",
     "Bindings": "asl.bindings",
+    "BindingsMissing": "asl.executions",
     "Call": "asl.engine.agent",
     "Checkpoint": "asl.engine.checkpoints",
     "CheckpointExpired": "asl.engine.checkpoints",

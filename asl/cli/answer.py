@@ -5,7 +5,7 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import read_input
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, opened
+from asl.cli.stores import STORE, continue_command, opened
 from asl.hosts.tokens import TokenError
 
 __all__ = ["command"]
@@ -50,7 +50,8 @@ def command(
         except TokenError as refusal:
             streams.say(f"asl: {type(refusal).__name__}: {refusal}", style="red")
             return Exit.USAGE
+        if heartbeat:
+            return Exit.OK
         name = store.asking(token)
-    if not heartbeat:
-        streams.say(f"asl: answered; {command_for('resume', name)} goes on with it")
+        streams.say(f"asl: answered; {continue_command(store, 'resume', name)} goes on with it")
     return Exit.OK

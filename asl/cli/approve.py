@@ -9,7 +9,7 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import pair, value_or_text
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, found, opened, prompt_of
+from asl.cli.stores import STORE, command_for, continue_command, found, opened, prompt_of
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -89,15 +89,16 @@ def command(
         except AnswerRefused as refusal:
             if not refusal.late:
                 raise
-            go_on = command_for("resume", store.top(name))
+            go_on = continue_command(store, "resume", store.top(name))
             raise AslError(f"the answer comes too late; {go_on} goes on without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
+        go_on = continue_command(store, "resume", name)
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]
         streams.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
         return Exit.PAUSED
     streams.result(streams.as_text(record))
-    streams.say(f"asl: decided; {command_for('resume', name)} goes on with it")
+    streams.say(f"asl: decided; {go_on} goes on with it")
     return Exit.OK
 
 

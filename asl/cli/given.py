@@ -1,5 +1,7 @@
 """Who answers for the names of a document, as the command line says it."""
 
+import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import wraps
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from asl.bindings import Bindings as RunBindings
     from asl.core.document import Document
     from asl.engine.memory import Memory
+    from asl.executions import Store
     from asl.program import Program
 
 __all__ = [
@@ -106,6 +109,14 @@ _OPTIONS = (
 )
 
 
+_FLAGS = (
+    *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--memory"),
+    *("--pool", "--sink"),
+)
+"""The options in the order of the fields of `Given`."""
+_PASSWORD = re.compile("://[^/@]*:[^/@]*@")
+
+
 class Given(NamedTuple):
     """What the options say, each as it was written."""
 
@@ -118,6 +129,23 @@ class Given(NamedTuple):
     memory_places: tuple[str, ...]
     pool_pairs: tuple[str, ...]
     sink_pairs: tuple[str, ...]
+
+    @property
+    def options(self) -> list[str]:
+        """The options as words of a command; passwords in URLs are left out."""
+        words: list[str] = []
+        for flag, values in zip(_FLAGS, self, strict=True):
+            for value in values:
+                words += [flag, _PASSWORD.sub("://...@", value)]
+        return words
+
+    def record(self, store: "Store") -> None:
+        """Record the options with the executions that *store* runs from here on, if there are any.
+
+        The hints of later commands repeat them.
+        """
+        if self.options:
+            store.record_command(self.options, os.getcwd())
 
     def bindings(
         self, document: "Program | Document", origin: Origin = AS_IT_IS, *, quiet: bool = False

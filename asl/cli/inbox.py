@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, found, opened, prompt_of
+from asl.cli.stores import STORE, continue_command, found, opened, prompt_of
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -28,12 +28,13 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         of = None if execution is None else found(store, execution).name
         requests, due = store.pending(of), set(store.due())
         tops = [store.asking(request["requestId"]) for request in requests]
+        go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
         tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited(of)]
     for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))
             continue
-        for line in _lines(name, request, name in due):
+        for line in _lines(name, request, go_on.get(name)):
             streams.line(line, fold=True)
     for name, task in tasks:
         if as_json:
@@ -53,8 +54,11 @@ def _task(name: str, task: dict[str, Json]) -> Iterator[str]:
     yield f"  task token  {task['taskToken']}"
 
 
-def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
-    """Yield who asks what and until when, what may be decided on and by whom, and the id."""
+def _lines(name: str, request: dict[str, Json], go_on: str | None) -> Iterator[str]:
+    """Yield who asks what and until when, what may be decided on and by whom, and the id.
+
+    *go_on* is the command that resumes the execution, None if nothing is due.
+    """
     until = f"  (until {request['expiresAt']})" if "expiresAt" in request else ""
     yield f"{name}  {prompt_of(request)}{until}"
     for index, item in enumerate(request.get("items", ())):
@@ -68,8 +72,8 @@ def _lines(name: str, request: dict[str, Json], due: bool) -> Iterator[str]:
     if "escalatedTo" in request:
         yield f"  escalated to {compact(request['escalatedTo'])}"
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
-    if due:
-        yield f"  something is due: {command_for('resume', name)}"
+    if go_on is not None:
+        yield f"  something is due: {go_on}"
 
 
 def _rules(policy: dict[str, Json]) -> str:

@@ -8,7 +8,7 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import name_of
-from asl.cli.stores import STORE, command_for, found, opened
+from asl.cli.stores import STORE, continue_command, found, opened
 from asl.core.errors import AslError
 from asl.engine.events import Event
 from asl.expr.times import format_timestamp
@@ -42,7 +42,7 @@ def command(execution: str, store_file: str | None, follow: bool, as_json: bool)
             for event in store.events(name, wait=wait):
                 streams.line(streams.as_text(event.to_json()) if as_json else _line(event))
         except _LeftBehindError:
-            go_on = f"{command_for('resume', name)} goes on with it"
+            go_on = f"{continue_command(store, 'resume', name)} goes on with it"
             streams.say(f"asl: nobody is at work on {name} any more: {go_on}", style="yellow")
             return Exit.FAILED
     return Exit.OK

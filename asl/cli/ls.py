@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, opened
+from asl.cli.stores import STORE, continue_command, opened
 from asl.core.printable import printable
 from asl.expr.times import format_timestamp
 
@@ -34,7 +34,9 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
     with opened(store_file) as store:
         rows = store.executions(status=status and status.upper(), limit=limit)
         left = {
-            each.name for each in rows if each.status == "RUNNING" and store.left_behind(each.name)
+            each.name: continue_command(store, "resume", each.name)
+            for each in rows
+            if each.status == "RUNNING" and store.left_behind(each.name)
         }
     if not rows:
         streams.say("asl: there are no executions" + (f" that are {status}" if status else ""))
@@ -51,7 +53,7 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
             label = click.style(label, fg=COLOURS.get(each.status))
         why = f"  {each.error}" if each.error else ""
         if each.name in left:
-            why = f"  nobody is at work on it: {command_for('resume', each.name)}"
+            why = f"  nobody is at work on it: {left[each.name]}"
         what = printable(each.workflow + why)
         streams.result(f"{each.name:<{width}}  {label}  {started}  {what}")
     return Exit.OK

@@ -6,7 +6,7 @@ from asl.cli import streams
 from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
 from asl.cli.given import Given, given_options
-from asl.cli.stores import STORE, came_to, found, opened
+from asl.cli.stores import STORE, came_to, found, missing_bindings_hinted, opened
 
 __all__ = ["command"]
 
@@ -28,6 +28,7 @@ def command(execution: str, store_file: str | None, document: str | None, given:
     corrected = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
         name = store.top(found(store, execution).name)
-        with streams.aside():
+        given.record(store)
+        with streams.aside(), missing_bindings_hinted(store, "redrive", name):
             result = store.redrive(name, document=corrected, **given.bindings(store.program(name)))
-        return came_to(result)
+        return came_to(store, result)

@@ -6,7 +6,7 @@ from asl.cli import streams
 from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
 from asl.cli.given import Given, given_options
-from asl.cli.stores import STORE, came_to, found, opened
+from asl.cli.stores import STORE, came_to, found, missing_bindings_hinted, opened
 
 __all__ = ["command"]
 
@@ -50,7 +50,8 @@ def command(
     other = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
         name = store.top(found(store, execution).name)
-        with streams.aside():
+        given.record(store)
+        with streams.aside(), missing_bindings_hinted(store, "resume", name):
             result = store.resume(
                 name,
                 from_checkpoint=checkpoint,
@@ -58,7 +59,7 @@ def command(
                 force=force,
                 **given.bindings(store.program(name)),
             )
-        return came_to(result)
+        return came_to(store, result)
 
 
 def _all_due(store_file: str | None, given: Given) -> Exit:
@@ -68,9 +69,10 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
 
     code = Exit.OK
     with opened(store_file) as store:
+        given.record(store)
         for name in [*store.due(), *store.all_left_behind()]:
             try:
-                with streams.aside():
+                with streams.aside(), missing_bindings_hinted(store, "resume", name):
                     result = store.resume(name, **given.bindings(store.program(name)))
             except ExecutionBusy as busy:
                 streams.say(f"asl: {busy}", style="yellow")

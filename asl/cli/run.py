@@ -137,8 +137,9 @@ def command(
         if store_file is not None:
             kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
             options = {"store": stack.enter_context(kept)}
+            given.record(kept)
         options |= {"name": name, "requestor": requestor}
-        with _remarking(store_file), ExitStack() as watching:
+        with _remarking(store_file, given), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
                 from asl.telemetry.export import exporting
@@ -149,7 +150,7 @@ def command(
             result = _run(program, loaded, data, bound, record, **options)
         _tell(result, history, as_json=as_json, silent=events)
         if not result.ok:
-            _say_end(result, loaded, store_file is not None)
+            _say_end(result, loaded, options.get("store"))
         if not quiet:
             _say_undelivered(result)
     return of_status(result.status)
@@ -169,13 +170,13 @@ def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool)
 
 
 @contextmanager
-def _remarking(store_file: str | None) -> Iterator[None]:
+def _remarking(store_file: str | None, given: Given) -> Iterator[None]:
     """Say how to go on with what is left behind in a store, where a run is cut short."""
     try:
         yield
     except (KeyboardInterrupt, AslError) as stop:
         if store_file is not None and _leaves_behind(stop):
-            due = command_for("resume", "--due")
+            due = command_for("resume", "--due", *given.options)
             streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
         raise
 
@@ -202,16 +203,16 @@ def _leaves_behind(stop: BaseException) -> bool:
     return isinstance(stop, KeyboardInterrupt | StoreError)
 
 
-def _say_end(result: "Result", document: "Document", kept: bool) -> None:
-    """Say why there is no output, and how a *kept* execution goes on."""
+def _say_end(result: "Result", document: "Document", store: "Store | None") -> None:
+    """Say why there is no output, and how an execution in a *store* goes on."""
     if result.status == "PAUSED":
-        say_paused(result, kept)
+        say_paused(result, store)
         return
     from asl.cli.failure import explained
 
     streams.say(explained(result, document), style="red")
-    if kept:
-        say_redrivable(result)
+    if store is not None:
+        say_redrivable(result, store)
 
 
 def _say_undelivered(result: "Result") -> None:

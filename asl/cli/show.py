@@ -8,7 +8,7 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import LISTED, STORE, command_for, found, opened, prompt_of
+from asl.cli.stores import LISTED, STORE, command_for, continue_command, found, opened, prompt_of
 from asl.core.values import Json
 from asl.engine import progress
 from asl.engine.events import Event
@@ -44,17 +44,26 @@ def command(execution: str, store_file: str | None, as_json: bool, events: bool)
         else:
             decided = store.decided(stored.name) if stored.status == "PAUSED" else []
             due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
+            go_on = continue_command(store, "resume", stored.name)
             nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
             below = store.started_by(stored.name)
-            for line in _summary(result, below, decided, due, nobody):
+            for line in _summary(result, below, decided, due, nobody, go_on):
                 streams.line(line)
     return Exit.OK
 
 
 def _summary(
-    result: Result, below: "list[Stored]", decided: list[dict[str, Json]], due: bool, nobody: bool
+    result: Result,
+    below: "list[Stored]",
+    decided: list[dict[str, Json]],
+    due: bool,
+    nobody: bool,
+    go_on: str,
 ) -> list[str]:
-    """Say what is known of an execution; something is *due*, *nobody* is at work on it."""
+    """Say what is known of an execution; something is *due*, *nobody* is at work on it.
+
+    *go_on* is the command that resumes it.
+    """
     started = format_timestamp(result.execution.started)
     lines = [
         f"{result.name}  {result.status}",
@@ -84,7 +93,6 @@ def _summary(
     lines += [f"waits for {each}" for each in waits[:LISTED]]
     if len(waits) > LISTED:
         lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")
-    go_on = command_for("resume", result.name)
     if nobody:
         lines.append(f"nobody    is at work on it any more: {go_on} goes on with it")
     lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided[:LISTED]]

@@ -1,6 +1,8 @@
 """The store that commands look at, and how an execution in it is found."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +26,10 @@ __all__ = [
     "STORE",
     "came_to",
     "command_for",
+    "continue_command",
     "default_store",
     "found",
+    "missing_bindings_hinted",
     "opened",
     "prompt_of",
     "say_paused",
@@ -84,28 +88,42 @@ def found(store: "Store", name: str) -> "Stored":
         ) from None
 
 
-def came_to(result: "Result") -> Exit:
+def came_to(store: "Store", result: "Result") -> Exit:
     """Print what an execution of a store came to; returns the exit code."""
     if result.ok:
         streams.result(streams.as_text(result.output))
     elif result.status == "PAUSED":
-        say_paused(result)
+        say_paused(result, store)
     else:
         why = streams.reason(result.error, result.cause)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
         if result.error == "States.AgentNotFound":
             streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
-        say_redrivable(result)
+        say_redrivable(result, store)
     return of_status(result.status)
 
 
-def say_redrivable(result: "Result") -> None:
+@contextmanager
+def missing_bindings_hinted(store: "Store", command: str, name: str) -> Iterator[None]:
+    """Add the command with the recorded options to the refusal of an execution."""
+    from asl.executions import BindingsMissing
+
+    try:
+        yield
+    except BindingsMissing as refusal:
+        if store.command(name) is None:
+            raise
+        hint = continue_command(store, command, name)
+        raise AslError(f"{refusal} (it was run with the options of {hint})") from refusal
+
+
+def say_redrivable(result: "Result", store: "Store") -> None:
     """Say how an execution that has not succeeded goes on."""
-    streams.say(f"  hint: {command_for('redrive', result.name)} goes on from there")
+    streams.say(f"  hint: {continue_command(store, 'redrive', result.name)} goes on from there")
 
 
-def say_paused(result: "Result", stored: bool = True) -> None:
-    """Say what an execution waits for, and how to answer."""
+def say_paused(result: "Result", store: "Store | None") -> None:
+    """Say what an execution waits for, and how to answer; without a *store* nobody can."""
     for request in result.pending[:LISTED]:
         streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for failure in _undelivered(result):
@@ -113,12 +131,12 @@ def say_paused(result: "Result", stored: bool = True) -> None:
     for task in result.awaited[:LISTED]:
         streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if more := _unlisted(result):
-        all_of_them = f": {command_for('inbox')} lists all" if stored else ""
+        all_of_them = "" if store is None else f": {command_for('inbox')} lists all"
         streams.say(f"asl: and {more} more{all_of_them}")
-    if not stored:
+    if store is None:
         streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
-    go_on = f"{command_for('resume', result.name)} goes on"
+    go_on = f"{continue_command(store, 'resume', result.name)} goes on"
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
     streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
@@ -145,13 +163,30 @@ def prompt_of(request: dict[str, Json]) -> str:
     return printable(request["promptText"] or excerpt(request["prompt"], 400))
 
 
-def command_for(command: str, *names: str) -> str:
-    """Return a command to be told to the user, for the store that the present one was given."""
+def command_for(command: str, *names: str, folder: str | None = None) -> str:
+    """Return a command to be told to the user, for the store that the present one was given.
+
+    Args:
+        command: The name of the command.
+        names: Its other words.
+        folder: The folder in which it has to be called, None for any.
+    """
     from shlex import quote
 
     context = click.get_current_context()
     words = ["asl", command, *names]
     given = context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE
-    if given and context.params["store_file"]:
-        words += ["--store", context.params["store_file"]]
-    return f"'{' '.join(map(quote, words))}'"
+    elsewhere = folder is not None and folder != os.getcwd()
+    if given and (file := context.params["store_file"]):
+        words += ["--store", os.path.abspath(file) if elsewhere else file]
+    text = " ".join(map(quote, words))
+    return f"'cd {quote(folder)} && {text}'" if elsewhere and folder else f"'{text}'"
+
+
+def continue_command(store: "Store", command: str, name: str) -> str:
+    """Return the command that resumes or redrives an execution, with the options that it needs."""
+    recorded = store.command(name)
+    if recorded is None:
+        return command_for(command, name)
+    options, folder = recorded
+    return command_for(command, name, *options, folder=folder)

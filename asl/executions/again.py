@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from asl.core.profile import PROFILES
 from asl.core.values import Json
-from asl.documents import program_of
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import UNSUCCESSFUL, Kept
 
@@ -88,11 +86,8 @@ def rewound(
 
 def _chosen(kept: Kept, known: Stored, document: Document | What | None) -> tuple[str, Program]:
     """Return hash and program of the document with which an execution goes on."""
-    if document is None:
-        return known.document, kept.program(known)
-    program = program_of(document, PROFILES[known.profile], False)
-    program = replace(program, name=known.workflow)
-    return kept.put_program(program), program
+    program = kept.chosen(known, document)
+    return known.document if document is None else kept.put_program(program), program
 
 
 def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:

@@ -1,8 +1,11 @@
 """What a store refuses."""
 
+from collections.abc import Mapping, Sequence
+
 from asl.core.errors import AslError
 
 __all__ = [
+    "BindingsMissing",
     "ExecutionBusy",
     "ExecutionExists",
     "ExecutionNotFound",
@@ -29,3 +32,21 @@ class ExecutionNotRedrivable(AslError):
 
 class ExecutionBusy(AslError):
     """Another process is at work on the execution."""
+
+
+class BindingsMissing(AslError):
+    """Names are not bound any more that an execution had when it ran; nothing has run."""
+
+    def __init__(self, name: str, missing: Mapping[str, Sequence[str]]) -> None:
+        """Args:
+        name: The execution.
+        missing: The names by kind: `agents`, `resources`, `tools`, `workflows`, `memory`, ...
+        """
+        listed = "; ".join(
+            f"{kind} {', '.join(map(repr, names))}" for kind, names in missing.items()
+        )
+        super().__init__(
+            f"the execution {name!r} had bindings that are missing now: {listed}; "
+            "bind them again, nothing has run"
+        )
+        self.missing = {kind: list(names) for kind, names in missing.items()}

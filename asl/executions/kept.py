@@ -8,12 +8,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asl.core.errors import AslError, StateError
+from asl.core.profile import PROFILES
 from asl.core.values import Json, encoded
-from asl.documents import profile_of
+from asl.documents import profile_of, program_of
 from asl.executions.errors import ExecutionNotFound
 from asl.stores.sqlite import BELOW, Stored
 
 if TYPE_CHECKING:
+    from asl.core.document import Document, What
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
     from asl.engine.events import Event
@@ -100,6 +102,13 @@ class Kept:
         self._programs[key] = program
         return program
 
+    def chosen(self, stored: Stored, document: Document | What | None) -> Program:
+        """Return the program of another document for an execution, without one its own."""
+        if document is None:
+            return self.program(stored)
+        program = program_of(document, PROFILES[stored.profile], False)
+        return replace(program, name=stored.workflow)
+
     def program_of(self, stored: Stored) -> Callable[[str], Program]:
         """Return what gives the program of a document that an execution has had, by its hash."""
         return lambda document: self.program(replace(stored, document=document))
@@ -107,6 +116,11 @@ class Kept:
     def input(self, stored: Stored) -> Json:
         """Return the input; what is gathered is written first, for it may stand there."""
         return self._column(stored, "input")
+
+    def bound(self, stored: Stored) -> dict[str, Json]:
+        """Return the `names` that an execution has used, and the `command` that binds them."""
+        found: dict[str, Json] | None = self._column(stored, "bound")
+        return {"names": {}, "command": None} if found is None else found
 
     def _column(self, stored: Stored, column: str) -> Json:
         query = f"SELECT {column} FROM execution WHERE number = ?"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from threading import Lock
 from time import time_ns
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.bindings import Bindings, Bound, bind
 from asl.core.values import Json, encoded, json_equal
@@ -17,9 +17,11 @@ from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
+from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.stores.sqlite import Stored
 
 if TYPE_CHECKING:
+    from asl.core.document import Document, What
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Again", "Running"]
 
+BOUND = "UPDATE execution SET bound = ? WHERE number = ?"
+BOUND_AS = (
+    "UPDATE execution SET bound = (SELECT bound FROM execution WHERE number = ?) WHERE number = ?"
+)
 Again: TypeAlias = Callable[[Stored], None]
 """Lets an execution that has ended begin anew."""
 
@@ -46,8 +52,13 @@ class Running:
     def __init__(self, kept: Kept, clock: Clock) -> None:
         self.kept = kept
         self.clock = clock
+        self.command: Json = None
+        """The command by which the executions are run, recorded with them; None for another
+        program."""
         self._last = 0
         self._numbering = Lock()
+        self._used: tuple[Any, Names] = None, {}
+        """What was used last, and by what: many executions of one document may be started."""
 
     @property
     def file(self) -> SqliteStore:
@@ -76,20 +87,39 @@ class Running:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
             bound = bind(bindings, program)  # who cannot run it does not begin it
+            used = self._recorded(self._used_names(program, bindings, bound))
             stored, journal = self._create(
-                name or drawn, program, document, data, express, requestor, None
+                name or drawn, program, document, data, express, requestor, None, used
             )
             return await self._run(stored, program, data, journal, bound, in_event_loop)
 
     async def resume(
-        self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
+        self,
+        name: str,
+        bindings: Bindings,
+        in_event_loop: bool,
+        again: Again | None,
+        document: Document | What | None = None,
     ) -> Result:
-        """Go on with the topmost execution of this one, after *again* where that is given."""
+        """Go on with the topmost execution of this one, after *again* where that is given.
+
+        Args:
+            name: The execution, or one that it has started.
+            bindings: What the document's names stand for.
+            in_event_loop: Whether the caller runs on an event loop.
+            again: Lets an execution that has ended begin anew.
+            document: The document by which it begins anew, None for its own.
+
+        Raises:
+            BindingsMissing: A binding that it had is missing; nothing has changed.
+        """
         kept = self.kept
         name = self.file.top(kept.get(name).name)
         with self.locked(name):
             known = kept.get(name)
             if again is not None:
+                program = kept.chosen(known, document)
+                self._refuse_missing(known, program, bindings, bind(bindings, program))
                 again(known)
                 known = kept.get(name)
             return await self._go_on(known, kept.program(known), bindings, in_event_loop)
@@ -142,6 +172,7 @@ class Running:
         express: bool,
         requestor: str | None,
         parent: int | None,
+        bound: bytes | None = None,
     ) -> tuple[Stored, SqliteJournal]:
         import asl
         from asl.stores.journal import SqliteJournal
@@ -152,7 +183,7 @@ class Running:
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
-        self.file.begin(stored, encoded(data), asl.__version__, chain)
+        self.file.begin(stored, encoded(data), asl.__version__, chain, bound)
         journal = SqliteJournal(self.file, number)
         journal.begin_anew(chain)
         return stored, journal
@@ -169,11 +200,48 @@ class Running:
         if known.status in FINAL:
             return self.kept.result(known, program)
         bound = bind(bindings, program)
+        recorded = self._refuse_missing(known, program, bindings, bound)
+        used = merged(recorded["names"], self._used_names(program, bindings, bound))
+        body = self._recorded(used, recorded["command"])
+        self.file.write(BOUND, body, known.number)
         journal, data = self.kept.journal(known), self.kept.input(known)
         if known.status == "PAUSED":  # should this process die, it is due until it pauses again
             due = "UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'"
             self.file.write(due, known.number)
         return await self._run(known, program, data, journal, bound, in_event_loop)
+
+    # The bindings that an execution depends on
+
+    def _used_names(self, program: Program, bindings: Bindings, bound: Bound) -> Names:
+        """Return the bound names that executions of *program* may use."""
+        services = bound.services
+        given: tuple[Iterable[str] | None, ...] = (
+            *(bindings.get("agents"), bindings.get("resources"), bindings.get("mocks")),
+            *(bindings.get("tools"), bindings.get("prices")),
+            *(services.memory, services.pools, services.storages, bound.buckets),
+        )
+        by = program, [tuple(each or ()) for each in given]
+        latest, used = self._used
+        if services.workflows or latest != by:  # programs are the same only by identity
+            used = used_names(program, bindings, bound)
+            self._used = by, used
+        return used
+
+    def _recorded(self, used: Names, earlier: Json = None) -> bytes:
+        """Return names, with the command that binds them, as they are stored.
+
+        Another program that goes on with an execution leaves the *earlier* command.
+        """
+        command = earlier if self.command is None else self.command
+        return b"#" + self.file.put_large(encoded({"names": used, "command": command}))
+
+    def _refuse_missing(
+        self, known: Stored, program: Program, bindings: Bindings, bound: Bound
+    ) -> dict[str, Json]:
+        """Return what is recorded of an execution's bindings; raises BindingsMissing."""
+        recorded = self.kept.bound(known)
+        refuse_missing(known.name, recorded["names"], program, bindings, bound)
+        return recorded
 
     async def _run(
         self,
@@ -270,6 +338,8 @@ class Running:
         stored, own = self._create(
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
+        if not child.awaited:  # it goes on by itself, and needs what its starter had
+            self.file.write(BOUND_AS, journal.number, stored.number)
         journal.put_started(key, child.name, stored.started)
         return Begun(program, child.data, stored.started, own)
 

@@ -143,12 +143,13 @@ class Store:
         Returns what it came to where it has ended. One that another execution has started is gone
         on with together with that. With `from_checkpoint` (a name or an id) it goes on from there,
         after a failure or the death of its process; with another `document` only by `force`. Raises
-        ExecutionNotFound, ExecutionBusy while another process is at work on it, and
-        CheckpointRefused where it cannot go on from the checkpoint.
+        ExecutionNotFound, ExecutionBusy while another process is at work on it,
+        CheckpointRefused where it cannot go on from the checkpoint, and BindingsMissing, with the
+        names in `missing`, where it had bindings that are not given now: nothing has run then.
         """
         refuse_running_loop()
         again = self._rewinding(from_checkpoint, document, force, bindings)
-        return self._driver.drive(self._resume(name, bindings, False, again))
+        return self._driver.drive(self._resume(name, bindings, False, again, document))
 
     async def aresume(
         self,
@@ -161,7 +162,7 @@ class Store:
     ) -> Result:
         """Do what `resume` does on the running event loop."""
         again = self._rewinding(from_checkpoint, document, force, bindings)
-        return await self._resume(name, bindings, True, again)
+        return await self._resume(name, bindings, True, again, document)
 
     def redrive(
         self,
@@ -174,11 +175,12 @@ class Store:
 
         What has succeeded is not done again: neither states nor iterations nor branches. With a
         corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
-        ended without success, and for a document without a state at which the execution stands.
+        ended without success, and for a document without a state at which the execution stands;
+        BindingsMissing where it had bindings that are not given now.
         """
         refuse_running_loop()
         again = self._redriving(name, document)
-        return self._driver.drive(self._resume(name, bindings, False, again))
+        return self._driver.drive(self._resume(name, bindings, False, again, document))
 
     async def aredrive(
         self,
@@ -189,7 +191,7 @@ class Store:
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
         again = self._redriving(name, document)
-        return await self._resume(name, bindings, True, again)
+        return await self._resume(name, bindings, True, again, document)
 
     def _start(
         self,
@@ -215,9 +217,14 @@ class Store:
         )
 
     def _resume(
-        self, name: str, bindings: Bindings, in_event_loop: bool, again: Again | None
+        self,
+        name: str,
+        bindings: Bindings,
+        in_event_loop: bool,
+        again: Again | None,
+        document: Document | What | None,
     ) -> Coroutine[Any, Any, Result]:
-        return self._running.resume(name, self._given(bindings), in_event_loop, again)
+        return self._running.resume(name, self._given(bindings), in_event_loop, again, document)
 
     def _redriving(self, name: str, document: Document | What | None) -> Again:
         """Return what redrives an execution; raises ExecutionNotRedrivable."""
@@ -423,6 +430,23 @@ class Store:
         """Return what an execution has come to, its history so far included."""
         known = self.get(name)
         return self._kept.result(known, self._kept.program(known))
+
+    def record_command(self, options: Sequence[str], folder: str) -> None:
+        """Record with the executions that are run from here on how a command line binds names.
+
+        Args:
+            options: The options, as they were written.
+            folder: The current folder, from which their paths begin.
+        """
+        self._running.command = {"options": [*options], "folder": folder}
+
+    def command(self, name: str) -> tuple[list[str], str] | None:
+        """Return the options that bound the names of an execution, and the folder of their paths.
+
+        None where it was not run by the command line.
+        """
+        found = self._kept.bound(self.get(self.top(name)))["command"]
+        return None if found is None else (found["options"], found["folder"])
 
     def program(self, name: str) -> Program:
         """Return the program by which an execution goes on; raises ExecutionNotFound."""

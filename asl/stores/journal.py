@@ -280,7 +280,7 @@ class SqliteJournal(Log):
             kept |= {"data": None, "variables": {}}
         self.saved.append((checkpoint.id, checkpoint.name))
         self.store.write(
-            "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO checkpoint (execution, number, id, name, body) VALUES (?, ?, ?, ?, ?)",
             self.number,
             len(self.saved),
             checkpoint.id,

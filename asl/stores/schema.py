@@ -16,25 +16,35 @@ APPLICATION_ID = 0x41534C31
 GUARDED = {
     "execution": (
         "number, name, workflow, document, profile, express, requestor, status, started, ended, "
-        "wake, error, cause, redrives, parent, redriven"
+        "wake, error, cause, redrives, parent, redriven, written_by, bound"
     ),
-    "request": "id, execution, key, kind, status, created, wake, digest, told",
+    "request": "id, execution, key, kind, status, created, wake, digest, told, body, received, "
+    "answer",
+    "checkpoint": "execution, number, id, name, body",
 }
-"""The columns that hold no values with checksums of their own; `guard` holds one of all of them."""
+"""The columns of which `guard` holds a checksum; what is written at every call is not among them,
+and has one of its own."""
+_KEYS = {"execution": ("number",), "request": ("id",), "checkpoint": ("execution", "number")}
 
 
-def _guards(table: str, key: str) -> str:
+def _guards(table: str, columns: str) -> str:
     """Return the statements that add a checksum to the rows of a table, and keep it up to date."""
-    columns = GUARDED[table]
+    return f"ALTER TABLE {table} ADD COLUMN guard INTEGER;{_triggers(table, columns)}"
+
+
+def _triggers(table: str, columns: str) -> str:
+    """Return the statements that fill the checksums of a table, and keep them up to date."""
     guard = f"UPDATE {table} SET guard = guard({columns})"
+    row = " AND ".join(f"{key} = NEW.{key}" for key in _KEYS[table])
     return f"""
-    ALTER TABLE {table} ADD COLUMN guard INTEGER;
+    DROP TRIGGER IF EXISTS {table}_made;
+    DROP TRIGGER IF EXISTS {table}_changed;
     {guard};
     CREATE TRIGGER {table}_made AFTER INSERT ON {table} BEGIN
-        {guard} WHERE {key} = NEW.{key};
+        {guard} WHERE {row};
     END;
     CREATE TRIGGER {table}_changed AFTER UPDATE OF {columns} ON {table} BEGIN
-        {guard} WHERE {key} = NEW.{key};
+        {guard} WHERE {row};
     END;
     """
 
@@ -148,7 +158,12 @@ UPGRADES = (
         body BLOB NOT NULL
     ) WITHOUT ROWID;
     """,
-    _guards("execution", "number") + _guards("request", "id"),
+    _guards(
+        "execution",
+        "number, name, workflow, document, profile, express, requestor, status, started, ended, "
+        "wake, error, cause, redrives, parent, redriven",
+    )
+    + _guards("request", "id, execution, key, kind, status, created, wake, digest, told"),
     regroup,
     """
     CREATE TABLE head (
@@ -201,6 +216,10 @@ UPGRADES = (
     """,
     "",  # from here on the record of the end of a state may stand for the beginning of the next
     "",  # and that of a child's last state for what it came to
+    "ALTER TABLE execution ADD COLUMN bound BLOB;"
+    + _triggers("execution", GUARDED["execution"])
+    + _triggers("request", GUARDED["request"])
+    + _guards("checkpoint", GUARDED["checkpoint"]),
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

@@ -274,16 +274,19 @@ class SqliteStore:
         """Let *end* give statements for the next transaction when all else is gathered."""
         self._ending.append(end)
 
-    def begin(self, stored: Stored, data: bytes, written_by: str, chain: bytes) -> None:
-        """Gather a new execution: its input, who writes it, the hash before its first step.
+    def begin(
+        self, stored: Stored, data: bytes, written_by: str, chain: bytes, bound: bytes | None
+    ) -> None:
+        """Gather a new execution: its input, who writes it, the hash before its first step, and
+        what is `bound`.
 
         Whoever begins one holds the lock of its name, and calls `settle` before he leaves that.
         """
         self._begun.add(stored.name)
         self.write(
             "INSERT INTO execution (number, name, workflow, document, profile, express, input, "
-            "requestor, status, started, written_by, chain, parent) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "requestor, status, started, written_by, chain, parent, bound) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             stored.number,
             stored.name,
             stored.workflow,
@@ -297,6 +300,7 @@ class SqliteStore:
             written_by,
             chain,
             stored.parent,
+            bound,
         )
 
     def settle(self, name: str) -> None:

@@ -1,0 +1,194 @@
+"""Bindings that an execution depends on: recorded when it starts, required when it goes on.
+
+A name counts if a document of the run may use it. An execution that goes on without a binding that
+it had would take its error paths for a mistake of the caller, so it is refused before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.executions.errors import BindingsMissing
+from asl.states.calls import Target, is_function
+
+if TYPE_CHECKING:
+    from asl.bindings import Bindings, Bound
+    from asl.program import Program
+
+__all__ = ["Names", "merged", "refuse_missing", "used_names"]
+
+Names: TypeAlias = dict[str, list[str]]
+"""Bound names by kind (`agents`, `resources`, ...), sorted."""
+
+AGENT_FIELDS = frozenset(
+    {"Agent", "Agents", "Arbiter", "TieBreaker", "Using", "Validator", "Check"}
+)
+"""The fields that name agents."""
+_FIELDS_OF: Mapping[str, frozenset[str]] = {
+    "tools": AGENT_FIELDS,
+    "memory": AGENT_FIELDS | {"Memory", "Cache"},
+    "buckets": frozenset({"ItemReader", "ResultWriter"}),
+    "pools": frozenset({"Pool"}),
+    "prices": frozenset({"Budget"}),
+    "checkpoints": frozenset({"Storage"}),
+}
+"""The fields without which a document uses nothing of a kind."""
+OWN_STORAGE = "file"
+"""The storage of checkpoints that every store has."""
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
+"""How the ARN of a function begins that a document gives a name only."""
+_STARTS = (":startExecution", ":startSyncExecution")
+
+
+class _Text(NamedTuple):
+    """The fields and texts of documents."""
+
+    fields: frozenset[str]
+    """Names of fields, without the `.$` of computed ones."""
+    computed: frozenset[str]
+    """Those of them that have a computed value."""
+    texts: frozenset[str]
+    values: Mapping[str, frozenset[str]]
+    """The texts that are values of `Resource`, `FunctionName` and `WorkflowId`."""
+
+
+_VALUES = ("Resource", "FunctionName", "WorkflowId")
+
+
+def _read(documents: Iterable[Json]) -> _Text:
+    """Collect the fields and texts of documents."""
+    fields, computed, texts = set[str](), set[str](), set[str]()
+    values: dict[str, set[str]] = {field: set() for field in _VALUES}
+    todo: list[tuple[str, Json]] = [("", document) for document in documents]
+    while todo:
+        field, value = todo.pop()
+        if isinstance(value, Mapping):
+            for key, member in value.items():
+                name = key.removesuffix(".$")
+                fields.add(name)
+                if name is not key:
+                    computed.add(name)
+                todo.append((name, member))
+        elif type(value) is list:
+            todo.extend((field, each) for each in value)
+        elif type(value) is str:
+            texts.add(value)
+            if value.startswith("{%"):
+                computed.add(field)
+            if field in values:
+                values[field].add(value)
+    found = {field: frozenset(each) for field, each in values.items()}
+    return _Text(frozenset(fields), frozenset(computed), frozenset(texts), found)
+
+
+def used_names(program: Program, bindings: Bindings, bound: Bound) -> Names:
+    """Return the bound names that *program*, and the workflows that it may start, may use."""
+    text, names = _of_run(program, bound), _bound_names(bindings, bound)
+    found = {
+        kind: sorted(name for name in each_kind if _uses(text, kind, name))
+        for kind, each_kind in names.items()
+    }
+    named = (text.values["Resource"] | text.values["FunctionName"]).difference(found["resources"])
+    functions = names["resources"]
+    found["resources"] += [
+        name for name in sorted(named) if _is_bound("resources", name, bound, functions)
+    ]
+    return {kind: names for kind, names in found.items() if names}
+
+
+def _of_run(program: Program, bound: Bound) -> _Text:
+    """Return the text of all documents of a run."""
+    workflows = bound.services.workflows or {}
+    return _read([program.document, *(each.document for each in workflows.values())])
+
+
+def _bound_names(bindings: Bindings, bound: Bound) -> dict[str, Collection[str]]:
+    """Return what is bound by name, by kind; of resources the functions only."""
+    services = bound.services
+    return {
+        "agents": bindings.get("agents") or (),
+        "resources": [name for name in bindings.get("resources") or () if is_function(name)],
+        "mocks": bindings.get("mocks") or (),
+        "tools": bindings.get("tools") or (),
+        "workflows": services.workflows or (),
+        "memory": services.memory,
+        "buckets": bound.buckets,
+        "pools": services.pools,
+        "prices": bindings.get("prices") or (),
+        "checkpoints": services.storages.keys() - {OWN_STORAGE},
+    }
+
+
+def _uses(text: _Text, kind: str, name: str) -> bool:
+    """Whether documents may use a bound name; where names are computed, they may use any."""
+    if kind == "agents":
+        return name in text.texts or bool(AGENT_FIELDS & text.computed)
+    if kind == "mocks":
+        return name in text.fields
+    if kind == "resources":
+        named = text.values["Resource"] | text.values["FunctionName"]
+        return name in named or "FunctionName" in text.computed
+    if kind == "workflows":
+        starts = any(start in each for each in text.values["Resource"] for start in _STARTS)
+        return starts or name in text.values["WorkflowId"] or "WorkflowId" in text.computed
+    return bool(_FIELDS_OF[kind] & text.fields)
+
+
+def _is_bound(kind: str, name: str, bound: Bound, names: Collection[str]) -> bool:
+    """Whether a name is bound; a resource may be so by a pattern, a function by its short name."""
+    if name in names or kind != "resources":
+        return name in names
+    forms = [name]
+    if not name.startswith("arn:"):
+        function = name.rpartition("function:")[2].partition(":")[0]
+        forms += [each for each in names if each.endswith(f":function:{function}")]
+        forms.append(FUNCTION + function)
+    for form in forms:
+        try:
+            bound.find(Target("resource", form, "", aside=True))
+        except StateError:
+            continue
+        return True
+    return False
+
+
+def merged(recorded: Names, used: Names) -> Names:
+    """Return the names of both."""
+    kinds = sorted({*recorded, *used})
+    return {kind: sorted({*recorded.get(kind, ()), *used.get(kind, ())}) for kind in kinds}
+
+
+def refuse_missing(
+    name: str, recorded: Names, program: Program, bindings: Bindings, bound: Bound
+) -> None:
+    """Refuse to go on with an execution without bindings that it had.
+
+    Args:
+        name: The execution.
+        recorded: The names that it has used so far.
+        program: The document by which it goes on.
+        bindings: The present bindings.
+        bound: The same, ready for the run.
+
+    Raises:
+        BindingsMissing: A name is not bound any more that a document of the run may use.
+    """
+    names = _bound_names(bindings, bound)
+    absent = {
+        kind: [each for each in each_kind if not _is_bound(kind, each, bound, names[kind])]
+        for kind, each_kind in recorded.items()
+    }
+    if not any(absent.values()):
+        return
+    if not absent.get("workflows"):  # what a missing workflow uses is not known
+        text = _of_run(program, bound)
+        absent = {
+            kind: [each for each in lost if _uses(text, kind, each)]
+            for kind, lost in absent.items()
+        }
+    missing = {kind: lost for kind, lost in absent.items() if lost}
+    if missing:
+        raise BindingsMissing(name, missing)
