@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from asl.core.values import Json
 from asl.executions.errors import ExecutionNotRedrivable
@@ -22,7 +22,13 @@ __all__ = ["redriven", "rewound"]
 REDRIVEN = "ExecutionRedriven"
 
 
-def redriven(kept: Kept, known: Stored, document: Document | What | None = None) -> None:
+Refuse: TypeAlias = "Callable[[Program, str | None], object]"
+"""Raises BindingsMissing for a program that lacks bindings from a state on."""
+
+
+def redriven(
+    kept: Kept, known: Stored, refuse: Refuse, document: Document | What | None = None
+) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
     from asl.stores.redrive import displaced, missing, void
 
@@ -45,6 +51,7 @@ def redriven(kept: Kept, known: Stored, document: Document | What | None = None)
         raise ExecutionNotRedrivable(
             f"branches that have ended stand at other places in the document: {', '.join(others)}"
         )
+    refuse(program, journal.positions.get("", {}).get("state"))
     for answer in void(journal.positions, journal.answers):
         journal.drop_answer(answer)
     journal.drop_vain_requests()
@@ -55,6 +62,7 @@ def redriven(kept: Kept, known: Stored, document: Document | What | None = None)
 def rewound(
     kept: Kept,
     known: Stored,
+    refuse: Refuse,
     name: str,
     document: Document | What | None,
     force: bool,
@@ -72,6 +80,7 @@ def rewound(
     definition = definition_hash(program.document)
     refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
     checkpoint = _fetched(checkpoint, storages)
+    refuse(program, checkpoint.next)
     journal = kept.journal(known)
     position = {
         **at_checkpoint(checkpoint, journal.visits, now),

@@ -99,10 +99,22 @@ def used_names(program: Program, bindings: Bindings, bound: Bound) -> Names:
     return {kind: names for kind, names in found.items() if names}
 
 
-def _of_run(program: Program, bound: Bound) -> _Text:
-    """Return the text of all documents of a run."""
+def _of_run(program: Program, bound: Bound, state: str | None = None) -> _Text:
+    """Return the text of all documents of a run, of the first one from a *state* on."""
     workflows = bound.services.workflows or {}
-    return _read([program.document, *(each.document for each in workflows.values())])
+    document = program.document if state is None else _ahead(program.document, state)
+    return _read([document, *(each.document for each in workflows.values())])
+
+
+def _ahead(document: Mapping[str, Json], state: str) -> Json:
+    """Return a document without the states that no transition reaches from *state* on."""
+    states, reached, todo = document["States"], set[str](), [state]
+    while todo:
+        name = todo.pop()
+        if name in states and name not in reached:
+            reached.add(name)
+            todo.extend(_read([states[name]]).texts)  # names of states are among them
+    return {**document, "States": {name: states[name] for name in reached}}
 
 
 def _bound_names(bindings: Bindings, bound: Bound) -> dict[str, Collection[str]]:
@@ -162,7 +174,12 @@ def merged(recorded: Names, used: Names) -> Names:
 
 
 def refuse_missing(
-    name: str, recorded: Names, program: Program, bindings: Bindings, bound: Bound
+    name: str,
+    recorded: Names,
+    program: Program,
+    bindings: Bindings,
+    bound: Bound,
+    state: str | None = None,
 ) -> None:
     """Refuse to go on with an execution without bindings that it had.
 
@@ -172,6 +189,7 @@ def refuse_missing(
         program: The document by which it goes on.
         bindings: The present bindings.
         bound: The same, ready for the run.
+        state: The state at which it begins anew, None where it just goes on.
 
     Raises:
         BindingsMissing: A name is not bound any more that a document of the run may use.
@@ -184,7 +202,7 @@ def refuse_missing(
     if not any(absent.values()):
         return
     if not absent.get("workflows"):  # what a missing workflow uses is not known
-        text = _of_run(program, bound)
+        text = _of_run(program, bound, state)
         absent = {
             kind: [each for each in lost if _uses(text, kind, each)]
             for kind, lost in absent.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import sha256
 from threading import Lock
 from time import time_ns
@@ -21,7 +22,6 @@ from asl.executions.requirements import Names, merged, refuse_missing, used_name
 from asl.stores.sqlite import Stored
 
 if TYPE_CHECKING:
-    from asl.core.document import Document, What
     from asl.engine.result import Result
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
@@ -37,8 +37,9 @@ BOUND = "UPDATE execution SET bound = ? WHERE number = ?"
 BOUND_AS = (
     "UPDATE execution SET bound = (SELECT bound FROM execution WHERE number = ?) WHERE number = ?"
 )
-Again: TypeAlias = Callable[[Stored], None]
-"""Lets an execution that has ended begin anew."""
+Again: TypeAlias = Callable[[Stored, Callable[["Program", str | None], object]], None]
+"""Lets an execution that has ended begin anew; the second argument refuses a program that lacks
+bindings from a state on, and is called before anything changes."""
 
 
 def _place(name: str) -> int:
@@ -99,7 +100,6 @@ class Running:
         bindings: Bindings,
         in_event_loop: bool,
         again: Again | None,
-        document: Document | What | None = None,
     ) -> Result:
         """Go on with the topmost execution of this one, after *again* where that is given.
 
@@ -108,7 +108,6 @@ class Running:
             bindings: What the document's names stand for.
             in_event_loop: Whether the caller runs on an event loop.
             again: Lets an execution that has ended begin anew.
-            document: The document by which it begins anew, None for its own.
 
         Raises:
             BindingsMissing: A binding that it had is missing; nothing has changed.
@@ -118,11 +117,12 @@ class Running:
         with self.locked(name):
             known = kept.get(name)
             if again is not None:
-                program = kept.chosen(known, document)
-                self._refuse_missing(known, program, bindings, bind(bindings, program))
-                again(known)
+                again(known, partial(self._refuse_missing, known, bindings))
                 known = kept.get(name)
-            return await self._go_on(known, kept.program(known), bindings, in_event_loop)
+            program = kept.program(known)
+            return await self._go_on(
+                known, program, bindings, in_event_loop, begins=again is not None
+            )
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
@@ -195,13 +195,22 @@ class Running:
             return self._last
 
     async def _go_on(
-        self, known: Stored, program: Program, bindings: Bindings, in_event_loop: bool
+        self,
+        known: Stored,
+        program: Program,
+        bindings: Bindings,
+        in_event_loop: bool,
+        *,
+        begins: bool = False,
     ) -> Result:
+        """Go on with an execution; one that *begins* anew needs only what is ahead of it."""
         if known.status in FINAL:
             return self.kept.result(known, program)
         bound = bind(bindings, program)
-        recorded = self._refuse_missing(known, program, bindings, bound)
-        used = merged(recorded["names"], self._used_names(program, bindings, bound))
+        recorded, used = self.kept.bound(known), self._used_names(program, bindings, bound)
+        if not begins:
+            refuse_missing(known.name, recorded["names"], program, bindings, bound)
+            used = merged(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
         self.file.write(BOUND, body, known.number)
         journal, data = self.kept.journal(known), self.kept.input(known)
@@ -236,12 +245,15 @@ class Running:
         return b"#" + self.file.put_large(encoded({"names": used, "command": command}))
 
     def _refuse_missing(
-        self, known: Stored, program: Program, bindings: Bindings, bound: Bound
-    ) -> dict[str, Json]:
-        """Return what is recorded of an execution's bindings; raises BindingsMissing."""
-        recorded = self.kept.bound(known)
-        refuse_missing(known.name, recorded["names"], program, bindings, bound)
-        return recorded
+        self,
+        known: Stored,
+        bindings: Bindings,
+        program: Program,
+        state: str | None,
+    ) -> None:
+        """Raise BindingsMissing for an execution that lacks bindings from a state on."""
+        names = self.kept.bound(known)["names"]
+        refuse_missing(known.name, names, program, bindings, bind(bindings, program), state)
 
     async def _run(
         self,
@@ -358,7 +370,7 @@ class Running:
 
         kept = self.kept
         if known.status in UNSUCCESSFUL and self._redriven_since(known):
-            redriven(kept, known)
+            redriven(kept, known, lambda program, state: None)  # its starter was asked
             known = kept.get(known.name)
         program, data = kept.program(known), kept.input(known)
         if known.status in FINAL:

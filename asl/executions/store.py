@@ -149,7 +149,7 @@ class Store:
         """
         refuse_running_loop()
         again = self._rewinding(from_checkpoint, document, force, bindings)
-        return self._driver.drive(self._resume(name, bindings, False, again, document))
+        return self._driver.drive(self._resume(name, bindings, False, again))
 
     async def aresume(
         self,
@@ -162,7 +162,7 @@ class Store:
     ) -> Result:
         """Do what `resume` does on the running event loop."""
         again = self._rewinding(from_checkpoint, document, force, bindings)
-        return await self._resume(name, bindings, True, again, document)
+        return await self._resume(name, bindings, True, again)
 
     def redrive(
         self,
@@ -180,7 +180,7 @@ class Store:
         """
         refuse_running_loop()
         again = self._redriving(name, document)
-        return self._driver.drive(self._resume(name, bindings, False, again, document))
+        return self._driver.drive(self._resume(name, bindings, False, again))
 
     async def aredrive(
         self,
@@ -191,7 +191,7 @@ class Store:
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
         again = self._redriving(name, document)
-        return await self._resume(name, bindings, True, again, document)
+        return await self._resume(name, bindings, True, again)
 
     def _start(
         self,
@@ -222,9 +222,8 @@ class Store:
         bindings: Bindings,
         in_event_loop: bool,
         again: Again | None,
-        document: Document | What | None,
     ) -> Coroutine[Any, Any, Result]:
-        return self._running.resume(name, self._given(bindings), in_event_loop, again, document)
+        return self._running.resume(name, self._given(bindings), in_event_loop, again)
 
     def _redriving(self, name: str, document: Document | What | None) -> Again:
         """Return what redrives an execution; raises ExecutionNotRedrivable."""
@@ -234,7 +233,7 @@ class Store:
                 f"the execution {own!r} is a part of {top!r} and keeps its document: redrive that "
                 "one, with a document of its own or with none"
             )
-        return lambda known: redriven(self._kept, known, document)
+        return lambda known, refuse: redriven(self._kept, known, refuse, document)
 
     def _rewinding(
         self,
@@ -248,7 +247,9 @@ class Store:
                 raise AslError("another document, and force, are for going on from a checkpoint")
             return None
         storages = bind(self._given(bindings)).services.storages
-        return lambda known: rewound(self._kept, known, checkpoint, document, force, storages)
+        return lambda known, refuse: rewound(
+            self._kept, known, refuse, checkpoint, document, force, storages
+        )
 
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""

@@ -43,7 +43,10 @@ def test_tokens_are_listed_and_answered(asl: Asl) -> None:
     assert token in asl("inbox").stdout
     assert f"the answer to the task token {token} (Ask)" in asl("show", "it").stdout
     assert asl("answer", token, "--heartbeat").exit_code == 0
-    assert "'asl resume it' goes on" in asl("answer", token, "--output", '{"ok": 1}').stderr
+    assert (
+        "'asl resume it --agents sqs.yaml' goes on"
+        in asl("answer", token, "--output", '{"ok": 1}').stderr
+    )
     again = asl("answer", token, "--output", "2")
     assert (again.exit_code, "TaskTimedOut" in again.stderr) == (2, True)
     assert asl("resume", "--due", "--agents", "sqs.yaml").stdout == "it  PAUSED\n"

@@ -295,7 +295,11 @@ def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path
     asl.document.write_text(json.dumps({"StartAt": "W", "States": {"W": parent}}))
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title":"x"}')
     asl(*words, "--workflow", f"review={child}", code=4)
-    assert "asl approve it" in asl("resume", "it", code=4).stderr
+    refused = asl("resume", "it", code=2).stderr
+    assert "missing now: workflows 'review'" in refused
+    assert f"'asl resume it --workflow review={child}'" in refused
+    again = ("--workflow", f"review={child}")
+    assert "asl approve it" in asl("resume", "it", *again, code=4).stderr
     shown = asl("show", "it").stdout
     (line,) = [each for each in shown.splitlines() if each.startswith("runs ")]
     _, name, status, workflow = line.split()
@@ -304,7 +308,7 @@ def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path
     (request,) = map(json.loads, asl("inbox", "--json").stdout.splitlines())
     assert f":{name}:/" in request["requestId"]
     asl("approve", "it", "--request", request["requestId"], "--as", "ann")
-    assert json.loads(asl("resume", name).stdout)["review"]["approver"] == "ann"
+    assert json.loads(asl("resume", name, *again).stdout)["review"]["approver"] == "ann"
     assert "review" in asl("show", name).stdout
 
 

@@ -174,11 +174,13 @@ def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> Non
     words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
     done = asl(*words, "--agent", "Greeter=stops:now")
     assert done.exit_code == 5
-    assert "'asl resume --due --store runs.db' goes on with what is left behind" in done.stderr
+    assert (
+        "'asl resume --due --agent Greeter=stops:now --store runs.db' goes on with" in done.stderr
+    )
     for look in (("ls",), ("show", "it")):
         shown = asl(*look, "--store", "runs.db").stdout
         assert "nobody" in shown
-        assert "'asl resume it --store runs.db'" in shown
+        assert "'asl resume it --agent Greeter=stops:now --store runs.db'" in shown
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
     assert "nobody" not in asl("ls", "--store", "runs.db").stdout
@@ -204,7 +206,7 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
         done = asl(*words, "--agents", "agents.yaml")
     assert done.exit_code == 2
     assert "nothing more is recorded until" in done.stderr
-    assert "'asl resume --due --store runs.db' goes on with what is left behind" in done.stderr
+    assert "'asl resume --due --agents agents.yaml --store runs.db' goes on with" in done.stderr
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
 

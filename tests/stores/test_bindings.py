@@ -232,6 +232,24 @@ def test_redriving_without_a_binding_is_refused(tmp_path: Path) -> None:
         assert store.redrive("it", document=corrected).output == "money"
 
 
+def test_redriving_needs_no_binding_of_states_that_are_behind_it(tmp_path: Path) -> None:
+    document = {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Task", "Agent": "Bank", "Next": "B"},
+            "B": {"Type": "Task", "Agent": "Carrier", "End": True},
+        },
+    }
+
+    def fail(data: Any) -> Any:
+        raise RuntimeError("no truck")
+
+    with opened(tmp_path / "runs.db", agents={"Bank": len, "Carrier": fail}) as store:
+        assert store.start(document, {}, name="it").error == "States.TaskFailed"
+    with opened(tmp_path / "runs.db", agents={"Carrier": lambda data: "gone"}) as store:
+        assert store.redrive("it").output == "gone"
+
+
 def test_going_back_to_a_checkpoint_without_a_binding_is_refused(tmp_path: Path) -> None:
     document = order({"Type": "Task", "Agent": "Carrier", "Catch": NEVER})
     document["States"]["Gate"] = {"Type": "Checkpoint", "Name": "charged", "Next": "Ship"}

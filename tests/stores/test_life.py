@@ -571,6 +571,6 @@ def test_what_waits_beside_a_failure_waits_on_after_a_redrive(store: Store) -> N
     assert store.pending() == []
     (request,) = store.redrive("it", agents=LUCK).pending
     store.answer(request["requestId"], "approve")
-    result = store.resume("it")
+    result = store.resume("it", agents=LUCK)
     assert result.output == [1, {"ok": True}, 1]
     assert types(store.result("it")) == types(result)
