@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import click
 
@@ -31,6 +31,7 @@ __all__ = [
     "pair",
     "read_document",
     "read_documents",
+    "read_folder",
     "read_input",
     "read_table",
     "value_or_text",
@@ -48,12 +49,6 @@ PROFILE = click.option(
 )
 
 
-ENDINGS: Final = tuple(
-    f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
-)
-"""What the names of documents and agents files end in, in a folder."""
-
-
 def _once(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
     if names.count("-") > 1:
         raise click.UsageError("standard input can be read only once: name - once")
@@ -67,7 +62,9 @@ def files_of(name: str) -> list[str]:
     """List the documents and agents files of a folder, in alphabetical order; else the name."""
     if name == "-" or not os.path.isdir(name):
         return [name]
-    found = sorted(str(each) for each in Path(name).rglob("*") if each.name.endswith(ENDINGS))
+    from asl.sources.repository import is_named
+
+    found = sorted(str(each) for each in Path(name).rglob("*") if is_named(each.name))
     if not found:
         endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
         raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
@@ -247,6 +244,45 @@ def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocumen
     if name == "-":
         return load_each(sys.stdin.buffer.read(), name="<stdin>", **origin)
     return load_each(_path(name), **origin)
+
+
+def read_folder(
+    folder: str, origin: Origin
+) -> "Iterator[tuple[str, list[Document | InvalidDocument]]]":
+    """Yield every template, document and agents file below a folder with what is in it.
+
+    A file that a template names is read as the template uses it, and not once more by itself.
+    Templates may name any file of the repository.
+    """
+    from asl.core.document import is_workflow
+    from asl.dialects import load_each
+    from asl.sources.reading import repository_of
+    from asl.sources.repository import find_files, is_named
+
+    templates, documents = find_files(folder)
+    origin = {**origin, "root": origin["root"] or repository_of(folder)}
+    used: set[str] = set()
+    found: dict[str, list[Document | InvalidDocument]] = {}
+    for file in templates:
+        try:
+            found[file] = load_each(Path(file), templates_only=True, used=used, **origin)
+        except InvalidDocument as refusal:
+            found[file] = [refusal]
+    for file in documents:
+        if os.path.realpath(file) in used:
+            continue
+        try:
+            each = read_documents(file, origin)
+        except InvalidDocument as refusal:
+            each = [refusal]
+        found[file] = [
+            document
+            for document in each
+            if is_named(file)
+            or isinstance(document, InvalidDocument)
+            or is_workflow(document.value)
+        ]
+    yield from sorted(found.items())
 
 
 def _path(name: str) -> Path:

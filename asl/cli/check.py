@@ -1,7 +1,8 @@
 """`asl check`: everything that is wrong with documents."""
 
+import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -12,14 +13,14 @@ from asl.cli.arguments import (
     DOCUMENTS,
     PROFILE,
     Origin,
-    files_of,
     origin_options,
     read_documents,
+    read_folder,
 )
 from asl.cli.exits import Exit
 from asl.cli.given import named, workflows
-from asl.core.diagnostics import Report, Severity
-from asl.core.document import read_value
+from asl.core.diagnostics import Diagnostic, Report, Severity
+from asl.core.document import Document, read_value
 from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.profile import PROFILES, Profile
 from asl.core.render.formats import RENDERERS
@@ -86,9 +87,9 @@ def command(
     """Say what is wrong with documents, and where.
 
     DOC is a JSON or YAML file, or - for standard input; of a template, every state machine is
-    checked unless --resource names one. It may also be an agents file, or a folder: then what is
-    named *.asl.json or *.agents.yaml (or the other way) below it is checked. Exits with 3 if a
-    document has errors.
+    checked unless --resource names one. It may also be an agents file, or a folder: then every
+    template, definition and agents file below it is checked, a definition that a template uses with
+    the values that it has there. Exits with 3 if a document has errors.
     """
     if format_ == "aws" and not PROFILES[profile].aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
@@ -96,20 +97,26 @@ def command(
     startable = workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
         origin["parameters"] = None  # a template is right whatever an Include will give it
-    documents = tuple(file for name in documents for file in files_of(name))
-    if len(documents) > 1:  # what one of them does not need, another may
+    folders = {name for name in documents if name != "-" and os.path.isdir(name)}
+    if folders and origin["resource"] is not None:
+        raise click.UsageError("--resource is a state machine of one file: name the file")
+    if len(documents) > 1 or folders:  # what one of them does not need, another may
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}
     reports: list[Report] = []
     missing = []
+    checked = set(documents)
+    names: Names = {"agents": agents, "resources": resources, "workflows": startable}
+    settings: Settings = {"strict": strict, "express": express}
     for name in documents:
         try:
-            names: Names = {"agents": agents, "resources": resources, "workflows": startable}
-            settings: Settings = {"strict": strict, "express": express}
-            reports += _reports(name, origin, PROFILES[profile], names, settings)
+            for file, found in _files(name, origin, name in folders):
+                checked.add(file)
+                reports += _reports(found, PROFILES[profile], names, settings)
         except DocumentNotFound as error:
             missing.append(error)
-    reports += _of_agents(set(agent_files).difference(documents), strict)
+    reports = _once(reports)
+    reports += _of_agents(set(agent_files).difference(checked), strict)
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
         streams.result(_rendered(shown, format_))
@@ -120,9 +127,25 @@ def command(
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
 
 
+def _files(
+    name: str, origin: Origin, is_folder: bool
+) -> Iterator[tuple[str, list[Document | InvalidDocument]]]:
+    """Yield a file, or those of a folder, with the documents in it."""
+    if not is_folder:
+        try:
+            yield name, read_documents(name, origin)
+        except InvalidDocument as refusal:
+            yield name, [refusal]
+        return
+    found = [*read_folder(name, origin)]
+    if not any(documents for _, documents in found):
+        message = "there is no template, definition or agents file in the folder"
+        raise click.UsageError(f"{message} {name!r}: name the files")
+    yield from found
+
+
 def _reports(
-    name: str,
-    origin: Origin,
+    documents: Iterable[Document | InvalidDocument],
     profile: Profile,
     names: Names,
     settings: Settings,
@@ -131,10 +154,6 @@ def _reports(
     from asl.checks import check
     from asl.checks.aws import unreadable
 
-    try:
-        documents = read_documents(name, origin)
-    except InvalidDocument as refusal:
-        documents = [refusal]
     for each in documents:
         if isinstance(each, InvalidDocument):
             yield unreadable(each.report) if profile.aws else each.report
@@ -142,6 +161,17 @@ def _reports(
             yield check_agents(each, strict=settings["strict"])
         else:
             yield check(each, profile, **names, **settings)
+
+
+def _once(reports: Iterable[Report]) -> list[Report]:
+    """Return reports without what was found before: several templates may use one definition."""
+    seen: set[Diagnostic] = set()
+    kept = []
+    for report in reports:
+        new = tuple(each for each in report if each not in seen)
+        seen.update(new)
+        kept.append(Report(new, report.document))
+    return kept
 
 
 def _of_agents(files: Collection[str], strict: bool) -> Iterator[Report]:

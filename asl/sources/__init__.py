@@ -94,14 +94,20 @@ def load_each(
     variables: Values = _NONE,
     defaults: Values = _NONE,
     root: str | None = None,
+    templates_only: bool = False,
+    used: set[str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
     foreign: Foreign | None = None,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all that a template holds: each one, or why it cannot be read.
 
-    Everything else is as in `load`.
+    With `templates_only` that is nothing for what is no template, and for one without state
+    machines. `used` takes up the real paths of the files that a template names. Everything else is
+    as in `load`.
     """
     found = _found(what, name, format, limits, foreign)
+    if templates_only and (isinstance(found, Document | Source) or not found.names):
+        return []
     if isinstance(found, Document | Source):
         return [_plain(found, resource, variables, defaults, limits)]
     from asl.sources.reading import Reading
@@ -109,8 +115,9 @@ def load_each(
     several = resource is None and len(found.names) > 1
     read: list[Document | InvalidDocument] = []
     asked: set[str] = set()
+    files = set() if used is None else used
     for each in found.names if several else [_chosen(found, resource)]:
-        reading = Reading({**defaults, **variables}, limits, root, asked)
+        reading = Reading({**defaults, **variables}, limits, root, asked, files)
         reading.notes.update(dict.fromkeys(() if read else found.remarks))
         try:
             read.append(found.document(each, reading))

@@ -11,7 +11,7 @@ from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
 from asl.sources.definition import Part, of_file, of_part, of_text, substituted
-from asl.sources.intrinsics import Resolver, members
+from asl.sources.intrinsics import Resolver, is_unknown, members
 from asl.sources.reading import Note, Reading
 from asl.sources.text import Text, string_meaning
 from asl.sources.tolerant import DUPLICATE, remarks
@@ -94,7 +94,7 @@ class _Machine:
             return self.of_file(self.resolver.included(value["Fn::Transform"], inner))
         part = self.resolver.resolve(value, span)
         if field == OBJECT:
-            if isinstance(part.value, Text):
+            if isinstance(part.value, Text) and not is_unknown(part):
                 raise self.resolver.refused(span, f"{OBJECT} is an object", f"a text is a {STRING}")
             return of_part(self.filled(part), self.source, self.reading, self.name)
         if not isinstance(part.value, Text):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding
 from asl.core.document import Document, as_object, clipped, invalid, too_large
+from asl.core.opaque import PLACEHOLDER
 from asl.core.pointers import escape
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
@@ -171,6 +172,11 @@ def _document(
     resource: str | None = None,
     written: Text | None = None,
 ) -> Document:
+    if type(value) is str and PLACEHOLDER.fullmatch(value.strip()):
+        at = span.at if written is None else written.origin(span.at)
+        message = f"the definition is known only after deployment: {clipped(value.strip())}"
+        hint = "give it a value with --var, or name the file of the definition"
+        raise reading.refused(source, at, "READ-18", message, hint)
     unfilled = () if reading.deliberate else _unfilled(value, reading)
     return as_object(
         Document(

@@ -18,7 +18,7 @@ from asl.sources.resources import RESOURCES, Made
 from asl.sources.scalars import scalar
 from asl.sources.text import Text, joined
 
-__all__ = ["SCHEMA", "TAGS", "Resolver", "members"]
+__all__ = ["SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
 
 _STACK: Final = "11111111-1111-1111-1111-111111111111"
 PSEUDO: Final = {
@@ -109,7 +109,7 @@ class Resolver:
         An array that only a deployment knows has one item, which is as unknown.
         """
         part = self.resolve(value, span)
-        if _is_unknown(part):
+        if is_unknown(part):
             return [part]
         if not isinstance(part.value, list):
             raise self.refused(span, "an array is expected here")
@@ -311,7 +311,7 @@ class Resolver:
         items = self.items(*values)
         digits = self.string(*index)
         place = index_of(digits, items)
-        unknown = [item for item in items if _is_unknown(item)]
+        unknown = [item for item in items if is_unknown(item)]
         if place is None and unknown:  # its value may be several of these items
             return unknown[-1]
         if place is None:
@@ -400,7 +400,7 @@ def _split(text: str, between: str) -> list[str]:
     return pieces + others
 
 
-def _is_unknown(part: Part) -> bool:
+def is_unknown(part: Part) -> bool:
     """Whether a part is a text with something that only a deployment knows."""
     return isinstance(part.value, Text) and PLACEHOLDER.search(part.value.string) is not None
 

@@ -12,7 +12,7 @@ from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 from asl.sources.text import Text
 
-__all__ = ["ACCOUNT", "PARTITION", "REGION", "Note", "Reading", "as_text"]
+__all__ = ["ACCOUNT", "PARTITION", "REGION", "Note", "Reading", "as_text", "repository_of"]
 
 PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
 """Where a workflow seems to be deployed."""
@@ -37,6 +37,8 @@ class Reading:
     root: str | None = None
     asked: set[str] = field(default_factory=set)
     """The names for which a value was looked for."""
+    files: set[str] = field(default_factory=set)
+    """The real paths of the files that were read besides."""
     notes: dict[Note, None] = field(default_factory=dict)
     deliberate: bool = False
     """Whether every placeholder that is left is meant as it is written."""
@@ -106,7 +108,9 @@ class Reading:
             hint = "name the file instead of the template, with --var for its placeholders"
             raise self.refused(source, origin, "READ-18", message, hint)
         try:
-            return opened(self.place(path, source, origin), limits=self.limits)
+            place = self.place(path, source, origin)
+            self.files.add(os.path.realpath(place))
+            return opened(place, limits=self.limits)
         except DocumentNotFound as missing:
             raise self.refused(source, origin, "READ-14", str(missing)) from None
 
@@ -121,14 +125,15 @@ class Reading:
             )
         folder = os.path.dirname(source.name)
         full = os.path.join(folder, path)
-        root = os.path.realpath(self.root if self.root is not None else folder)
+        root = self.root if self.root is not None else repository_of(folder)
+        root = os.path.realpath(root)
         real = os.path.realpath(full)
         if os.path.commonpath([root, real]) != root:
             raise self.refused(
                 source,
                 origin,
                 "READ-14",
-                f"the file {path!r} lies outside of the folder of the template",
+                f"the file {path!r} lies outside of the repository of the template",
                 "allow it with --root FOLDER, or name the file itself instead of the template",
             )
         return os.path.normpath(full)
@@ -138,6 +143,17 @@ class Reading:
     ) -> InvalidDocument:
         """The refusal of what is written at an offset of a template."""
         return invalid(source, [Fault(code, message, origin, hint)])
+
+
+def repository_of(folder: str) -> str:
+    """The innermost repository that a folder belongs to, the folder itself if there is none."""
+    here = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(here, ".git")):
+        parent = os.path.dirname(here)
+        if parent == here:
+            return folder
+        here = parent
+    return here
 
 
 def as_text(value: Json) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import WRONG, Asl
+from .conftest import PASS, WRONG, Asl
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,105 @@ def test_a_folder_is_its_documents_and_agents_files(asl: Asl, folder: Path) -> N
     (folder / "empty").mkdir()
     done = asl("check", "empty")
     assert (done.exit_code, "in the folder 'empty': name the files" in done.stderr) == (2, True)
+
+
+SAM = """\
+Resources:
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      DefinitionUri: states/flow.asl.json
+      DefinitionSubstitutions: { Delay: !Ref Delay, Fn: !GetAtt Work.Arn }
+  Work: { Type: AWS::Serverless::Function, Runtime: a, Runtime: b }
+Parameters:
+  Delay: { Type: Number, Default: 5 }
+"""
+FLOW = """{
+  "StartAt": "A",
+  "States": {
+    "A": {"Type": "Wait", "Seconds": ${Delay}, "Next": "B"},
+    "B": {"Type": "Task", "Resource": "${Fn}", "End": true}
+  }
+}"""
+TERRAFORM = """
+resource "aws_sfn_state_machine" "this" {
+  definition = templatefile("${path.module}/../states/other.json", { Fn = "arn:aws:lambda:::f" })
+}
+resource "aws_sfn_state_machine" "that" { definition = var.definition }
+"""
+OTHER = '{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "${Fn}", "End": true}}}'
+
+
+def test_repository_is_checked_as_its_templates_use_it(asl: Asl, folder: Path) -> None:
+    """Templates are found, and a definition is checked once, with the values that it has there."""
+    files = {
+        "template.yaml": SAM,
+        "states/flow.asl.json": FLOW,
+        "states/other.json": OTHER,
+        "infra/main.tf": TERRAFORM,
+        "infra/iam.tf": 'resource "aws_iam_role" "r" { name = "x" }',
+        "package.json": '{"name": "x"}',
+        "cdk.out/tree.json": '{"tree": {"type": "AWS::StepFunctions::StateMachine"}}',
+        "cdk.out/S.template.json": json.dumps(
+            {
+                "Resources": {
+                    "M": {
+                        "Type": "AWS::StepFunctions::StateMachine",
+                        "Properties": {
+                            "DefinitionS3Location": {"Bucket": "b", "Key": "abc.json"},
+                            "DefinitionSubstitutions": {"Fn": "arn:aws:lambda:::f"},
+                        },
+                    }
+                }
+            }
+        ),
+        "cdk.out/asset.abc.json": OTHER,
+        "node_modules/x/wrong.asl.json": "[",
+        ".aws-sam/build/wrong.asl.json": "[",
+        "values.yaml": "Resources: {}\nStartAt: 1\n",
+    }
+    for name, text in files.items():
+        file = folder / "app" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    done = asl("check", "app", "--profile", "aws", "--format", "json")
+    found = [
+        (each["code"], each["severity"], each["file"])
+        for each in json.loads(done.stdout)["diagnostics"]
+    ]
+    assert found == [
+        ("READ-18", "info", "app/infra/main.tf"),
+        ("READ-19", "warning", "app/states/flow.asl.json"),
+        ("READ-12", "info", "app/states/flow.asl.json"),
+    ]
+    assert done.exit_code == 0
+
+
+def test_unused_definition_of_a_folder_is_checked_by_itself(asl: Asl, folder: Path) -> None:
+    """Whatever it is called, as long as it has the shape of one."""
+    (folder / "app").mkdir()
+    (folder / "app" / "flow.json").write_text(OTHER.replace("Task", "Tsk"))
+    (folder / "app" / "torn.json").write_text(OTHER[:-2])
+    (folder / "app" / "cases.json").write_text(json.dumps({"cases": [{"document": PASS}]}))
+    done = asl("check", "app", "--format", "json")
+    found = [(each["code"], each["file"]) for each in json.loads(done.stdout)["diagnostics"]]
+    assert [each for each in found if each[0] != "READ-11"] == [
+        ("V-ST-01", "app/flow.json"),
+        ("READ-01", "app/torn.json"),
+    ]
+    assert done.exit_code == 3
+
+
+def test_definition_of_two_templates_is_reported_once(asl: Asl, folder: Path) -> None:
+    """The same finding in the same place is no news."""
+    (folder / "app").mkdir()
+    (folder / "app" / "flow.json").write_text(json.dumps(WRONG))
+    for name in ("one", "two"):
+        resources = {"M": {"Type": "AWS::Serverless::StateMachine",
+                           "Properties": {"DefinitionUri": "flow.json"}}}  # fmt: skip
+        (folder / "app" / f"{name}.json").write_text(json.dumps({"Resources": resources}))
+    found = json.loads(asl("check", "app", "--format", "json").stdout)["diagnostics"]
+    assert [each["code"] for each in found].count("V-ST-02") == 1
 
 
 def test_quiet_hides_warnings(asl: Asl) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import asl
 from asl.core.diagnostics import Severity
+from asl.sources import load_each
 
 FN = "arn:aws:lambda:us-east-1:111111111111:function:"
 STATES = "arn:aws:states:us-east-1:111111111111:"
@@ -460,3 +461,120 @@ def test_wrong_syntax_has_its_place(text: str) -> None:
     (error,) = refusal.value.report
     assert (error.line, error.column, error.message) == SYNTAX[text]
     assert error.code == "READ-01"
+
+
+def test_for_may_stand_on_the_next_line() -> None:
+    """A line break or a comment may come before the word, in braces and in brackets."""
+    loop = """{
+      # by name
+      for name in var.names : name => upper(name)
+      if name != "b"
+    }"""
+    assert result(asl.load(written(loop).encode(), name="main.tf")) == {"a": "A"}
+    loop = """[
+      for name in var.names :
+      name
+    ]"""
+    assert result(asl.load(written(loop).encode(), name="main.tf")) == ["b", "a"]
+
+
+def test_key_in_parentheses_is_computed() -> None:
+    """The value of a variable is the key, also that of a loop."""
+    loop = "[for name in var.names : { (name) = 1, name = 2 }]"
+    found = result(asl.load(written(loop).encode(), name="main.tf"))
+    assert found == [{"b": 1, "name": 2}, {"a": 1, "name": 2}]
+
+
+REPEATED = """
+variable "unset" { type = map(string) }
+resource "aws_sfn_state_machine" "flow" {
+  for_each   = { eu = 5, us = 7 }
+  definition = jsonencode({
+    StartAt = "A"
+    States  = { A = { Type = "Wait", Seconds = each.value, Comment = each.key, End = true } }
+  })
+}
+resource "aws_sfn_state_machine" "pair" {
+  count      = 2
+  definition = jsonencode({
+    StartAt = "A", States = { A = { Type = "Wait", Seconds = count.index, End = true } }
+  })
+}
+resource "aws_sfn_state_machine" "single" {
+  count      = var.enabled ? 1 : 0
+  definition = jsonencode({ StartAt = "A", States = { A = { Type = "Succeed" } } })
+}
+resource "aws_sfn_state_machine" "unknown" {
+  for_each   = var.unset
+  definition = jsonencode({
+    StartAt = "A"
+    States  = { A = { Type = "Wait", Seconds = each.value.delay, End = true } }
+  })
+}
+"""
+
+
+def test_for_each_and_count_make_several_state_machines() -> None:
+    """Each instance has its own values; one of unknown number is read once."""
+    found = load_each(REPEATED.encode(), name="main.tf")
+    assert [each.resource for each in found if isinstance(each, asl.Document)] == [
+        'flow["eu"]', 'flow["us"]', "pair[0]", "pair[1]", "single", "unknown",
+    ]  # fmt: skip
+    seconds = [
+        asl.load(REPEATED.encode(), name="main.tf", resource=name).value["States"]["A"]["Seconds"]
+        for name in ('flow["us"]', 'aws_sfn_state_machine.flow["eu"]', "pair[1]", "unknown")
+    ]
+    assert seconds == [7, 5, 1, "${each.value.delay}"]
+    unknown = asl.load(REPEATED.encode(), name="main.tf", resource="unknown")
+    assert {each.code for each in asl.check(unknown)} == {"READ-12"}
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ("var.unset", "the definition is known only after deployment: ${var.unset}"),
+        ("jsonencode(var.unset)", "the definition is known only after deployment: ${var.unset}"),
+        ("module.x.definition", "the definition is known only after deployment: ${module.x.defin"),
+        ('file("${var.unset}/x.json")', "the path '${var.unset}/x.json' is known only after depl"),
+    ],
+)
+def test_definition_known_only_after_deployment(definition: str, message: str) -> None:
+    """It is information that names what is missing."""
+    text = f'{AROUND}\nresource "aws_sfn_state_machine" "flow" {{ definition = {definition} }}'
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(text.encode(), name="main.tf")
+    (found,) = refusal.value.report
+    assert (found.code, found.severity) == ("READ-18", Severity.INFO)
+    assert found.message.startswith(message)
+
+
+def test_text_functions_pass_stand_ins_on() -> None:
+    """What is put into a text from elsewhere leaves the rest of it known."""
+    found = result(asl.load(written('join("/", ["a", var.unset])').encode(), name="main.tf"))
+    assert found == "a/${var.unset}"
+    text = """
+    resource "aws_sfn_state_machine" "flow" {
+      definition = replace(jsonencode({
+        StartAt = "A", States = { A = { Type = "Task", Resource = "FN", End = true } }
+      }), "FN", module.fn.arn)
+    }
+    """
+    document = asl.load(text.encode(), name="main.tf")
+    assert document.value["States"]["A"]["Resource"] == "${module.fn.arn}"
+    assert {each.code for each in asl.check(document, profile="aws")} == {"READ-12"}
+
+
+def test_files_of_the_whole_repository_may_be_read(tmp_path: Path) -> None:
+    """Where the template is in a repository, any file of that is as near as its own folder."""
+    folder = tmp_path / "repository" / "infra"
+    folder.mkdir(parents=True)
+    (tmp_path / "repository" / ".git").mkdir()
+    for place in (tmp_path, tmp_path / "repository"):
+        (place / "flow.json").write_text(json.dumps(MACHINE))
+    file = folder / "main.tf"
+    line = 'resource "aws_sfn_state_machine" "flow" { definition = file("${path.module}/%s") }'
+    file.write_text(line % "../flow.json")
+    assert asl.load(file).value == MACHINE
+    file.write_text(line % "../../flow.json")
+    with pytest.raises(asl.InvalidDocument, match="outside of the repository"):
+        asl.load(file)

@@ -1,10 +1,11 @@
 """State machines in Terraform files: what HCL says, and what its expressions come to."""
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 from asl.core.document import Document
 from asl.core.source import Limits, Source
-from asl.sources.definition import of_part, of_text, of_yaml
+from asl.sources.definition import Part, of_part, of_text, of_yaml
 from asl.sources.reading import Note, Reading
 from asl.sources.terraform import calls, hcl
 from asl.sources.terraform.expressions import Evaluator
@@ -19,6 +20,13 @@ MAX_STEPS: Final = 100
 """How many names may stand between a definition and where it is written."""
 
 
+class Instance(NamedTuple):
+    """A block, and the values of `each` and `count` in one of its instances."""
+
+    block: hcl.Block
+    names: Mapping[str, Part]
+
+
 class Template:
     """A Terraform file, and its state machines; a module that is given a definition is one, too."""
 
@@ -26,23 +34,43 @@ class Template:
         self.source = source
         self.remarks: tuple[Note, ...] = ()
         self.folder = Folder(source, limits)
-        self.blocks = {
-            name: block for block in self.folder.body.blocks if (name := _name(block)) is not None
+        self.instances = {
+            name: instance
+            for block in self.folder.body.blocks
+            if (base := _name(block)) is not None
+            for name, instance in self.repeated(block, base, Reading({}, limits))
         }
-        self.names = {
-            name: frozenset((".".join((*block.labels,)),)) for name, block in self.blocks.items()
-        }
+        self.names = {name: self.others(name) for name in self.instances}
+
+    def repeated(
+        self, block: hcl.Block, base: str, reading: Reading
+    ) -> Iterator[tuple[str, Instance]]:
+        """Yield the state machines that a block makes: several by `for_each` or `count`."""
+        evaluator, scope = Evaluator(self.folder, reading), Scope(self.source)
+        instances = evaluator.instances(block.body.attributes, scope)
+        if len(instances) == 1 and "for_each" not in block.body.attributes:
+            yield base, Instance(block, instances[0][1])
+            return
+        for key, names in instances:
+            yield f"{base}{key}", Instance(block, names)
+
+    def others(self, name: str) -> frozenset[str]:
+        """What else an instance may be called: its address, that of its block."""
+        block = self.instances[name].block
+        base = _name(block) or name
+        address = ".".join(block.labels)
+        return frozenset((base, address, f"{address}{name.removeprefix(base)}")) - {name}
 
     def document(self, name: str, reading: Reading) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
-        block = self.blocks[name]
+        block, names = self.instances[name]
         reading.deliberate = True  # Terraform writes $${ for what it is to leave alone
         definition = block.body.attributes.get("definition")
         if definition is None:
             message = f"{name} has no definition"
             raise reading.refused(self.source, block.at, "READ-14", message)
         return _Machine(Evaluator(self.folder, reading), name).document(
-            definition, Scope(self.source)
+            definition, Scope(self.source).having(names)
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from asl.core import yaml_text
 from asl.core.errors import InvalidDocument
+from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source
 from asl.core.values import compact
 from asl.sources.definition import Part, Unknown
@@ -16,6 +17,11 @@ from asl.sources.text import Text
 
 if TYPE_CHECKING:
     from asl.sources.terraform.expressions import Evaluator
+
+OF_TEXTS: Final = frozenset(
+    ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
+)
+"""The functions that pass texts on: a stand-in within their result is as good as anywhere."""
 
 __all__ = ["arguments", "call", "file_of", "template_file"]
 
@@ -30,12 +36,17 @@ def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
         return OWN[name](evaluator, node, scope)
     if name not in FUNCTIONS:
         raise Undecided
-    values = [evaluator.json(evaluator.value(each, scope), scope) for each in node.arguments]
+    parts = [evaluator.value(each, scope) for each in node.arguments]
+    if name in OF_TEXTS:
+        parts = [evaluator.settled(part, scope) for part in parts]
+    values = [evaluator.json(part, scope) for part in parts]
     if node.spread and type(values[-1]) is list:
         values += values.pop()
     try:
         result = FUNCTIONS[name](*values)
     except (ArithmeticError, *REFUSALS) as error:
+        if name in OF_TEXTS and PLACEHOLDER.search(compact(values)):
+            raise Undecided from None
         raise _wrong(evaluator, node, scope, str(error)) from None
     return evaluator.constant(result, scope, node.at)
 

@@ -25,6 +25,9 @@ __all__ = ["Evaluator"]
 MAX_DEPTH: Final = 150
 """How deep expressions may stand in each other or refer to each other."""
 
+MAX_INSTANCES: Final = 100
+"""How many instances of a block are looked at."""
+
 CALLED: Final = (
     (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
     (r"aws_lambda_function\.(.+)\.(?:function_name|id)", ""),
@@ -214,6 +217,36 @@ class Evaluator:
         for key, item in pairs:
             each = [self.constant(key, scope, at), item] if len(node.names) == 2 else [item]
             yield scope.having(dict(zip(node.names, each, strict=True)))
+
+    def instances(
+        self, attributes: Mapping[str, hcl.Node], scope: Scope
+    ) -> list[tuple[str, Mapping[str, Part]]]:
+        """The instances of a block: `["key"]` or `[index]` of each, and what `each` or `count` is.
+
+        There is one where their number is not known, or is none.
+        """
+        over = attributes.get("for_each")
+        number = attributes.get("count")
+        found: list[tuple[str, Mapping[str, Part]]] = []
+        if over is not None:
+            value = self.value(over, scope).value
+            pairs = list(value.items()) if isinstance(value, dict) else []
+            if isinstance(value, list):
+                pairs = [(self.text_or_empty(item), item) for item in value]
+            for key, item in pairs[:MAX_INSTANCES]:
+                each = {"key": self.constant(key, scope, over.at), "value": item}
+                found.append((f"[{compact(key)}]", {"each": Part(each, over.at)}))
+        elif number is not None:
+            value = self.value(number, scope).value
+            many = value if isinstance(value, int) else 1
+            for index in range(min(max(many, 1), MAX_INSTANCES)):
+                count = {"index": Part(index, number.at)}
+                found.append((f"[{index}]", {"count": Part(count, number.at)}))
+        return found or [("", {})]
+
+    def text_or_empty(self, part: Part) -> str:
+        """The text of a part, empty for anything else."""
+        return part.value.string if isinstance(part.value, Text) else ""
 
     def operation(self, node: hcl.Operation, scope: Scope) -> Part:
         sign = node.operator

@@ -261,6 +261,7 @@ class _Parser:
     def bracket(self, at: int, opener: str) -> Node:
         """What stands in brackets, after the opening one."""
         outer, self.bracketed = self.bracketed, opener != "{"
+        self.skip(lines=True)
         if opener == "(":
             node = self.expression()
             self.need(")")
@@ -326,8 +327,9 @@ class _Parser:
             self.skip(lines=True)
             if self.take("}"):
                 return Object(at, self.at, items)
+            computed = self.text.startswith("(", self.at)
             key = self.expression()
-            if isinstance(key, Name):
+            if isinstance(key, Name) and not computed:
                 key = Literal(key.at, key.end, key.name)
             if not self.take("=") and not self.take(":"):
                 raise self.expected("'=' after a key")

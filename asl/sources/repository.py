@@ -1,0 +1,71 @@
+"""The workflows of a repository: templates, definition files and agents files in a folder."""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from asl.core.document import contents
+from asl.core.errors import DocumentNotFound
+from asl.core.source import DEFAULT_LIMITS
+
+__all__ = ["NAMED", "find_files", "is_named"]
+
+NAMED: Final = tuple(
+    f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
+)
+"""What the names of documents and agents files end in."""
+_ENDINGS: Final = (".json", ".yaml", ".yml", ".template", ".asl", ".tf")
+_SKIPPED: Final = frozenset(("__pycache__", "node_modules", "site-packages", "venv"))
+"""Folders of what others have written; hidden folders are skipped, too."""
+_TEMPLATE: Final = re.compile(
+    rb"AWS::(?:StepFunctions|Serverless)::StateMachine|^stepFunctions[ \t]*:", re.MULTILINE
+)
+_TERRAFORM: Final = re.compile(
+    rb'^[ \t]*resource[ \t]+"aws_sfn_state_machine"|^[ \t]+definition[ \t]*=', re.MULTILINE
+)
+_DOCUMENT: Final = re.compile(
+    rb'\A\s*\{\s*"(?:Comment|QueryLanguage|StartAt|States|TimeoutSeconds|Version)"\s*:'
+    rb"|^(?:StartAt|States)[ \t]*:",
+    re.MULTILINE,
+)
+_GENERATED: Final = re.compile(rb"^[ \t]*\{%", re.MULTILINE)
+"""How a text looks from which a program makes a template."""
+
+
+def is_named(path: str) -> bool:
+    """Return whether a file says by its name that it is a document or an agents file."""
+    return path.endswith(NAMED)
+
+
+def find_files(folder: str) -> tuple[list[str], list[str]]:
+    """Return the files of a folder that may be templates, and those that may be documents.
+
+    Each list is in alphabetical order. Files are told by their names or by how their text begins;
+    what they really are shows when they are read.
+    """
+    templates: list[str] = []
+    documents: list[str] = []
+    for path in sorted(_files(folder)):
+        if is_named(path):
+            documents.append(path)
+            continue
+        try:
+            text = contents(path)
+        except DocumentNotFound:
+            continue
+        if len(text) > DEFAULT_LIMITS.max_bytes or _GENERATED.search(text):
+            continue
+        if (_TERRAFORM if path.endswith(".tf") else _TEMPLATE).search(text):
+            templates.append(path)
+        elif b"StartAt" in text and b"States" in text and _DOCUMENT.search(text):
+            documents.append(path)
+    return templates, documents
+
+
+def _files(folder: str) -> Iterator[str]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith(".") and each not in _SKIPPED]
+        for name in names:
+            if name.endswith(_ENDINGS) and "{{" not in here:
+                yield os.path.join(here, name)
