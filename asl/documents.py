@@ -5,8 +5,9 @@ What a call needs is loaded by that call: importing this costs little.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import AslError, InvalidDocument
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from asl.graphs.planning import Plan
     from asl.program import Program
 
+_STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
+
 __all__ = [
     "check",
     "compile",
@@ -34,6 +37,7 @@ __all__ = [
     "plan",
     "profile_of",
     "program_of",
+    "startable",
     "variable_references",
 ]
 
@@ -297,6 +301,20 @@ def program_of(
     if profile is not None or ignore_blocks:
         raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
     return workflow
+
+
+def startable(
+    document: Document, given: Mapping[str, Program | Document | What] | None
+) -> Mapping[str, Program | Document | What] | None:
+    """Return the workflows that a document may start: those given, and those of its template.
+
+    The others of a template are read only for a document that starts executions.
+    """
+    from asl.core.values import compact
+
+    if document.siblings is None or not _STARTS.search(compact(document.value)):
+        return given
+    return {**document.siblings(), **(given or {})} or given
 
 
 def profile_of(profile: str | Profile) -> Profile:

@@ -10,7 +10,7 @@ from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.documents import document_of, profile_of, program_of
+from asl.documents import document_of, profile_of, program_of, startable
 from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
@@ -108,6 +108,10 @@ def _execution(
     requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
     """Return the whole run, not yet begun."""
+    if not isinstance(workflow, Program):
+        workflow = document_of(workflow)
+        found = startable(workflow, bindings.get("workflows"))
+        bindings = bindings if found is None else {**bindings, "workflows": found}
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)
     bound = bind(bindings, program, ignore_blocks=ignore_blocks)

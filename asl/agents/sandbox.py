@@ -20,6 +20,7 @@ from typing import Any, Final
 from asl.agents.process import answer_in, ask
 from asl.agents.program import Program
 from asl.core.errors import ExpressionFault
+from asl.core.extras import install_command
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration
@@ -314,7 +315,7 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
 
 async def _wasm(job: _Job, settings: _Settings) -> Confined:
     if find_spec("wasmtime") is None:
-        raise ValueError("wasmtime is not here: pip install 'agent-state-language[wasm]'")
+        raise ValueError(f"wasmtime is not here: {install_command('wasm')}")
     if settings.image is not None or settings.cpu is not None or settings.network:
         raise ValueError("WebAssembly has no Image, CPU and Network here")
     folders: list[tuple[str, str, bool]] = []

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from asl.checks.expressions import parts
+from asl.checks.transitions import following
 from asl.checks.workflow import Scope, Workflow, objects, text
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
@@ -47,12 +48,19 @@ class _Record(NamedTuple):
     """What it can be; None where that is known only when the state runs."""
     alone: bool
     """Whether no other state of the machine writes there."""
+    next: frozenset[str]
+    """The names of the states that follow the Approval and no other state."""
 
     def seen_by(self, node: Node) -> bool:
-        """Whether the rules of a state may ask for this decision."""
+        """Whether the rules of a state may ask for this decision.
+
+        A record that is merged into the input is there as long as no other state has run.
+        """
         if node is self.node:
             return True
-        return bool(self.at) and self.alone and node.value.get("Type") == "Choice"
+        if node.value.get("Type") != "Choice" or self.at is None:
+            return False
+        return self.alone if self.at else node.name in self.next
 
     def member(self, keys: Keys) -> Json:
         """Return the member of the record that a path reads, None for anything else."""
@@ -65,7 +73,13 @@ def _records(scope: Scope) -> Iterator[_Record]:
     for node, at in written:
         if node.value.get("Type") == "Approval":
             others = [keys for other, keys in written if other is not node]
-            yield _Record(node, at, _options(node), at not in others)
+            elsewhere = {
+                name for other in scope.nodes if other is not node for name in following(other)
+            }
+            merged = "ResultPath" not in node.value and "OutputPath" not in node.value
+            at = () if merged and node.query_language == "JSONPath" else at
+            after = frozenset(following(node)) - elsewhere
+            yield _Record(node, at, _options(node), at not in others, after)
 
 
 def _options(node: Node) -> frozenset[str] | None:

@@ -7,6 +7,7 @@ from typing import Final
 from asl.checks import tools
 from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity
+from asl.core.extras import install_command
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import Node
@@ -140,4 +141,4 @@ def _of_map(node: Node) -> Iterator[Finding]:
     if parquet and find_spec("pyarrow") is None:
         place = node.at("ItemReader", "ReaderConfig", "InputType")
         message = "files in PARQUET are read by 'pyarrow', which is not installed"
-        yield Finding("EXEC-04", message, place, "pip install 'agent-state-language[parquet]'")
+        yield Finding("EXEC-04", message, place, install_command("parquet"))

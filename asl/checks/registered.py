@@ -1,5 +1,6 @@
 """Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08, V-WF-02."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from asl.checks.workflow import Workflow, below, objects, text
@@ -100,7 +101,24 @@ def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
             continue
         message = f"no handler for the resource {name!r} is registered"
         hint = workflow.suggestions.near(name, known) or "bind a handler to it, or mock the state"
+        if _STARTING.fullmatch(name):
+            hint = f"give it the workflow: --workflow {_started_by(node)}=FILE"
         yield Finding("V-TASK-03", message, node.at("Resource"), hint)
+
+
+_STARTING = re.compile(
+    r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):start(?:Sync)?Execution(?:\..+)?"
+)
+"""The resources that start an execution of another workflow."""
+_MACHINE = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+).*")
+
+
+def _started_by(node: Node) -> str:
+    """Return the name of the workflow that a state starts, NAME where it is computed."""
+    given = node.value.get("Arguments", node.value.get("Parameters"))
+    arn = given.get("StateMachineArn") if type(given) is dict else None
+    found = _MACHINE.fullmatch(arn) if type(arn) is str else None
+    return found[1] if found else "NAME"
 
 
 def _workflows(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:

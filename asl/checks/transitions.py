@@ -40,8 +40,8 @@ class _Machine(NamedTuple):
 
     @property
     def loose(self) -> bool:
-        """Whether the final form of this machine is known only after substitution."""
-        return self.workflow.unfilled or self.module
+        """Whether this machine has other forms, by the values of parameters or by what uses it."""
+        return self.workflow.unfilled or self.module or self.scope.template
 
     @property
     def module(self) -> bool:

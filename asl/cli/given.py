@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ from asl.core.errors import AslError
 if TYPE_CHECKING:
     from asl.agents.bound import Bindings
     from asl.bindings import Bindings as RunBindings
-    from asl.core.document import Document
+    from asl.core.document import Document, What
     from asl.engine.memory import Memory
     from asl.executions import Store
     from asl.program import Program
@@ -158,7 +158,7 @@ class Given(NamedTuple):
             "mocks": {**bound.mocks, **_mocks(self.mock_cases, document)},
             "tools": {**bound.servers, **bound.tools},
             "buckets": dict(pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs),
-            "workflows": workflows(self.workflow_pairs, origin) or None,
+            "workflows": _startable(document, workflows(self.workflow_pairs, origin)) or None,
             "notify": self.channels or None,
             "memory": _memories(self.memory_places, bound) or None,
             "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
@@ -219,7 +219,20 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
             "root": origin["root"],
         }
         found[name] = read_document(path, own)
+    for document in [*found.values()]:  # an ARN has the name that a template gives
+        if document.deployed is not None:
+            found.setdefault(document.deployed, document)
     return found
+
+
+def _startable(
+    document: "Program | Document", given: "dict[str, Document]"
+) -> "Mapping[str, Program | Document | What] | None":
+    """Return the workflows that a document may start, with those of its own template."""
+    from asl.core.document import Document
+    from asl.documents import startable
+
+    return startable(document, given) if isinstance(document, Document) else given
 
 
 def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":

@@ -7,9 +7,9 @@ machine are none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.conformance.case import Case
 from asl.conformance.runner import Verdict
@@ -19,8 +19,9 @@ from asl.graphs import MISSING, Machine, State, Transition, graph_of
 
 if TYPE_CHECKING:
     from asl.core.document import Document
+    from asl.engine.result import Result
 
-__all__ = ["Covered", "Missed", "coverage_of", "watched"]
+__all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
 
 EVENTS, CHILDREN = "events", "children"
 
@@ -63,15 +64,48 @@ class _Taken:
     """Pointer of a machine, source, target, and whether an error was caught, if that was told."""
 
 
+class Run(NamedTuple):
+    """The events of one execution, and the document that it ran."""
+
+    document: Document
+    events: Sequence[Mapping[str, Json]]
+    tells_catchers: bool
+    """Whether a catch is an event: with AWS it is none."""
+
+
+def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Result]:
+    """Return `asl.run` or its like, which adds every execution to *runs*."""
+    from asl.conformance.local import children_listener
+    from asl.core.document import read
+    from asl.documents import document_of
+    from asl.program import Program
+
+    def recorded_run(workflow: Any, *arguments: Any, **options: Any) -> Result:
+        if isinstance(workflow, Program):
+            document = read(dict(workflow.document), name=workflow.name)
+        else:
+            document = workflow = document_of(workflow)
+        children: list[Json] = []
+        if options.get("listener") is None:
+            options["listener"] = children_listener(children)
+        result = run(workflow, *arguments, **options)
+        profile = options.get("profile")
+        told = getattr(profile, "name", profile) != "aws"
+        runs.append(Run(document, [*(each.to_json() for each in result.events), *children], told))
+        return result
+
+    return recorded_run
+
+
 def watched(case: Case) -> Case:
     """Return a case whose events are asked for, and those of items, whatever it expects."""
     return replace(case, also=(EVENTS, CHILDREN))
 
 
-def coverage_of(verdicts: Iterable[Verdict]) -> list[Covered]:
-    """Return what the cases have taken of each document, in the order of their first cases.
+def coverage_of(verdicts: Iterable[Verdict], runs: Iterable[Run] = ()) -> list[Covered]:
+    """Return what cases and other runs have taken of each document, in the order of the first ones.
 
-    Cases of the same document count together, whether they passed or not. A document that is
+    Those of the same document count together, whether they passed or not. A document that is
     refused has no part in it.
     """
     known: dict[str, _Taken | None] = {}
@@ -86,6 +120,13 @@ def coverage_of(verdicts: Iterable[Verdict]) -> list[Covered]:
         if taken is not None:
             walk = _Walk(taken, tells_catchers=case.profile != "aws")
             walk.follow([*events, *verdict.observation.get(CHILDREN, ())])
+    for run in runs:
+        name = run.document.source.name or run.document.name
+        key = compact([name, run.document.whole])
+        taken = known.get(key)
+        if taken is None:
+            known[key] = taken = _Taken(name, run.document, graph_of(run.document.whole))
+        _Walk(taken, tells_catchers=run.tells_catchers).follow(run.events)
     return [_covered(taken) for taken in known.values() if taken is not None]
 
 

@@ -15,7 +15,7 @@ from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.program import Program
 
-__all__ = ["Local", "observe"]
+__all__ = ["Local", "children_listener", "observe"]
 
 NOT_EXECUTED = "EXEC-"
 Buckets: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -164,6 +164,11 @@ def _taking(sent: dict[str, Json]) -> Callable[[dict[str, Json], dict[str, Json]
         known["events"].append(event)
 
     return take
+
+
+def children_listener(told: list[Json]) -> Callable[[Event], None]:
+    """Return a listener that adds the events of the items of distributed Maps to a list."""
+    return _Whole(told)
 
 
 class _Whole:

@@ -14,34 +14,37 @@ import pytest
 
 if TYPE_CHECKING:
     from asl.conformance.case import Case
+    from asl.conformance.coverage import Run
     from asl.conformance.runner import Verdict
     from asl.engine.result import Result
 
 SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
 COVERAGE: Final = "--asl-coverage"
 VERDICTS: Final[pytest.StashKey[list[Verdict]]] = pytest.StashKey()
+RUNS: Final[pytest.StashKey[list[Run]]] = pytest.StashKey()
+"""What tests in Python have run with the fixture `asl_run`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--asl-coverage`."""
-    text = "say which states and transitions of documents no case takes"
+    text = "say which states and transitions of documents no case and no use of asl_run takes"
     parser.getgroup("asl").addoption(COVERAGE, action="store_true", help=text)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what the cases have taken."""
-    verdicts = config.stash.get(VERDICTS, [])
+    """Say what the cases and the tests in Python have taken."""
+    verdicts, runs = config.stash.get(VERDICTS, []), config.stash.get(RUNS, [])
     if config.getoption(COVERAGE) and getattr(config.option, "numprocesses", None):
         terminalreporter.section("coverage of documents")
         terminalreporter.write_line(
             "with -n the cases ran in other processes: leave -n out, or use 'asl test --coverage'"
         )
-    if verdicts:
+    if verdicts or runs:
         from asl.conformance.coverage import coverage_of
         from asl.conformance.report import coverage_text
 
         terminalreporter.section("coverage of documents")
-        for covered in coverage_of(verdicts):
+        for covered in coverage_of(verdicts, runs):
             terminalreporter.write_line(coverage_text(covered))
 
 
@@ -53,11 +56,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
 
 
 @pytest.fixture
-def asl_run() -> Callable[..., Result]:
+def asl_run(pytestconfig: pytest.Config) -> Callable[..., Result]:
     """`asl.run` on the virtual clock: Waits and timeouts take no time."""
     import asl
 
-    return partial(asl.run, clock="virtual")
+    run = partial(asl.run, clock="virtual")
+    if not pytestconfig.getoption(COVERAGE):
+        return run
+    from asl.conformance.coverage import recorded
+
+    return recorded(run, pytestconfig.stash.setdefault(RUNS, []))
 
 
 class SuiteFile(pytest.File):

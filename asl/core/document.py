@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -83,9 +83,10 @@ class Composition:
 class Document:
     """A value, the text it was read from, and the dialect it is written in.
 
-    `resource` is the name of the state machine in a template that holds it; `findings` is what
-    there was to say about the value while it was read. Where the text that was parsed is not that
-    of the source but put together from it, `_written` is that text.
+    `resource` is the name of the state machine in a template that holds it, `deployed` the one that
+    it has in ARNs. `siblings` reads the other state machines of the template, by both of their
+    names. `findings` is what there was to say about the value while it was read. Where the text
+    that was parsed is not that of the source but put together from it, `_written` is that text.
     """
 
     value: Json
@@ -96,6 +97,8 @@ class Document:
     findings: tuple[Finding, ...] = ()
     _written: Written | None = None
     composition: Composition | None = None
+    deployed: str | None = None
+    siblings: Callable[[], Mapping[str, Document]] | None = None
 
     def __repr__(self) -> str:
         return f"<Document {self.name!r} in {self.dialect}>"

@@ -10,6 +10,7 @@ What only such documents need is imported when one of them comes.
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
@@ -52,6 +53,9 @@ class Template(Protocol):
     def document(self, name: str, reading: "Reading") -> Document:
         """The definition of a state machine; raises InvalidDocument."""
 
+    def deployed_name(self, name: str, reading: "Reading") -> str:
+        """The name of a state machine in ARNs."""
+
 
 def load(
     what: What,
@@ -81,8 +85,14 @@ def load(
 
     reading = Reading({**defaults, **variables}, limits, root)
     reading.notes.update(dict.fromkeys(found.remarks))
-    document = found.document(_chosen(found, resource), reading)
-    return _with_unused(document, variables, reading)
+    chosen = _chosen(found, resource)
+    document = found.document(chosen, reading)
+    values = {**defaults, **variables}
+    return replace(
+        _with_unused(document, variables, reading),
+        deployed=found.deployed_name(chosen, Reading(values, limits, root)),
+        siblings=partial(_siblings, found, chosen, values, limits, root),
+    )
 
 
 def load_each(
@@ -126,6 +136,26 @@ def load_each(
     if isinstance(read[-1], Document):
         read[-1] = _with_unused(read[-1], variables, reading)
     return read
+
+
+def _siblings(
+    template: Template, name: str, values: Values, limits: Limits, root: str | None
+) -> dict[str, Document]:
+    """The other state machines of a template that can be read, by their names and ARNs' names."""
+    from asl.sources.reading import Reading
+
+    found: dict[str, Document] = {}
+    for each in template.names:
+        if each == name:
+            continue
+        reading = Reading(values, limits, root)
+        try:
+            document = template.document(each, reading)
+            deployed = template.deployed_name(each, reading)
+        except InvalidDocument:
+            continue
+        found |= {deployed: document, each: document}
+    return found
 
 
 def is_template(what: What) -> bool:

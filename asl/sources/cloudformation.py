@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.sources.definition import Part, of_file, of_part, of_text, substituted
 from asl.sources.intrinsics import Resolver, is_unknown, members
 from asl.sources.reading import Note, Reading
+from asl.sources.resources import RESOURCES
 from asl.sources.text import Text, string_meaning
 from asl.sources.tolerant import DUPLICATE, remarks
 
@@ -54,6 +55,12 @@ class Template:
         if wrong:
             raise invalid(self.source, wrong)
         return _Machine(self, name, reading).document()
+
+    def deployed_name(self, name: str, reading: Reading) -> str:
+        """The name of a state machine in ARNs: the one it is given, else its logical id."""
+        made = RESOURCES[self.value["Resources"][name]["Type"]]
+        resolver = Resolver(self.value, self.span, self.source, reading)
+        return resolver.own_name(name, made) or name
 
     @property
     def remarks(self) -> Iterator[Note]:

@@ -17,6 +17,7 @@ from asl.core.yaml_text import CORE, Schema
 from asl.sources.definition import Part, of_part, of_text, substituted
 from asl.sources.intrinsics import TAGS, Resolver, members
 from asl.sources.reading import ACCOUNT, REGION, Note, Reading, as_text
+from asl.sources.resources import RESOURCES
 from asl.sources.text import Text
 from asl.sources.tolerant import read_template, remarks
 
@@ -47,6 +48,13 @@ class Template:
             name: _called(variables.followed(machines.member(name)).value)
             for name in machines.value
         }
+
+    def deployed_name(self, name: str, reading: Reading) -> str:
+        """The name of a state machine in ARNs: the one it is given, else its key."""
+        variables = _Variables(self, reading)
+        logical = next(key for key, each in variables.machine_ids.items() if each == name)
+        made = RESOURCES["AWS::StepFunctions::StateMachine"]
+        return variables.resolver(self.source).own_name(logical, made) or name
 
     @property
     def remarks(self) -> Iterator[Note]:
@@ -110,6 +118,8 @@ class _Variables:
         """What variables stand for, each in a file."""
         self.functions: dict[str, str] = {}
         """The functions by what they may be called: their logical names, too."""
+        self.machine_ids: dict[str, str] = {}
+        """The state machines by the logical names of their resources."""
         self.resources: dict[str, Json] = {}
         """The resources of CloudFormation, with those that the framework makes."""
         self.declare()
@@ -128,11 +138,14 @@ class _Variables:
                 logical = f"{_logical(name)}LambdaFunction"
                 self.functions |= {name: name, logical: name}
                 self.resources[name] = {"Type": "AWS::Lambda::Function"}
-        machines = self.machines().value
-        for name in machines:
-            own = machines[name].get("id") if type(machines[name]) is dict else None
-            logical = own or f"{_logical(name)}StepFunctionsStateMachine"
-            self.resources[logical] = _made("StateMachine", "StateMachineName", name)
+        machines = self.machines()
+        for name in machines.value:
+            found = self.available(machines.member(name))
+            machine = found.value if found is not None and type(found.value) is dict else {}
+            logical = machine.get("id") or f"{_logical(name)}StepFunctionsStateMachine"
+            self.machine_ids[logical] = name
+            called = machine.get("name", name)
+            self.resources[logical] = _made("StateMachine", "StateMachineName", called)
         for place in self.objects("stepFunctions", "activities"):
             for name in place.value if type(place.value) is list else ():
                 logical = f"{_logical(str(name))}StepFunctionsActivity"
@@ -352,7 +365,7 @@ def _logical(name: str) -> str:
     return f"{logical[:1].upper()}{logical[1:]}"
 
 
-def _made(kind: str, field: str, name: str) -> Json:
+def _made(kind: str, field: str, name: Json) -> Json:
     """A resource of Step Functions that the framework makes."""
     return {"Type": f"AWS::StepFunctions::{kind}", "Properties": {field: name}}
 

@@ -289,7 +289,7 @@ def test_a_missing_library_is_named_with_the_line_that_installs_it(
 ) -> None:
     """When the file is loaded or the agent is made: before anything runs."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    line = "an HTTP agent needs 'httpx2': pip install 'agent-state-language[http]'"
+    line = "an HTTP agent needs 'httpx2': pip install '.[http]'"
     (tmp_path / "agents.yaml").write_text("A: {url: 'http://x'}")
     with pytest.raises(InvalidAgents) as refusal:
         load_bindings(tmp_path / "agents.yaml")

@@ -574,6 +574,4 @@ def test_misuse_and_a_missing_library_are_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(asl.AslError) as missing:
         McpServer(LEAN)
-    assert str(missing.value) == (
-        "an MCP server needs 'mcp': pip install 'agent-state-language[mcp]'"
-    )
+    assert str(missing.value) == ("an MCP server needs 'mcp': pip install '.[mcp]'")

@@ -852,9 +852,7 @@ def test_a_missing_library_is_named_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(asl.AslError) as missing:
         ModelAgent("openai:x")
-    assert str(missing.value) == (
-        "a language model needs 'pydantic_ai': pip install 'agent-state-language[models]'"
-    )
+    assert str(missing.value) == ("a language model needs 'pydantic_ai': pip install '.[models]'")
 
 
 def test_nothing_is_imported_early() -> None:

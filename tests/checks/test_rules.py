@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl.checks import check
 from asl.core.codes import all_codes
 from asl.core.document import read
@@ -834,6 +835,61 @@ def test_every_rule_of_the_executed_language_has_a_case() -> None:
         or (code.id.startswith("V-") and code.id.split("-")[1] in SECTIONS)
     }
     assert wanted - set(ELSEWHERE) == {case[0] for case in CASES if case[0] in wanted}
+
+
+def test_matched_names_of_a_retrier_are_reported_once() -> None:
+    """One finding for an entry, with all of its names."""
+    document = retrying({"ErrorEquals": ["A", "B"]}, {"ErrorEquals": ["B", "C", "A"]})
+    (found,) = [each for each in check(read(document), DEFAULT) if each.code == "V-RETRY-11"]
+    assert found.message == "an earlier entry already matches 'B', 'A'"
+
+
+def test_empty_error_name_is_a_warning() -> None:
+    """AWS accepts it, though no error has such a name."""
+    for code, document in (
+        ("V-RETRY-01", retrying({"ErrorEquals": ["A", ""]})),
+        ("V-CATCH-01", catching({**CATCHER, "ErrorEquals": ["A", ""]})),
+    ):
+        found = check(read(document), DEFAULT)
+        assert found.ok
+        assert code in [each.code for each in found]
+
+
+def test_started_workflow_is_given_by_an_option() -> None:
+    """The hint at a resource that starts an execution names the workflow."""
+    arn = "arn:aws:states:us-east-1:111111111111:stateMachine:Ship"
+    for given, name in ((arn, "Ship"), ("{% $states.input.arn %}", "NAME")):
+        state = {"Parameters": {"StateMachineArn": given}, "End": True, "Type": "Task"}
+        document = machine(S={**state, "Resource": "arn:aws:states:::states:startExecution.sync:2"})
+        found = check(read(document), DEFAULT, resources=[])
+        (hint,) = [each.hint for each in found if each.code == "V-TASK-03"]
+        assert hint == f"give it the workflow: --workflow {name}=FILE"
+
+
+def test_rules_behind_an_approval_without_result_path() -> None:
+    """Its record is merged into the input, where a Choice right behind it looks."""
+    ask = {"Type": "Approval", "Prompt": "?", "Options": ["yes", "no"], "Next": "C"}
+    rules = [
+        {"Variable": "$.decision", "StringEquals": "yes", "Next": "Z"},
+        {"Variable": "$.approval", "StringEquals": "yess", "Next": "Z"},
+    ]
+    choice = {"Type": "Choice", "Choices": rules, "Default": "Z"}
+    codes = [each.code for each in check(read(machine(S=ask, C=choice, Z=DONE)), DEFAULT)]
+    assert codes == ["V-APR-11", "V-APR-06"]
+    between = {"Type": "Pass", "Next": "C"}
+    document = machine(S={**ask, "Next": "B"}, B=between, C=choice, Z=DONE)
+    assert not check(read(document), DEFAULT)
+
+
+def test_filled_template_may_leave_a_state_unreachable() -> None:
+    """Another value of its parameter leads there."""
+    template = {
+        "Parameters": {"Next": {"Type": "string", "Default": "B"}},
+        **machine(A={"Type": "Pass", "Next": "{{Next}}"}, B=PASS, C=PASS),
+    }
+    found = check(asl.load(template, parameters={"Next": "C"}), DEFAULT)
+    assert [(each.code, each.pointer) for each in found.warnings] == [("V-TOP-11", "/States/B")]
+    assert found.ok
 
 
 def test_a_type_in_small_letters_is_seen() -> None:

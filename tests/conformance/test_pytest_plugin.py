@@ -112,3 +112,39 @@ def test_coverage_is_told_at_the_end(pytester: pytest.Pytester) -> None:
     assert "coverage of documents" not in run(pytester).stdout.str()
     told = run(pytester, "--asl-coverage").stdout
     told.fnmatch_lines(["*coverage of documents*", "* of * states and * transitions are taken"])
+
+
+def test_coverage_counts_what_asl_run_takes(pytester: pytest.Pytester) -> None:
+    """Tests in Python and cases of the same run are reported together."""
+    pytester.makefile(
+        ".asl.json",
+        flow="""{"StartAt": "A", "States": {
+            "A": {"Type": "Choice", "Choices": [
+                {"Variable": "$.a", "IsPresent": true, "Next": "B"}], "Default": "C"},
+            "B": {"Type": "Succeed"},
+            "C": {"Type": "Map", "ItemProcessor": {"StartAt": "D", "States": {
+                "D": {"Type": "Pass", "End": true}}}, "End": true}}}""",
+    )
+    pytester.makepyfile(
+        """
+        import asl
+
+        def test_path(asl_run):
+            assert asl_run("flow.asl.json", {"a": 1}).ok
+
+        def test_program(asl_run):
+            once = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+            assert asl_run(asl.compile(once), profile=None).ok
+        """
+    )
+    assert "coverage of documents" not in run(pytester).stdout.str()
+    told = run(pytester, "--asl-coverage")
+    told.assert_outcomes(passed=2)
+    told.stdout.fnmatch_lines(
+        [
+            "flow.asl.json: 2 of 4 states and 1 of 2 transitions are taken",
+            "*'A' never goes to 'C' (otherwise)",
+            "*'C' is never entered",
+            "workflow: 1 of 1 states and 0 of 0 transitions are taken",
+        ]
+    )

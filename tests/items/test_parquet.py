@@ -142,6 +142,6 @@ def test_without_the_library_it_is_refused_before_the_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(execution, "find_spec", lambda name: None)
     (found,) = (each for each in asl.check(document()) if each.code == "EXEC-04")
     assert found.pointer == "/States/Each/ItemReader/ReaderConfig/InputType"
-    assert found.hint == "pip install 'agent-state-language[parquet]'"
+    assert found.hint == "pip install '.[parquet]'"
     with pytest.raises(asl.InvalidDocument, match="pyarrow"):
         asl.run(document(), {"file": "rows.parquet"})

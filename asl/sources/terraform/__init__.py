@@ -8,7 +8,7 @@ from asl.core.source import Limits, Source
 from asl.sources.definition import Part, of_part, of_text, of_yaml
 from asl.sources.reading import Note, Reading
 from asl.sources.terraform import calls, hcl
-from asl.sources.terraform.expressions import Evaluator
+from asl.sources.terraform.expressions import Evaluator, instance_name
 from asl.sources.terraform.folder import Folder
 from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text
@@ -41,6 +41,10 @@ class Template:
             for name, instance in self.repeated(block, base, Reading({}, limits))
         }
         self.names = {name: self.others(name) for name in self.instances}
+
+    def deployed_name(self, name: str, reading: Reading) -> str:
+        """The name of a state machine in ARNs, which is that of its block or module."""
+        return instance_name(name.removeprefix("module."))
 
     def repeated(
         self, block: hcl.Block, base: str, reading: Reading

@@ -20,7 +20,7 @@ from asl.sources.terraform.functions import FUNCTIONS, text_of
 from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text, joined
 
-__all__ = ["Evaluator"]
+__all__ = ["Evaluator", "instance_name"]
 
 MAX_DEPTH: Final = 150
 """How deep expressions may stand in each other or refer to each other."""
@@ -44,6 +44,11 @@ AROUND: Final = (
 )
 """Where a workflow is deployed."""
 _INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
+
+
+def instance_name(address: str) -> str:
+    """The name that stands for an instance of a block: `flow["eu"]` is `flow-eu`."""
+    return _INSTANCE.sub(lambda key: f"-{key[1]}" if key[1] else "", address)
 
 
 class Evaluator:
@@ -351,7 +356,7 @@ class Evaluator:
                 return self.constant(self.reading.stand_in(path, known), scope, node.at)
         for pattern, prefix in CALLED:
             if found := re.fullmatch(pattern, path.removeprefix("data.")):
-                name = prefix + _INSTANCE.sub(lambda key: f"-{key[1]}" if key[1] else "", found[1])
+                name = prefix + instance_name(found[1])
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
         return Part(Unknown(path), node.at)
 

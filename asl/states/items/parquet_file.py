@@ -9,6 +9,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from asl.core.extras import install_command
 from asl.core.values import MAX_DEPTH, Json
 from asl.states.items.base import Fault, Form
 
@@ -35,7 +36,7 @@ def read_parquet(file: BinaryIO, form: Form) -> Iterator[Json]:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        message = "Parquet needs 'pyarrow': pip install 'agent-state-language[parquet]'"
+        message = f"Parquet needs 'pyarrow': {install_command('parquet')}"
         raise Fault(message, "ItemReader") from None
     number = 0
     try:
