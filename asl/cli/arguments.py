@@ -168,13 +168,24 @@ def origin_options(command: Command) -> Command:
             "reading": dict(map(_option, options)),
             "resource": resource,
             "variables": dict(pair(each, "NAME=VALUE", "--var", empty=True) for each in pairs),
-            "defaults": {name: value for file in files for name, value in read_table(file).items()},
+            "defaults": {
+                **_project_variables(),
+                **{name: value for file in files for name, value in read_table(file).items()},
+            },
             "root": root,
             "parameters": dict(map(_parameter, values)),
         }
         return command(*args, origin=origin, **others)
 
     return with_options(_ORIGIN, with_origin)
+
+
+def _project_variables() -> Mapping[str, Json]:
+    """Return the values of placeholders that the project sets."""
+    from asl.cli.project import Project
+
+    project = click.get_current_context().obj
+    return project.variables if isinstance(project, Project) else {}
 
 
 def pair(text: str, form: str, option: str, *, empty: bool = False) -> tuple[str, str]:

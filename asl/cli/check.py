@@ -116,7 +116,8 @@ def command(
         except DocumentNotFound as error:
             missing.append(error)
     reports = _once(reports)
-    reports += _of_agents(set(agent_files).difference(checked), strict)
+    known = set(map(os.path.realpath, checked))
+    reports += _of_agents([f for f in agent_files if os.path.realpath(f) not in known], strict)
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
         streams.result(_rendered(shown, format_))
@@ -178,7 +179,7 @@ def _of_agents(files: Collection[str], strict: bool) -> Iterator[Report]:
     """Yield what is found in agents files in which something is found."""
     from asl.agents.file import check_agents
 
-    for file in sorted(files):
+    for file in sorted({*files}):
         report = check_agents(read_value(Path(file)), strict=strict)
         if report:
             yield report

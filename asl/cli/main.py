@@ -11,6 +11,7 @@ import click
 from asl import __version__
 from asl.cli import streams
 from asl.cli.exits import MEANINGS, Exit
+from asl.cli.project import find_project
 from asl.core.errors import AslError, InvalidDocument
 
 if TYPE_CHECKING:
@@ -136,11 +137,15 @@ def _unknown(name: str) -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, message="asl %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Run, check and test Agent State Language and Amazon States Language documents.
 
-    A result goes to standard output, everything else to standard error.
+    A result goes to standard output, everything else to standard error. Defaults of options may be
+    in asl.toml, or in pyproject.toml under [tool.asl].
     """
+    ctx.obj = project = find_project()
+    ctx.default_map = dict.fromkeys(COMMANDS, project.options())
 
 
 def _interrupt(number: int, frame: "FrameType | None") -> None:

@@ -11,6 +11,7 @@ from asl.cli import streams
 from asl.cli.arguments import PROFILE, Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit, of_status
 from asl.cli.given import Given, given_options
+from asl.cli.project import is_of_project
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
@@ -115,7 +116,10 @@ def command(
     if as_json + events + (history == "-") > 1:
         raise click.UsageError("--json, --events and --history - exclude each other")
     if store_file is not None and (virtual_time or clock or ignore_blocks):
-        raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
+        if is_of_project("store_file"):
+            store_file = None
+        else:
+            raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     if synchronous is not None and store_file is None:
         raise click.UsageError("--synchronous is for a --store")
     for file in (record, history):

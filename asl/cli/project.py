@@ -1,0 +1,121 @@
+"""Settings of a project, which apply where the command line says nothing.
+
+They are in `asl.toml`, or under `[tool.asl]` of `pyproject.toml`, in the current folder or the
+nearest one above it up to the top of the repository.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import click
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.values import Json
+
+__all__ = ["FILES", "Project", "find_project", "is_of_project"]
+
+FILES: Final = ("asl.toml", "pyproject.toml")
+_SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
+    "agents": (list, "an array of files"),
+    "buckets": (dict, "a table of folders or URLs"),
+    "profile": (str, "a name"),
+    "store": (str, "a file"),
+    "variables": (dict, "a table of values"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The settings of a project; paths are as seen from the current folder."""
+
+    file: str | None = None
+    profile: str | None = None
+    agents: tuple[str, ...] = ()
+    store: str | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    buckets: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """Return the defaults of options by the names of their parameters."""
+        found: dict[str, Any] = {
+            "profile": self.profile,
+            "agent_files": list(self.agents),
+            "store_file": self.store,
+            "bucket_pairs": [f"{name}={place}" for name, place in self.buckets.items()],
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+def find_project(folder: str = ".") -> Project:
+    """Return the settings that hold in a folder, none of them where no file has any.
+
+    Raises AslError for a file that is no TOML, and for a setting that there is not.
+    """
+    here = os.path.realpath(folder)
+    while True:
+        for name in FILES:
+            file = os.path.join(here, name)
+            if os.path.isfile(file):
+                settings = _settings(file)
+                if settings is not None:
+                    return _project(os.path.relpath(file), settings)
+        parent = os.path.dirname(here)
+        if parent == here or os.path.exists(os.path.join(here, ".git")):
+            return Project()
+        here = parent
+
+
+def is_of_project(parameter: str) -> bool:
+    """Return whether the value of an option comes from the project, not from the command line."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is click.core.ParameterSource.DEFAULT_MAP
+
+
+def _settings(file: str) -> Mapping[str, Any] | None:
+    """Return the settings in a file, None where it has none."""
+    with open(file, "rb") as opened:
+        raw = opened.read()
+    own = os.path.basename(file) == "asl.toml"
+    if not own and b"tool.asl" not in raw:
+        return None
+    import tomllib
+
+    try:
+        value = tomllib.loads(raw.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise AslError(f"{os.path.relpath(file)} is no TOML: {error}") from None
+    if own:
+        return value
+    found = value.get("tool", {}).get("asl")
+    return found if isinstance(found, dict) else None
+
+
+def _project(file: str, settings: Mapping[str, Any]) -> Project:
+    for name, value in settings.items():
+        if name not in _SETTINGS:
+            hint = did_you_mean(name, _SETTINGS) or f"there are {', '.join(_SETTINGS)}"
+            raise AslError(f"{file}: there is no setting {name!r} ({hint})")
+        kind, form = _SETTINGS[name]
+        texts = value.values() if name == "buckets" and isinstance(value, dict) else value
+        wants_texts = name in ("agents", "buckets")
+        if not isinstance(value, kind) or (
+            wants_texts and not all(isinstance(each, str) for each in texts)
+        ):
+            raise AslError(f"{file}: {name!r} must be {form}")
+    folder = os.path.dirname(file)
+
+    def place(path: str) -> str:
+        return path if "://" in path else os.path.join(folder, path)
+
+    store = settings.get("store")
+    return Project(
+        file,
+        settings.get("profile"),
+        tuple(map(place, settings.get("agents", ()))),
+        None if store is None else place(store),
+        settings.get("variables", {}),
+        {name: place(path) for name, path in settings.get("buckets", {}).items()},
+    )
