@@ -51,9 +51,9 @@ class JsonPathCompiler(StateCompiler):
         missing: Missing = Missing.RUNTIME,
         call: str | None = None,
     ) -> Evaluate:
-        beyond = self.profile.aws and call is None and field.endswith(SUFFIX)
-        merge = self.profile.aws
-        use = Use(field, self.name, missing, self.effect, self.token, call, beyond, merge)
+        use = Use(
+            field, self.name, missing, self.effect, self.token, call, aws=self.profile.aws
+        )
         return compile_path(self._parsed(text), use)
 
     def _parsed(self, text: str) -> Path:

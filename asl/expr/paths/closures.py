@@ -1,13 +1,17 @@
 """Compiling a path into a closure, and what happens when it finds nothing."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json, excerpt
+from asl.core.work import WorkExceeded
 from asl.expr.frame import Evaluate, Frame, StateView, identity
-from asl.expr.paths.segments import Path, Segment
-from asl.expr.paths.select import select
+from asl.expr.paths import jayway
+from asl.expr.paths.amazon import is_past_end
+from asl.expr.paths.segments import Path
+from asl.expr.paths.select import select, too_much_work
 
 __all__ = ["Use", "compile_path", "whole_context"]
 
@@ -24,41 +28,67 @@ class Use(NamedTuple):
     """The state hands out a task token."""
     call: str | None = None
     """The intrinsic call of which the path is an argument."""
-    beyond: bool = False
-    """An index behind the end of an array finds null."""
-    merge: bool = False
-    """Several names at the end of a path are one object."""
+    aws: bool = False
+    """The path is evaluated as AWS does."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
     """Compile *path*; the closure raises StateError as `use.missing` says when nothing is found."""
-    if use.merge and path.merged is not path:
-        return _picked(path.merged, use)
+    if path.definite and not use.aws or path.plain:
+        return _look_up(path, use)
+    return _searched(path, use, _amazon(path, use) if use.aws else _standard(path))
+
+
+def _look_up(path: Path, use: Use) -> Evaluate:
     if path.root == "$$":
         return _from_context(path, use)
     if path.variable is not None:
         return _from_variable(path, use)
-    if not path.definite:
-        segments = path.segments
-        return lambda data, frame: select(segments, data, data)
     return _definite(path, use)
 
 
-def _picked(path: Path, use: Use) -> Evaluate:
-    """Read several members of one object, or of each of many."""
-    *before, names = path.segments
-    way, definite = path._replace(segments=tuple(before)), path.definite
-    holder = compile_path(way, use._replace(merge=False))
+Search: TypeAlias = Callable[[Json, Json, Frame], Json]
+"""`(document, data, frame) -> value`; the data is that of the state, for messages."""
 
-    def members(data: Json, frame: Frame) -> Json:
-        found = holder(data, frame)
-        if not definite:
-            return [each for node in found for each in select((names,), node, data)]
-        if type(found) is not dict:
-            return not_found(way, data, frame, use)
-        return select((names,), found, data)[0]
 
-    return members
+def _searched(path: Path, use: Use, search: Search) -> Evaluate:
+    """Search the document that the root of a path names."""
+    name = path.variable
+    if path.root == "$$":
+        return lambda data, frame: search(whole_context(frame, use), data, frame)
+    if name is None:
+        return lambda data, frame: search(data, data, frame)
+
+    def in_variable(data: Json, frame: Frame) -> Json:
+        if name not in frame.variables:
+            return not_found(path, data, frame, use)
+        return search(frame.variables[name], data, frame)
+
+    return in_variable
+
+
+def _standard(path: Path) -> Search:
+    segments, in_context = path.segments, path.root == "$$"
+
+    def search(document: Json, data: Json, frame: Frame) -> Json:
+        return select(segments, document, data if in_context else document)
+
+    return search
+
+
+def _amazon(path: Path, use: Use) -> Search:
+    find, definite = jayway.compile_segments(path.segments), path.definite
+
+    def search(document: Json, data: Json, frame: Frame) -> Json:
+        try:
+            found = find(document)
+        except jayway.PathFailure as failure:
+            return not_found(path, data, frame, use, failure)
+        except WorkExceeded as exceeded:
+            raise too_much_work(exceeded) from None
+        return found[0] if definite else found
+
+    return search
 
 
 def _definite(path: Path, use: Use) -> Evaluate:
@@ -130,11 +160,7 @@ def _from_context(path: Path, use: Use) -> Evaluate:
             return _walk(path, rest, node, data, frame, use) if rest else node
 
         return member
-    return lambda data, frame: (
-        select(path.segments, whole_context(frame, use), data)
-        if not path.definite
-        else _walk(path, path.keys, whole_context(frame, use), data, frame, use)
-    )
+    return lambda data, frame: _walk(path, path.keys, whole_context(frame, use), data, frame, use)
 
 
 CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map", "Checkpoint")
@@ -152,15 +178,7 @@ def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
 
 
 def _from_variable(path: Path, use: Use) -> Evaluate:
-    name, keys, segments = path.root, path.keys, path.segments
-    if not path.definite:
-
-        def nodes(data: Json, frame: Frame) -> Json:
-            if name not in frame.variables:
-                return not_found(path, data, frame, use)
-            return select(segments, frame.variables[name], frame.variables[name])
-
-        return nodes
+    name, keys = path.root, path.keys
 
     def value(data: Json, frame: Frame) -> Json:
         try:
@@ -172,13 +190,15 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
     return value
 
 
-def not_found(path: Path, data: Json, frame: Frame, use: Use) -> Json:
+def not_found(
+    path: Path, data: Json, frame: Frame, use: Use, failure: jayway.PathFailure | None = None
+) -> Json:
     """Do what a missing value means at this place: null, or a StateError (Specification 3.3)."""
-    if use.missing is Missing.NULL or (use.beyond and _is_beyond(path, data)):
+    if use.missing is Missing.NULL or (_past_end_is_null(use) and is_past_end(path, data)):
         return None
     if use.call is not None and use.missing is Missing.RUNTIME:
-        gap = _gap(path, data) if path.root == "$" else ""
-        if not gap.startswith(MISAPPLIED):
+        gap = failure or (_gap(path, data) if path.root == "$" else None)
+        if not isinstance(gap, jayway.PathInvalid):
             text = path.text.removeprefix("$") if path.root == "$$" else path.text
             gap = (
                 f"The JsonPath argument for the field '{text}' could not be found in the input "
@@ -197,57 +217,24 @@ def not_found(path: Path, data: Json, frame: Frame, use: Use) -> Json:
             "invalid value."
         )
     elif use.field.endswith("Path"):
-        if path.root == "$":
-            gap = _gap(path, data)
-        elif path.root == "$$":
-            gap = _gap(path, whole_context(frame, use))
-        elif path.root in frame.variables:
-            gap = _gap(path, frame.variables[path.root])
-        else:
-            gap = f"No results for path: {path.text}"
-        cause = f"Invalid path '{path.text}' : {gap}"
+        cause = f"Invalid path '{path.text}' : {failure or _gap(path, _document(path, data, frame, use))}"
     else:
         cause = f"The path '{path.text}' in '{use.field}' finds nothing"
     raise StateError(use.missing.value, cause)
 
 
-MISAPPLIED = "Filter:"
-"""How AWS's path engine begins to say that an index stands where there is no array."""
+def _past_end_is_null(use: Use) -> bool:
+    return use.aws and use.call is None and use.field.endswith(".$")
 
 
-def _is_beyond(path: Path, data: Json) -> bool:
-    """Whether nothing is missing but the last step, an index behind the end of an array."""
-    *before, last = path.segments or (None,)
-    if not path.definite or path.root != "$" or type(last) is not int or last < 0:
-        return False
-    found = select(tuple(before), data, data)
-    return bool(found) and type(found[0]) is list
+def _document(path: Path, data: Json, frame: Frame, use: Use) -> Json:
+    """Return the document that a path is followed in."""
+    if path.root == "$":
+        return data
+    return whole_context(frame, use) if path.root == "$$" else frame.variables.get(path.root)
 
 
-def _gap(path: Path, data: Json) -> str:
+def _gap(path: Path, document: Json) -> str | jayway.PathFailure:
     """Name the first step that is missing, the way AWS's path engine words it."""
-    node, way = data, "$"
-    for position, key in enumerate(path.segments):
-        if type(key) is int and node is None:
-            return f"The path {way} is null"
-        if type(key) is int and type(node) is not list:
-            rest = "".join(map(_step, path.segments[position:]))
-            return (
-                f"{MISAPPLIED} {rest} can only be applied to arrays. Current context is: "
-                f"{excerpt(node)}"
-            )
-        if not isinstance(key, str | int):
-            break  # several steps in one: none of them is the first that is missing
-        way += _step(key)
-        present = (type(node) is dict and key in node) or (
-            type(node) is list and type(key) is int and -len(node) <= key < len(node)
-        )
-        if not present:
-            last = type(key) is int or position == len(path.segments) - 1
-            return f"No results for path: {way}" if last else f"Missing property in path {way}"
-        node = node[key]
-    return f"No results for path: {path.text}"
-
-
-def _step(key: Segment) -> str:
-    return f"[{key}]" if type(key) is int else f"['{key}']"
+    failure = jayway.explain(path.segments, document) if path.plain else None
+    return failure or f"No results for path: {path.text}"

@@ -1,19 +1,20 @@
-"""The tests of a filter: `[?(@.age > 9 && !(@.name == 'Ada'))]`."""
+"""The tests of a filter of RFC 9535: `[?(@.age > 9 && !(@.name == 'Ada'))]`."""
 
 import operator
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.regex import linear
 from asl.core.values import Json, is_number, json_equal
-from asl.expr.paths.segments import Segment, Test
-from asl.expr.paths.select import select
+from asl.expr.paths.segments import Evaluation, Segment, Test
+from asl.expr.paths.select import nodes_of
 
 __all__ = [
     "RELATIONS",
     "Literal",
     "Operand",
     "Query",
+    "Relation",
     "all_of",
     "any_of",
     "compared",
@@ -21,7 +22,8 @@ __all__ = [
     "matched",
 ]
 
-_ABSENT = object()
+_NOTHING = object()
+Relation: TypeAlias = Callable[[Json, Json, Evaluation], bool]
 
 
 class Literal(NamedTuple):
@@ -29,7 +31,7 @@ class Literal(NamedTuple):
 
     value: Json
 
-    def read(self, node: Json, root: Json) -> Json:
+    def read(self, node: Json, evaluation: Evaluation) -> Json:
         return self.value
 
 
@@ -39,18 +41,24 @@ class Query(NamedTuple):
     from_root: bool
     segments: tuple[Segment, ...]
 
-    def nodes(self, node: Json, root: Json) -> list[Json]:
-        return select(self.segments, root if self.from_root else node, root)
+    def nodes(self, node: Json, evaluation: Evaluation) -> list[Json]:
+        """Return the nodes of the query; those below the root are looked up once an evaluation."""
+        if not self.from_root:
+            return nodes_of(self.segments, node, evaluation)
+        found = evaluation.found.get(id(self))
+        if found is None:
+            found = nodes_of(self.segments, evaluation.root, evaluation)
+            evaluation.found[id(self)] = found
+        return found
 
-    def read(self, node: Json, root: Json) -> Json:
-        found = self.nodes(node, root)
-        return found[0] if len(found) == 1 else (found or _ABSENT)
+    def read(self, node: Json, evaluation: Evaluation) -> Json:
+        """Return the one node, the array of several, or nothing."""
+        found = self.nodes(node, evaluation)
+        return found[0] if len(found) == 1 else (found or _NOTHING)
 
-    def exists(self, node: Json, root: Json) -> bool:
-        return bool(self.nodes(node, root))
-
-    def holds(self, node: Json, root: Json) -> bool:
-        return any(found is not None for found in self.nodes(node, root))
+    def exists(self, node: Json, evaluation: Evaluation) -> bool:
+        """Whether the query has a node."""
+        return bool(self.nodes(node, evaluation))
 
 
 Operand = Query | Literal
@@ -58,49 +66,72 @@ Operand = Query | Literal
 
 def any_of(tests: list[Test]) -> Test:
     """Return `||` of some tests."""
-    return lambda node, root: any(test(node, root) for test in tests)
+    return lambda node, evaluation: any(test(node, evaluation) for test in tests)
 
 
 def all_of(tests: list[Test]) -> Test:
     """Return `&&` of some tests."""
-    return lambda node, root: all(test(node, root) for test in tests)
+    return lambda node, evaluation: all(test(node, evaluation) for test in tests)
 
 
-def _ordered(compare: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
-    def holds(left: Json, right: Json) -> bool:
+def _ordered(compare: Callable[[Json, Json], bool], or_equal: bool) -> Relation:
+    def holds(left: Json, right: Json, evaluation: Evaluation) -> bool:
         comparable = (is_number(left) and is_number(right)) or (
             type(left) is str and type(right) is str
         )
-        return comparable and compare(left, right)
+        if comparable:
+            return compare(left, right)
+        return or_equal and _same(left, right, evaluation)
 
     return holds
 
 
-def _same(left: Json, right: Json) -> bool:
-    return left is not _ABSENT and right is not _ABSENT and json_equal(left, right)
+def _same(left: Json, right: Json, evaluation: Evaluation) -> bool:
+    if left is _NOTHING or right is _NOTHING:
+        return left is right
+    if (type(left) is dict or type(left) is list) and type(left) is type(right):
+        if len(left) != len(right):
+            return False
+        _count(left, evaluation)
+    return json_equal(left, right)
 
 
-RELATIONS: dict[str, Callable[[Json, Json], bool]] = {
+def _count(value: Json, evaluation: Evaluation) -> None:
+    """Count the parts of a value that is going to be compared."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if type(part) is dict or type(part) is list:
+            evaluation.meter.spend(1 + len(part))
+            todo.extend(part.values() if type(part) is dict else part)
+
+
+RELATIONS: dict[str, Relation] = {
     "==": _same,
-    "!=": lambda left, right: not _same(left, right),
-    "<": _ordered(operator.lt),
-    "<=": _ordered(operator.le),
-    ">": _ordered(operator.gt),
-    ">=": _ordered(operator.ge),
+    "!=": lambda left, right, evaluation: not _same(left, right, evaluation),
+    "<": _ordered(operator.lt, or_equal=False),
+    "<=": _ordered(operator.le, or_equal=True),
+    ">": _ordered(operator.gt, or_equal=False),
+    ">=": _ordered(operator.ge, or_equal=True),
 }
 
 
-def compared(left: Operand, holds: Callable[[Json, Json], bool], right: Operand) -> Test:
+def compared(left: Operand, holds: Relation, right: Operand) -> Test:
     """Return the test whether a relation of `RELATIONS` holds between two operands."""
-    return lambda node, root: holds(left.read(node, root), right.read(node, root))
+    return lambda node, evaluation: holds(
+        left.read(node, evaluation), right.read(node, evaluation), evaluation
+    )
 
 
 def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
     """Return the test whether an operand is a text that an expression matches."""
 
-    def test(node: Json, root: Json) -> bool:
-        value = left.read(node, root)
-        return type(value) is str and matches(value)
+    def test(node: Json, evaluation: Evaluation) -> bool:
+        value = left.read(node, evaluation)
+        if type(value) is not str:
+            return False
+        evaluation.meter.spend(len(value) // 64)
+        return matches(value)
 
     return test
 

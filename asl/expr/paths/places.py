@@ -3,10 +3,19 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Union, Wildcard
-from asl.expr.paths.select import MAX_NODES
+from asl.core.work import WorkExceeded
+from asl.expr.paths.segments import (
+    Descend,
+    Evaluation,
+    Filter,
+    Path,
+    Segment,
+    Slice,
+    Union,
+    Wildcard,
+)
+from asl.expr.paths.select import too_much_work
 
 __all__ = ["Steps", "located", "without", "written"]
 
@@ -18,22 +27,23 @@ Located: TypeAlias = tuple[Steps, Json]
 def located(path: Path, data: Json) -> list[Located]:
     """Return the nodes of a path in *data*, each with its steps; none where nothing is there.
 
-    Raises StateError("States.Runtime") for a path that matches a million nodes.
+    Raises:
+        StateError: "States.Runtime" for a path that takes too many steps.
     """
     nodes: list[Located] = [((), data)]
-    for segment in path.segments:
-        following: list[Located] = []
-        for node in nodes:
-            for each in _step(segment, node, data):
-                following.append(each)
-                if len(following) > MAX_NODES:
-                    raise StateError("States.Runtime", f"{path.text}: more than {MAX_NODES} nodes")
-        nodes = following
+    evaluation = Evaluation(data)
+    try:
+        for segment in path.segments:
+            nodes = [each for node in nodes for each in _step(segment, node, evaluation)]
+    except WorkExceeded as exceeded:
+        raise too_much_work(exceeded) from None
     return nodes
 
 
-def _step(segment: Segment, node: Located, root: Json) -> Iterator[Located]:
+def _step(segment: Segment, node: Located, evaluation: Evaluation) -> Iterator[Located]:
     steps, value = node
+    # A place is as long as its path, so a step costs more the deeper it is.
+    evaluation.meter.spend(1 + len(steps))
     match segment:
         case str():
             if type(value) is dict and segment in value:
@@ -42,34 +52,37 @@ def _step(segment: Segment, node: Located, root: Json) -> Iterator[Located]:
             if type(value) is list and -len(value) <= segment < len(value):
                 yield (*steps, segment % len(value)), value[segment]
         case Wildcard():
-            yield from _children(node)
+            yield from _children(node, evaluation)
         case Slice(bounds):
             if type(value) is list:
+                evaluation.meter.spend(len(range(len(value))[bounds]) * (1 + len(steps)))
                 yield from (((*steps, at), value[at]) for at in range(len(value))[bounds])
         case Union(members):
             for member in members:
-                yield from _step(member, node, root)
+                yield from _step(member, node, evaluation)
         case Filter(test):
-            candidates = [node] if type(value) is dict else _children(node)
-            yield from (each for each in candidates if test(each[1], root))
+            candidates = _children(node, evaluation)
+            yield from (each for each in candidates if test(each[1], evaluation))
         case Descend():
-            yield from _descendants(node)
+            yield from _descendants(node, evaluation)
 
 
-def _children(node: Located) -> Iterator[Located]:
+def _children(node: Located, evaluation: Evaluation) -> Iterator[Located]:
     steps, value = node
+    if type(value) is dict or type(value) is list:
+        evaluation.meter.spend(len(value) * (1 + len(steps)))
     if type(value) is dict:
         yield from (((*steps, key), each) for key, each in value.items())
     elif type(value) is list:
         yield from (((*steps, at), each) for at, each in enumerate(value))
 
 
-def _descendants(node: Located) -> Iterator[Located]:
+def _descendants(node: Located, evaluation: Evaluation) -> Iterator[Located]:
     stack = [node]
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(list(_children(node))))
+        stack.extend(reversed(list(_children(node, evaluation))))
 
 
 def written(steps: Steps) -> str:

@@ -3,41 +3,37 @@
 from collections.abc import Iterator
 
 from asl.core.values import Json
-from asl.expr.paths.segments import Descend, Filter, Segment, Slice, Union, Wildcard
+from asl.expr.paths.segments import (
+    Descend,
+    Evaluation,
+    Filter,
+    Segment,
+    Slice,
+    Union,
+    Wildcard,
+)
 
-__all__ = ["TooMany", "replaced"]
-
-MAX_STEPS = 1_000_000
-"""Nodes that one replacement may look at: the bound on `$..*..*`."""
-
-
-class TooMany(Exception):
-    """A path would have to look at more nodes than are looked at."""
+__all__ = ["replaced"]
 
 
 def replaced(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
-    """Return *start* with *by* at every node that *segments* reach; raises TooMany."""
+    """Return *start* with *by* at every node that *segments* reach; raises WorkExceeded."""
     return _Replacing(start, by).at(start, segments)
 
 
 class _Replacing:
     def __init__(self, root: Json, by: Json) -> None:
-        self.root = root
+        self.evaluation = Evaluation(root)
         self.by = by
-        self.left = MAX_STEPS
 
     def at(self, node: Json, segments: tuple[Segment, ...]) -> Json:
-        self.left -= 1
-        if self.left < 0:
-            raise TooMany
+        self.evaluation.meter.spend()
         if not segments:
             return self.by
         segment, rest = segments[0], segments[1:]
         if isinstance(segment, Descend):
             here = self.at(node, rest)
             return self._put(here, _keys(here), segments) if type(here) is type(node) else here
-        if isinstance(segment, Filter) and type(node) is dict:
-            return self.at(node, rest) if segment.test(node, self.root) else node
         return self._put(node, self._reached(segment, node), rest)
 
     def _put(self, node: Json, keys: Iterator[str | int], segments: tuple[Segment, ...]) -> Json:
@@ -69,7 +65,8 @@ class _Replacing:
                     yield from self._reached(member, node)
             case Filter(test):
                 for key in _keys(node):
-                    if test(node[key], self.root):
+                    self.evaluation.meter.spend()
+                    if test(node[key], self.evaluation):
                         yield key
 
 

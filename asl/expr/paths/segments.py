@@ -5,8 +5,37 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 
-__all__ = ["Descend", "Filter", "Path", "Pick", "Segment", "Slice", "Test", "Union", "Wildcard"]
+__all__ = [
+    "Computed",
+    "Descend",
+    "Evaluation",
+    "Filter",
+    "Path",
+    "Pick",
+    "Segment",
+    "Slice",
+    "Test",
+    "Union",
+    "Wildcard",
+]
+
+
+class Evaluation:
+    """One evaluation of a path: its root document and the work it may still do.
+
+    Args:
+        root: The document that `$` names within filters.
+    """
+
+    __slots__ = ("found", "meter", "root")
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        self.meter = WorkMeter()
+        self.found: dict[int, list[Json]] = {}
+        """Nodes of the queries of filters that begin at the root, by the identity of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +55,8 @@ class Union(NamedTuple):
     members: tuple[str | int, ...]
 
 
-class Pick(NamedTuple):
-    """`['a','b']` at the end of a path, as AWS reads it: an object of those members that exist."""
-
-    members: tuple[str, ...]
-
-
 class Filter(NamedTuple):
-    """`[?(...)]`: the elements for which the test holds."""
+    """`[?(...)]`: the members for which the test holds."""
 
     test: "Test"
 
@@ -43,9 +66,21 @@ class Descend:
     """`..`: the node and everything below it, in document order."""
 
 
-Segment: TypeAlias = str | int | Wildcard | Slice | Union | Pick | Filter | Descend
-Test: TypeAlias = Callable[[Json, Json], bool]
-"""A compiled filter: `(candidate, root) -> holds`."""
+class Pick(NamedTuple):
+    """`['a','b']` at the end of a path of AWS: an object of those members that exist."""
+
+    members: tuple[str, ...]
+
+
+class Computed(NamedTuple):
+    """`[(@.length-1)]` in a path of AWS: the element at the length plus an offset."""
+
+    offset: int
+
+
+Segment: TypeAlias = str | int | Wildcard | Slice | Union | Filter | Descend | Pick | Computed
+Test: TypeAlias = Callable[[Json, Evaluation], bool]
+"""A compiled filter: `(candidate, evaluation) -> holds`."""
 
 
 class Path(NamedTuple):
@@ -57,26 +92,19 @@ class Path(NamedTuple):
     definite: bool
 
     @property
+    def plain(self) -> bool:
+        """Whether the path has names and indices from 0 up only, which every engine reads alike."""
+        return all(type(s) is str or (type(s) is int and s >= 0) for s in self.segments)
+
+    @property
     def reference(self) -> bool:
         """Whether this is a reference path: it names exactly one node (Specification 3.2)."""
-        return self.definite and not any(type(s) is int and s < 0 for s in self.segments)
+        return self.plain
 
     @property
     def keys(self) -> tuple[str | int, ...]:
         """The steps of a definite path."""
         return tuple(s for s in self.segments if isinstance(s, str | int))
-
-    @property
-    def merged(self) -> "Path":
-        """The same path with several names at its end read as one object (`Pick`)."""
-        *before, last = self.segments or (None,)
-        if type(last) is not Union:
-            return self
-        names = tuple(name for name in last.members if type(name) is str)
-        if len(names) < len(last.members):
-            return self
-        definite = all(type(key) is str or type(key) is int for key in before)
-        return self._replace(segments=(*before, Pick(names)), definite=definite)
 
     @property
     def variable(self) -> str | None:

@@ -1,70 +1,84 @@
-"""Selecting the nodes of an indefinite path, in document order."""
+"""Selecting the nodes of an indefinite path of RFC 9535, in document order."""
 
 from collections.abc import Iterator
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.paths.segments import Descend, Filter, Pick, Segment, Slice, Union, Wildcard
+from asl.core.work import WorkExceeded
+from asl.expr.paths.segments import Descend, Evaluation, Filter, Segment, Slice, Union, Wildcard
 
-__all__ = ["select"]
-
-MAX_NODES = 1_000_000
-"""Nodes that one evaluation may hold: the bound on `$..*..*`."""
+__all__ = ["children", "nodes_of", "select", "too_much_work"]
 
 
 def select(segments: tuple[Segment, ...], start: Json, root: Json) -> list[Json]:
-    """Return the nodes that *segments* reach from *start*; *root* is `$` inside filters.
+    """Return the nodes that segments reach.
 
-    Raises StateError("States.Runtime") when more than `MAX_NODES` would have to be held.
+    Args:
+        segments: The segments of a path.
+        start: Where the path begins.
+        root: The document that `$` names within filters.
+
+    Raises:
+        StateError: "States.Runtime" for a path that takes too many steps.
     """
+    try:
+        return nodes_of(segments, start, Evaluation(root))
+    except WorkExceeded as exceeded:
+        raise too_much_work(exceeded) from None
+
+
+def too_much_work(exceeded: WorkExceeded) -> StateError:
+    """Return the error of a path whose evaluation goes beyond a limit."""
+    return StateError("States.Runtime", f"A path cannot be evaluated: {exceeded}")
+
+
+def nodes_of(segments: tuple[Segment, ...], start: Json, evaluation: Evaluation) -> list[Json]:
+    """Return the nodes that segments reach within an evaluation; raises WorkExceeded."""
     nodes = [start]
     for segment in segments:
-        nodes = _step(segment, nodes, root)
-        if len(nodes) > MAX_NODES:
-            raise StateError("States.Runtime", f"a path matched more than {MAX_NODES} nodes")
+        nodes = _step(segment, nodes, evaluation)
         if not nodes:
             break
     return nodes
 
 
-def _step(segment: Segment, nodes: list[Json], root: Json) -> list[Json]:
+def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[Json]:
+    evaluation.meter.spend(len(nodes))
     match segment:
         case str():
             return [n[segment] for n in nodes if type(n) is dict and segment in n]
         case int():
             return [n[segment] for n in nodes if type(n) is list and -len(n) <= segment < len(n)]
         case Wildcard():
-            return [child for n in nodes for child in _children(n)]
+            return [child for n in nodes for child in children(n, evaluation)]
         case Slice(bounds):
-            return [child for n in nodes if type(n) is list for child in n[bounds]]
+            arrays = [n for n in nodes if type(n) is list]
+            evaluation.meter.spend(sum(len(range(len(n))[bounds]) for n in arrays))
+            return [child for n in arrays for child in n[bounds]]
         case Union(members):
-            return [child for n in nodes for m in members for child in _step(m, [n], root)]
-        case Pick(members):
-            return [{m: n[m] for m in members if m in n} for n in nodes if type(n) is dict]
+            return [child for n in nodes for m in members for child in _step(m, [n], evaluation)]
         case Filter(test):
-            return [child for n in nodes for child in _candidates(n) if test(child, root)]
+            return [c for n in nodes for c in children(n, evaluation) if test(c, evaluation)]
         case Descend():
-            return list(_descendants(nodes))
+            return list(_descendants(nodes, evaluation))
+        case _:
+            raise AssertionError(segment)  # a segment of AWS
 
 
-def _children(node: Json) -> list[Json]:
+def children(node: Json, evaluation: Evaluation) -> list[Json]:
+    """Return the members of a node after counting them."""
     if type(node) is dict:
+        evaluation.meter.spend(len(node))
         return list(node.values())
-    return node if type(node) is list else []
+    if type(node) is list:
+        evaluation.meter.spend(len(node))
+        return node
+    return []
 
 
-def _candidates(node: Json) -> list[Json]:
-    # A filter behind a single object tests that object, as AWS's path engine does.
-    return [node] if type(node) is dict else _children(node)
-
-
-def _descendants(nodes: list[Json]) -> Iterator[Json]:
+def _descendants(nodes: list[Json], evaluation: Evaluation) -> Iterator[Json]:
     stack = nodes[::-1]
-    count = 0
     while stack:
         node = stack.pop()
-        count += 1
-        if count > MAX_NODES:
-            raise StateError("States.Runtime", f"a path walked over more than {MAX_NODES} nodes")
         yield node
-        stack.extend(reversed(_children(node)))
+        stack.extend(reversed(children(node, evaluation)))

@@ -7,6 +7,7 @@ from math import isinf
 from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
+from asl.expr.paths.amazon import parse_amazon_path
 from asl.expr.paths.filters import (
     RELATIONS,
     Literal,
@@ -32,7 +33,8 @@ _PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z
 _STEP = re.compile(rf"\.({_NAME})|\[([0-9]+)\]")
 _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
 _MEMBER = re.compile(_NAME)
-_FUNCTION = re.compile(rf"{_NAME}\([^()]*\)")
+_BARE = re.compile(r"[^\W\d][\w.:/-]*")
+_COMPUTED = re.compile(r"\(\s*@\.(?:length|size\(\))\s*-\s*([0-9]+)\s*\)\s*\]")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _COMPARISON = re.compile(r"==|!=|<=|>=|=~|<|>")
@@ -41,16 +43,20 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str, aws: bool = False) -> Path:
-    """Parse a path of any kind; raises ExpressionFault with the offset of the fault.
+    """Parse a path of any kind.
 
-    AWS's path engine knows no functions: it takes `length()` for the name of a member. And a filter
-    such as `[?(@.name)]` asks it for a value that is not null.
+    Args:
+        text: The path.
+        aws: Whether it is read as AWS does, else by RFC 9535 with a few additions.
+
+    Raises:
+        ExpressionFault: The text is no path; with the offset of the fault.
     """
     plain = _PLAIN.match(text)
     if plain and len(text) <= MAX_LENGTH:
         steps = tuple(name if name else int(index) for name, index in _STEP.findall(plain.group(2)))
         return Path(text, _root(plain.group(1)), steps, definite=True)
-    return _Parser(text, aws).path()
+    return parse_amazon_path(text) if aws and len(text) <= MAX_LENGTH else _Parser(text).path()
 
 
 def parse_reference_path(text: str) -> Path:
@@ -86,9 +92,8 @@ def _root(text: str) -> str:
 class _Parser:
     """A recursive-descent parser over one text; `at` is the offset of the next character."""
 
-    def __init__(self, text: str, aws: bool) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.aws = aws
         self.at = 0
         self.depth = 0
 
@@ -103,6 +108,8 @@ class _Parser:
         return Path(self.text, root, segments, definite)
 
     def hint(self) -> str | None:
+        if self.text[self.at :].isspace():
+            return "take out the blanks at the end"
         if self.text[self.at].isspace():
             return "write ['two words'] for a name with blanks"
         if self.text[self.at] == "(":
@@ -160,7 +167,7 @@ class _Parser:
     def member(self) -> Segment:
         if self.take("*"):
             return Wildcard()
-        name = (self.aws and self.match(_FUNCTION)) or self.match(_MEMBER)
+        name = self.match(_MEMBER)
         if name is None:
             self.fail("expected a name after '.' in a path")
         return name
@@ -201,7 +208,9 @@ class _Parser:
             self.expect("]")
             return Slice(slice(first, stop, step))
         if first is None:
-            self.fail("expected an index, a quoted name, '*', ':' or '?' after '['")
+            computed = _COMPUTED.match(self.text, self.at)
+            hint = f"write [-{computed[1]}]" if computed else None
+            self.fail("expected an index, a quoted name, '*', ':' or '?' after '['", hint)
         members = [first]
         while self.take(","):
             index = self.integer()
@@ -261,7 +270,7 @@ class _Parser:
             self.fail(f"a filter may nest at most {MAX_FILTER_DEPTH} deep")
         if self.take("!"):
             negated = self.negation()
-            test: Test = lambda node, root: not negated(node, root)  # noqa: E731
+            test: Test = lambda node, evaluation: not negated(node, evaluation)  # noqa: E731
         elif self.take("("):
             test = self.disjunction()
             self.expect(")")
@@ -279,7 +288,9 @@ class _Parser:
             if not isinstance(left, Query):
                 self.at = start
                 self.fail("a literal alone is no test")
-            return left.holds if self.aws else left.exists
+            if self.text.startswith("=", self.at):
+                self.fail("a filter compares with '==', not with '='", "write == instead of =")
+            return left.exists
         self.skip()
         if sign == "=~":
             return matched(left, self.pattern())
@@ -302,7 +313,9 @@ class _Parser:
         for word, value in _WORDS.items():
             if self.take(word):
                 return Literal(value)
-        return self.fail("expected @, $, a string, a number, true, false or null in a filter")
+        word = _BARE.match(self.text, self.at)
+        hint = f"write '{word.group()}' for a text" if word else None
+        self.fail("expected @, $, a string, a number, true, false or null in a filter", hint)
 
     def pattern(self) -> "Callable[[str], bool]":
         if self.take("/"):

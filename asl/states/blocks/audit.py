@@ -12,8 +12,9 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, is_number, measure
+from asl.core.work import WorkExceeded
 from asl.expr.paths import parse_path
-from asl.expr.paths.replace import TooMany, replaced
+from asl.expr.paths.replace import replaced
 from asl.expr.paths.select import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
@@ -80,7 +81,7 @@ class Redaction:
         try:
             for each in self.segments:
                 value = replaced(each, value, HIDDEN)
-        except TooMany:  # what cannot be looked through is hidden as a whole
+        except WorkExceeded:  # what cannot be looked through is hidden as a whole
             return HIDDEN
         return value
 

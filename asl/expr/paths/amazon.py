@@ -1,0 +1,67 @@
+"""Where AWS differs from Jayway JsonPath 2.0.0, which its paths follow in everything else.
+
+* The roots `$$` and `$name` are AWS's own: what follows them is a path of the context object or of
+  the variable (AWS, documented).
+* An index behind the end of an array finds null in a payload template, not a failure
+  (AWS, recorded).
+* `[?(@.a='x')]` is refused. The engine takes it for a member of a strange name, so that it never
+  holds; nothing is known of AWS.
+* A regular expression runs on RE2, so it has no look-around and no back-references.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json
+from asl.expr.paths.jayway import JAVA_BLANKS, is_definite, parse_segments
+from asl.expr.paths.segments import Computed, Path
+from asl.expr.paths.select import select
+
+__all__ = ["Concern", "concerns", "is_past_end", "parse_amazon_path"]
+
+_ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
+
+
+class Concern(NamedTuple):
+    """Something that AWS accepts, although the path does not do what it seems to do."""
+
+    message: str
+    offset: int
+    hint: str | None = None
+
+
+def parse_amazon_path(text: str) -> Path:
+    """Parse a path as AWS does; raises ExpressionFault with the offset of the fault."""
+    bare = text.strip(JAVA_BLANKS)
+    start = text.index(bare)
+    found = _ROOT.match(bare)
+    if found is None:
+        raise ExpressionFault("a path begins with $", start, "V-ST-09")
+    root = found.group()
+    try:
+        segments = parse_segments(bare[found.end() :])
+    except ExpressionFault as fault:
+        offset = start + found.end() + fault.offset
+        raise ExpressionFault(fault.message, offset, fault.code, fault.hint) from None
+    name = root if root in ("$", "$$") else root[1:]
+    return Path(text, name, segments, is_definite(segments))
+
+
+def concerns(path: Path) -> Iterator[Concern]:
+    """Yield what a path does on AWS that its author cannot have meant."""
+    for segment in path.segments:
+        if type(segment) is int and segment < 0:
+            message = f"an index from the end, [{segment}], finds nothing on AWS"
+            offset = max(path.text.find(f"[{segment}]"), 0)
+            yield Concern(message, offset, f"write [(@.length{segment})]")
+
+
+def is_past_end(path: Path, data: Json) -> bool:
+    """Whether nothing is missing but the last step, an index behind the end of an array."""
+    *before, last = path.segments or (None,)
+    if not path.plain or path.root != "$" or type(last) is not int:
+        return False
+    found = select(tuple(before), data, data)
+    return bool(found) and type(found[0]) is list

@@ -1,0 +1,296 @@
+"""The filters of Jayway JsonPath 2.0.0: `[?(@.price < 10 && @.title)]`.
+
+The engine cuts a filter at `&&` and `||`, also within quotes, ignores parentheses, and takes what
+is no path, string in single quotes or `/pattern/` for text: `1`, `true` and `word` are texts that
+are compared with numbers, booleans and strings.
+"""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import NamedTuple, NoReturn, TypeAlias
+
+from asl.core.errors import ExpressionFault
+from asl.core.java import json_text
+from asl.core.regex import linear
+from asl.core.values import Json, is_number, measure
+from asl.expr.paths.jayway.failures import PathInvalid
+from asl.expr.paths.jayway.reading import ABSENT, Read, compile_read
+from asl.expr.paths.segments import Evaluation, Pick, Segment, Test
+
+__all__ = ["ParseDefinite", "parse_filter"]
+
+ParseDefinite: TypeAlias = Callable[[str, int], tuple[Segment, ...]]
+"""Parses a path of a filter, which has an offset in the path around it."""
+
+_BLANKS = "".join(map(chr, range(33)))
+_CUTS = re.compile(r"(?<=&&|\|\|)|(?=&&|\|\|)")
+_OPERATORS = ("==", ">=", "<=", "!=", "<", ">", "=~")
+"""In the order in which the engine looks for them, wherever they stand."""
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
+_DEPTHS = {"(": 1, ")": -1}
+_BRACKETS = {"[": 1, "]": -1}
+_LONE_EQUALS = re.compile(r"=(?![=~])")
+
+
+def parse_filter(fragment: str, offset: int, parse_definite: ParseDefinite) -> Test:
+    """Parse a filter; raises ExpressionFault.
+
+    Args:
+        fragment: The text from `[` to `]`.
+        offset: Where the filter stands, for faults.
+        parse_definite: Parses the paths within.
+    """
+    return _Parser(offset, parse_definite).filter(_bounded(fragment, offset))
+
+
+def _bounded(fragment: str, offset: int) -> str:
+    """Cut a fragment where its parentheses end, and take them off."""
+    depth, brackets, quoted, previous = 0, 0, False, " "
+    start = fragment.rindex("[", 0, fragment.index("?"))
+    for at, character in enumerate(fragment[start:], start):
+        if character == "'" and previous != "\\":
+            quoted = not quoted
+        elif not quoted and character in _DEPTHS:
+            depth += _DEPTHS[character]
+        elif not quoted and character in _BRACKETS:
+            brackets += _BRACKETS[character]
+            if character == "]" and depth == 0:
+                if brackets:
+                    break
+                return _unwrapped(fragment[start + 1 : at].strip(_BLANKS), offset)
+        previous = character
+    return _fail("the parentheses or quotes of a filter are not balanced", offset)
+
+
+def _unwrapped(text: str, offset: int) -> str:
+    inside = text.removeprefix("?").strip(_BLANKS)
+    if not (inside.startswith("(") and inside.endswith(")")):
+        _fail("a filter is written [?(...)]", offset)
+    return inside[1:-1].strip(_BLANKS)
+
+
+def _fail(message: str, offset: int, hint: str | None = None) -> NoReturn:
+    raise ExpressionFault(message, offset, "V-ST-09", hint)
+
+
+class _Text(NamedTuple):
+    value: str
+
+
+class _Pattern(NamedTuple):
+    matches: Callable[[str], bool]
+
+
+class _Query(NamedTuple):
+    read: Read
+    exists: Read
+    source: tuple[bool, tuple[Segment, ...]]
+    """Whether it begins at the root, and its segments."""
+
+    def is_same_node(self, other: "_Operand") -> bool:
+        """Whether another operand is the same node, so that even containers are equal."""
+        if any(isinstance(each, Pick) for each in self.source[1]):
+            return False  # it is made anew each time
+        return isinstance(other, _Query) and self.source == other.source
+
+
+_Operand: TypeAlias = _Text | _Pattern | _Query
+
+
+class _Parser:
+    def __init__(self, offset: int, parse_definite: ParseDefinite) -> None:
+        self.offset = offset
+        self.parse_definite = parse_definite
+
+    def fail(self, message: str, hint: str | None = None) -> NoReturn:
+        _fail(message, self.offset, hint)
+
+    def filter(self, text: str) -> Test:
+        parts = [part.strip(_BLANKS) for part in _CUTS.split(text)]
+        parts = parts[1:] if parts and not parts[0] else parts
+        if len(parts) % 2 == 0 or any(part not in ("&&", "||") for part in parts[1::2]):
+            self.fail("a condition is missing beside && or || in a filter")
+        groups: list[list[Test]] = [[self.criterion(parts[0])]]
+        for operator, part in zip(parts[1::2], parts[2::2], strict=True):
+            if operator == "||":
+                groups.append([])
+            groups[-1].append(self.criterion(part))
+        # The engine evaluates the last condition first, which matters where one fails.
+        return _any([_all(group[::-1]) for group in reversed(groups)])
+
+    def criterion(self, text: str) -> Test:
+        text = text.lstrip("[?( ").rstrip(") ")
+        operator = next((each for each in _OPERATORS if each in text), "")
+        left, _, right = text.partition(operator) if operator else (text, "", "")
+        left, right = left.strip(_BLANKS), right.strip(_BLANKS)
+        negated = left.startswith("!@")
+        one, other = self.operand(left.removeprefix("!") if negated else left), self.operand(right)
+        if operator:
+            return _compared(one, operator, other)
+        if not isinstance(one, _Query):
+            self.fail(f"expected a comparison or @ in a filter, found {text!r}")
+        self.refuse_assignment(left)
+        return partial(_exists, one.exists, not negated)
+
+    def refuse_assignment(self, path: str) -> None:
+        """Refuse `@.a='x'`, which the engine takes for the member `a='x'` that nothing has."""
+        if _LONE_EQUALS.search(path):
+            self.fail("a filter compares with '==', not with '='", "write == instead of =")
+
+    def operand(self, text: str) -> _Operand:
+        if text.startswith(("$", "@")):
+            segments = self.parse_definite(text, self.offset)
+            from_root = text.startswith("$")
+            read, exists = compile_read(segments, from_root), compile_read(segments, require=True)
+            return _Query(read, exists, (from_root, segments))
+        if text.startswith("!@"):
+            self.fail("only a test for a member can be negated, as in [?(!@.member)]")
+        if text.startswith("'") and text.endswith("'"):
+            return _Text(text[1:-1]) if len(text) > 1 else self.fail("a quote is never closed")
+        if text.startswith("/") and text.endswith(("/", "/i")):
+            return self.pattern(text)
+        return _Text(text)
+
+    def pattern(self, text: str) -> _Pattern:
+        end = text.rindex("/")
+        if end == 0:
+            self.fail("the / is never closed")
+        source = text[1:end]
+        try:
+            compiled = linear(source, "i" if text.endswith("i") else "")
+        except ValueError:
+            reason = "look-around and back-references have none"
+            self.fail(f"{source!r} is not a regular expression ({reason})")
+        return _Pattern(lambda value: compiled.fullmatch(value) is not None)
+
+
+# --------------------------------------------------------------------------------------------
+# Tests
+
+
+def _any(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda candidate, evaluation: any(test(candidate, evaluation) for test in tests)
+
+
+def _all(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda candidate, evaluation: all(test(candidate, evaluation) for test in tests)
+
+
+def _exists(read: Read, wanted: bool, candidate: Json, evaluation: Evaluation) -> bool:
+    value = read(candidate, evaluation)
+    return (value is not ABSENT and value is not None) is wanted
+
+
+_HOLDS: dict[str, Callable[[int], bool]] = {
+    "==": lambda order: order == 0,
+    "!=": lambda order: order != 0,
+    ">": lambda order: order < 0,
+    ">=": lambda order: order <= 0,
+    "<": lambda order: order > 0,
+    "<=": lambda order: order >= 0,
+}
+"""Whether an operator holds by the order of its right side to its left."""
+
+
+def _compared(left: _Operand, operator: str, right: _Operand) -> Test:
+    if operator == "=~":
+        return partial(_matched, left, right)
+    if isinstance(left, _Pattern) or isinstance(right, _Pattern):
+        return lambda candidate, evaluation: False
+    holds, ordered = _HOLDS[operator], operator not in ("==", "!=")
+    read_left, read_right = _reader(left), _reader(right)
+    same = isinstance(left, _Query) and left.is_same_node(right)
+
+    def test(candidate: Json, evaluation: Evaluation) -> bool:
+        one = read_left(candidate, evaluation)
+        if one is ABSENT:
+            return False  # the right side is not read, even if it would fail
+        other = read_right(candidate, evaluation)
+        if other is ABSENT:
+            return False
+        if ordered and (one is None) is not (other is None):
+            return False
+        order = 0 if same else _order(other, one)
+        return order is not None and holds(order)
+
+    return test
+
+
+def _reader(operand: _Text | _Query) -> Read:
+    if isinstance(operand, _Query):
+        return operand.read
+    value = operand.value
+    return lambda candidate, evaluation: value
+
+
+def _matched(
+    left: _Operand, right: _Operand, candidate: Json, evaluation: Evaluation
+) -> bool:
+    pattern, operand = (left, right) if isinstance(left, _Pattern) else (right, left)
+    value: Json = None
+    for each in (left, right):
+        if not isinstance(each, _Pattern):
+            value = _reader(each)(candidate, evaluation)
+            if value is ABSENT:
+                return False
+    if not isinstance(pattern, _Pattern):
+        raise PathInvalid("a filter with =~ needs a pattern such as /a.*/")
+    if isinstance(operand, _Pattern) or value is None:
+        return False
+    return pattern.matches(_printed(value, evaluation))
+
+
+def _printed(value: Json, evaluation: Evaluation) -> str:
+    if type(value) is str:
+        evaluation.meter.spend(len(value) // 64)
+        return value
+    evaluation.meter.spend_bytes(measure(value, evaluation.meter.bytes))
+    return json_text(value)
+
+
+def _is_null(value: Json) -> bool:
+    return value is None or value == "null"
+
+
+def _order(expected: Json, actual: Json) -> int | None:
+    """Compare as the engine does: below 0, 0, above 0, or None for values without an order."""
+    if _is_null(expected):
+        return 0 if _is_null(actual) else -1
+    if _is_null(actual):
+        return 1
+    if type(expected) is str:
+        if type(actual) is str:
+            return _sign(_code_units(expected.replace("\\'", "'")), _code_units(actual))
+        if is_number(actual):
+            return _sign(_number(expected), _exact(actual))
+        if type(actual) is bool:
+            return _sign(expected.lower() == "true", actual)
+    elif is_number(expected) and is_number(actual):
+        return _sign(_exact(expected), _exact(actual))
+    elif type(expected) is bool and type(actual) is bool:
+        return _sign(expected, actual)
+    return None
+
+
+def _sign(one: Json, other: Json) -> int:
+    return int(one > other) - int(one < other)
+
+
+def _code_units(text: str) -> bytes | str:
+    return text if text.isascii() else text.encode("utf-16-be", "surrogatepass")
+
+
+def _exact(value: int | float) -> int | Decimal:
+    return value if type(value) is int else Decimal(repr(value))
+
+
+def _number(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise PathInvalid(f"a filter compares a number with {text!r}, which is none")
+    return Decimal(text)

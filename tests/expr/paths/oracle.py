@@ -1,0 +1,71 @@
+"""Jayway JsonPath 2.0.0 as an oracle, and the table of its recorded answers.
+
+`python -m tests.expr.paths.oracle` records the table anew. It needs a JRE from version 11 on and
+the jars of the Debian package `libjsonpath-java` (2.0.0): `apt install default-jre-headless
+libjsonpath-java`. The table itself needs neither, so it is read everywhere.
+"""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.expr.paths.pairs import pairs
+
+HERE = Path(__file__).parent
+TABLE = HERE / "jayway.jsonl"
+JARS = Path("/usr/share/java")
+NAMES = ("json-path-2.0.0", "json-smart", "accessors-smart", "asm", "slf4j-api", "slf4j-nop")
+
+
+@cache
+def available() -> bool:
+    """Whether this machine has the engine."""
+    return bool(shutil.which("java")) and all((JARS / f"{name}.jar").exists() for name in NAMES)
+
+
+class Oracle:
+    """The engine as a running process; use it as a context manager."""
+
+    def __enter__(self) -> "Oracle":
+        jars = ":".join(str(JARS / f"{name}.jar") for name in NAMES)
+        self.process = subprocess.Popen(
+            ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", jars, HERE / "Oracle.java"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.process.communicate()
+
+    def __call__(self, path: str, document: Any) -> Any:
+        """Return what the engine answers."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps({"path": path, "document": document}) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+def recorded() -> Iterator[Any]:
+    """Yield the rows of the table: a path, a document and the answer of the engine."""
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)
+
+
+def record(rows: Iterable[tuple[str, Any]]) -> None:
+    """Write the table."""
+    with Oracle() as ask, TABLE.open("w", encoding="utf-8") as out:
+        for path, document in rows:
+            row = {"path": path, "document": document, **ask(path, document)}
+            out.write(json.dumps(row, ensure_ascii=True) + "\n")
+
+
+if __name__ == "__main__":
+    record(pairs())
