@@ -16,8 +16,8 @@ from asl.core.pointers import escape, parted
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
-from asl.expr.expressions import Parsed, parse_expression
-from asl.expr.paths import Path, parse_path, parse_reference_path, parse_result_path
+from asl.expr.expressions import Parsed, is_path, parse_expression, paths_in
+from asl.expr.paths import Path, concerns, parse_path, parse_reference_path, parse_result_path
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states.base import Node
@@ -194,18 +194,17 @@ def parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 
 def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
+    aws = node.profile.aws
     try:
-        parsed = read(expression)
-    except ExpressionFault as fault:
+        parsed = read(expression, aws=aws)
+    except ExpressionFault as refusal:
+        fault = _general(expression, refusal) if aws else refusal
         code = expression.rule if fault.code in ("V-ST-05", "V-ST-09") else fault.code
         message = f"{fault.message}{_position(expression.text, fault.offset)}"
-        if node.profile.aws and _taken(expression):
-            warning = Severity.WARNING
-            yield Finding(code, message, expression.pointer, fault.hint, severity=warning)
-        else:
-            wording = _wording(expression)
-            yield Finding(code, message, expression.pointer, fault.hint, aws=wording)
+        yield Finding(code, message, expression.pointer, fault.hint, aws=_wording(expression))
         return
+    if aws:
+        yield from _concerns(expression, parsed)
     if isinstance(parsed, Path):
         return
     if expression.kind is Kind.TEXT and parsed.name not in intrinsics.ALLOWED_IN_ERROR_PATH:
@@ -217,13 +216,22 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
     yield from _remarks(expression, parsed, node.profile)
 
 
-def _taken(expression: Expression) -> bool:
-    """Whether AWS takes what the language does not: such a path finds nothing at run time."""
+def _general(expression: Expression, refusal: ExpressionFault) -> ExpressionFault:
+    """Return the fault of the language where it refuses what AWS refuses: it says more."""
     try:
-        read(expression, aws=True)
-    except ExpressionFault:
-        return False
-    return True
+        read(expression)
+    except ExpressionFault as fault:
+        return fault
+    return refusal
+
+
+def _concerns(expression: Expression, parsed: Parsed) -> Iterator[Finding]:
+    """Warn of paths that AWS takes, but not for what they seem to be."""
+    for path in paths_in(parsed, aws=True):
+        for message, hint in concerns(path):
+            yield Finding(
+                expression.rule, message, expression.pointer, hint, severity=Severity.WARNING
+            )
 
 
 def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) -> Iterator[Finding]:
@@ -256,9 +264,9 @@ def read(expression: Expression, *, aws: bool = False) -> Parsed:
     if kind is Kind.PATH:
         return parse_path(text, aws)
     if kind is Kind.REFERENCE:
-        return parse_reference_path(text)
+        return parse_reference_path(text, aws)
     if kind is Kind.RESULT:
-        return parse_result_path(text, expression.rule)
-    if kind is Kind.TEXT and text.startswith("$"):
-        return parse_reference_path(text)
+        return parse_result_path(text, expression.rule, aws)
+    if kind is Kind.TEXT and is_path(text, aws):
+        return parse_reference_path(text, aws)
     return parse_expression(text, aws)

@@ -133,7 +133,8 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
         if node.open(each.text):
             continue
         try:
-            paths = list(paths_in(expressions.read(each, aws=node.profile.aws)))
+            aws = node.profile.aws
+            paths = list(paths_in(expressions.read(each, aws=aws), aws))
         except ExpressionFault:
             continue  # reported with the expressions
         for name in dict.fromkeys(path.variable for path in paths):

@@ -12,6 +12,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
+from asl.expr.expressions import is_path
 from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path, conflicting
@@ -51,9 +52,7 @@ class JsonPathCompiler(StateCompiler):
         missing: Missing = Missing.RUNTIME,
         call: str | None = None,
     ) -> Evaluate:
-        use = Use(
-            field, self.name, missing, self.effect, self.token, call, aws=self.profile.aws
-        )
+        use = Use(field, self.name, missing, self.effect, self.token, call, aws=self.profile.aws)
         return compile_path(self._parsed(text), use)
 
     def _parsed(self, text: str) -> Path:
@@ -85,7 +84,7 @@ class JsonPathCompiler(StateCompiler):
         return self._expression("Variable.$", text, self.profile.variable)
 
     def _expression(self, field: str, text: str, missing: Missing) -> Evaluate:
-        if text.startswith("$"):
+        if is_path(text, self.profile.aws):
             found = self._path(field, text, missing)
             return self._transforming(found, text) if field.endswith(SUFFIX) else found
 
@@ -182,7 +181,7 @@ class JsonPathCompiler(StateCompiler):
     def constant_result(self, result: Json) -> Evaluate | None:
         if self.state.get("ResultPath") is None or not self.state.keys().isdisjoint(_SHAPING):
             return None
-        path = parse_path(self.state["ResultPath"])
+        path = self._parsed(self.state["ResultPath"])
         placed = compile_constant_at(path, result)
         return conflicting(placed, path) if placed and self.profile.aws else placed
 
@@ -196,7 +195,7 @@ class JsonPathCompiler(StateCompiler):
 
     def _result_path(self) -> Place | None:
         text = self.state.get("ResultPath", "$")
-        path = None if text is None else parse_path(text)
+        path = None if text is None else self._parsed(text)
         place = compile_result_path(path)
         return conflicting(place, path) if place and path and self.profile.aws else place
 

@@ -1,10 +1,11 @@
 """Payload templates: JSON in which a key ending in `.$` is computed (Specification 3.4)."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate, Frame, constant
 
 __all__ = ["SUFFIX", "compile_template", "dynamic_fields", "is_dynamic", "template_faults"]
@@ -87,7 +88,8 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
                         f"the value of {key!r} is a path or an intrinsic call, so a string",
                         0,
                         "V-ST-09",
-                        hint=f"write {key[: -len(SUFFIX)]!r} for a literal value",
+                        hint=_computed(value)
+                        or f"write {key[: -len(SUFFIX)]!r} for a literal value",
                     ),
                 )
             elif key[: -len(SUFFIX)] in template:
@@ -100,3 +102,26 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
     elif type(template) is list:
         for index, part in enumerate(template):
             yield from template_faults(part, f"{pointer}/{index}")
+
+
+def _computed(value: Json) -> str | None:
+    """Return the hint at what computes a container that holds expressions, None for any other."""
+    if type(value) is list and any(map(_seems_expression, value)):
+        if all(type(part) is not dict and type(part) is not list for part in value):
+            return f"write States.Array({', '.join(map(_argument, value))})"
+    if type(value) is dict and any(map(_seems_expression, value.values())):
+        return "take the .$ from this key, and add it to the keys of what is computed"
+    return None
+
+
+def _seems_expression(value: Json) -> bool:
+    return type(value) is str and value.startswith(("$.", "$[", "$$", "States."))
+
+
+def _argument(value: Json) -> str:
+    """Write a scalar as an argument of an intrinsic function."""
+    if type(value) is not str:
+        return compact(value)
+    if _seems_expression(value):
+        return value
+    return "'" + re.sub(r"([\\'{}])", r"\\\1", value) + "'"

@@ -3,9 +3,11 @@
 A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled into a closure
 (`closures`). A *definite* path names at most one node and is compiled to direct look-ups; an
 *indefinite* one yields the array of all nodes it matches (`select`) and never fails
-(Specification 3.2, 3.3).
+(Specification 3.2, 3.3). Under the profile `aws` all but the plain paths are those of another
+engine (`jayway`, `amazon`).
 """
 
+from asl.expr.paths.amazon import concerns
 from asl.expr.paths.closures import Use, compile_path
 from asl.expr.paths.segments import Path, Segment
 from asl.expr.paths.syntax import parse_path, parse_reference_path, parse_result_path
@@ -15,6 +17,7 @@ __all__ = [
     "Segment",
     "Use",
     "compile_path",
+    "concerns",
     "parse_path",
     "parse_reference_path",
     "parse_result_path",

@@ -11,25 +11,19 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.paths.jayway import JAVA_BLANKS, is_definite, parse_segments
-from asl.expr.paths.segments import Computed, Path
+from asl.expr.paths.segments import Path
 from asl.expr.paths.select import select
 
-__all__ = ["Concern", "concerns", "is_past_end", "parse_amazon_path"]
+__all__ = ["concerns", "is_past_end", "parse_amazon_path"]
 
+_CALL = re.compile(r"\w\([^()]*\)\Z")
+_CONDITIONS = re.compile(r"\[\s*\?\s*\((.*?)\)\s*\]", re.DOTALL)
+_QUOTED = re.compile(r"'[^']*'")
 _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
-
-
-class Concern(NamedTuple):
-    """Something that AWS accepts, although the path does not do what it seems to do."""
-
-    message: str
-    offset: int
-    hint: str | None = None
 
 
 def parse_amazon_path(text: str) -> Path:
@@ -49,13 +43,23 @@ def parse_amazon_path(text: str) -> Path:
     return Path(text, name, segments, is_definite(segments))
 
 
-def concerns(path: Path) -> Iterator[Concern]:
-    """Yield what a path does on AWS that its author cannot have meant."""
-    for segment in path.segments:
+def concerns(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield what a path does on AWS that its author cannot mean, each with a hint."""
+    for position, segment in enumerate(path.segments):
         if type(segment) is int and segment < 0:
-            message = f"an index from the end, [{segment}], finds nothing on AWS"
-            offset = max(path.text.find(f"[{segment}]"), 0)
-            yield Concern(message, offset, f"write [(@.length{segment})]")
+            message = f"[{segment}] finds nothing on AWS, where an index counts from the beginning"
+            yield message, f"write [(@.length{segment})]"
+        if isinstance(segment, Pick) and position < len(path.segments) - 1:
+            message = "several names fail on AWS unless they end the path"
+            yield message, "read each of them by a path of its own"
+        if isinstance(segment, str) and _CALL.search(segment):
+            message = f"AWS has no functions in paths, so {segment!r} is the name of a member"
+            yield message, "a path has no functions; States.ArrayLength(...) counts elements"
+    for condition in _CONDITIONS.findall(path.text):
+        unquoted = _QUOTED.sub("''", condition)
+        if "(" in unquoted and "&&" in unquoted and "||" in unquoted:
+            message = "AWS ignores the parentheses in a filter, so && binds before ||"
+            yield message, "write the conditions without parentheses"
 
 
 def is_past_end(path: Path, data: Json) -> bool:

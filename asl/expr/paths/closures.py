@@ -34,7 +34,7 @@ class Use(NamedTuple):
 
 def compile_path(path: Path, use: Use) -> Evaluate:
     """Compile *path*; the closure raises StateError as `use.missing` says when nothing is found."""
-    if path.definite and not use.aws or path.plain:
+    if (path.definite and not use.aws) or path.plain:
         return _look_up(path, use)
     return _searched(path, use, _amazon(path, use) if use.aws else _standard(path))
 
@@ -217,7 +217,8 @@ def not_found(
             "invalid value."
         )
     elif use.field.endswith("Path"):
-        cause = f"Invalid path '{path.text}' : {failure or _gap(path, _document(path, data, frame, use))}"
+        gap = failure or _gap(path, _document(path, data, frame, use))
+        cause = f"Invalid path '{path.text}' : {gap}"
     else:
         cause = f"The path '{path.text}' in '{use.field}' finds nothing"
     raise StateError(use.missing.value, cause)

@@ -59,9 +59,9 @@ def parse_path(text: str, aws: bool = False) -> Path:
     return parse_amazon_path(text) if aws and len(text) <= MAX_LENGTH else _Parser(text).path()
 
 
-def parse_reference_path(text: str) -> Path:
+def parse_reference_path(text: str, aws: bool = False) -> Path:
     """Parse a path that names exactly one node; raises ExpressionFault otherwise."""
-    path = parse_path(text)
+    path = parse_path(text, aws)
     if not path.reference:
         raise ExpressionFault(
             f"{text!r} may match any number of nodes, a reference path names one",
@@ -72,9 +72,9 @@ def parse_reference_path(text: str) -> Path:
     return path
 
 
-def parse_result_path(text: str, rule: str = "V-ST-05") -> Path:
+def parse_result_path(text: str, rule: str = "V-ST-05", aws: bool = False) -> Path:
     """Parse a path to where something is put in the data; raises ExpressionFault otherwise."""
-    path = parse_reference_path(text)
+    path = parse_reference_path(text, aws)
     if path.root != "$":
         raise ExpressionFault(
             f"a result goes into the data, so its path begins with '$.', not {text!r}",
@@ -313,9 +313,9 @@ class _Parser:
         for word, value in _WORDS.items():
             if self.take(word):
                 return Literal(value)
-        word = _BARE.match(self.text, self.at)
-        hint = f"write '{word.group()}' for a text" if word else None
-        self.fail("expected @, $, a string, a number, true, false or null in a filter", hint)
+        bare = _BARE.match(self.text, self.at)
+        hint = f"write '{bare.group()}' for a text" if bare else None
+        return self.fail("expected @, $, a string, a number, true, false or null in a filter", hint)
 
     def pattern(self) -> "Callable[[str], bool]":
         if self.take("/"):

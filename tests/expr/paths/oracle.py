@@ -1,21 +1,21 @@
 """Jayway JsonPath 2.0.0 as an oracle, and the table of its recorded answers.
 
-`python -m tests.expr.paths.oracle` records the table anew. It needs a JRE from version 11 on and
-the jars of the Debian package `libjsonpath-java` (2.0.0): `apt install default-jre-headless
-libjsonpath-java`. The table itself needs neither, so it is read everywhere.
+`pairs.json` holds documents and the paths that are read in them: every form of the syntax on
+values of each kind. `python -m tests.expr.paths.oracle` records the table anew. It needs a JRE from
+version 11 on and the jars of the Debian package `libjsonpath-java` (2.0.0): `apt install
+default-jre-headless libjsonpath-java`. The table itself needs neither.
 """
 
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.expr.paths.pairs import pairs
-
 HERE = Path(__file__).parent
+PAIRS = HERE / "pairs.json"
 TABLE = HERE / "jayway.jsonl"
 JARS = Path("/usr/share/java")
 NAMES = ("json-path-2.0.0", "json-smart", "accessors-smart", "asm", "slf4j-api", "slf4j-nop")
@@ -55,17 +55,20 @@ class Oracle:
 
 def recorded() -> Iterator[Any]:
     """Yield the rows of the table: a path, a document and the answer of the engine."""
+    groups = json.loads(PAIRS.read_text(encoding="utf-8"))
     for line in TABLE.read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
+        row = json.loads(line)
+        yield {**row, "document": groups[row["document"]]["document"]}
 
 
-def record(rows: Iterable[tuple[str, Any]]) -> None:
+def record() -> None:
     """Write the table."""
     with Oracle() as ask, TABLE.open("w", encoding="utf-8") as out:
-        for path, document in rows:
-            row = {"path": path, "document": document, **ask(path, document)}
-            out.write(json.dumps(row, ensure_ascii=True) + "\n")
+        for name, group in json.loads(PAIRS.read_text(encoding="utf-8")).items():
+            for path in group["paths"]:
+                row = {"path": path, "document": name, **ask(path, group["document"])}
+                out.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":
-    record(pairs())
+    record()

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
-from asl.core.work import WorkExceeded
 from asl.expr.paths import jayway, parse_path
 
 from .oracle import Oracle, available, recorded

@@ -79,7 +79,8 @@ def _collect(node: Json, trail: Trail, run: _Run) -> None:
 
 def _compiled(segments: tuple[Segment, ...]) -> _Step:
     """Compile from the end: a segment knows what follows, `..` also what follows that."""
-    after, follow = _collect, _collect
+    after: _Step = _collect
+    follow: _Step = _collect
     for at in reversed(range(len(segments))):
         after, follow = follow, _step(segments, at, follow, after)
     return follow

@@ -201,8 +201,6 @@ _HOLDS: dict[str, Callable[[int], bool]] = {
 def _compared(left: _Operand, operator: str, right: _Operand) -> Test:
     if operator == "=~":
         return partial(_matched, left, right)
-    if isinstance(left, _Pattern) or isinstance(right, _Pattern):
-        return lambda candidate, evaluation: False
     holds, ordered = _HOLDS[operator], operator not in ("==", "!=")
     read_left, read_right = _reader(left), _reader(right)
     same = isinstance(left, _Query) and left.is_same_node(right)
@@ -222,16 +220,14 @@ def _compared(left: _Operand, operator: str, right: _Operand) -> Test:
     return test
 
 
-def _reader(operand: _Text | _Query) -> Read:
+def _reader(operand: _Operand) -> Read:
     if isinstance(operand, _Query):
         return operand.read
-    value = operand.value
+    value: Json = operand.value if isinstance(operand, _Text) else operand
     return lambda candidate, evaluation: value
 
 
-def _matched(
-    left: _Operand, right: _Operand, candidate: Json, evaluation: Evaluation
-) -> bool:
+def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: Evaluation) -> bool:
     pattern, operand = (left, right) if isinstance(left, _Pattern) else (right, left)
     value: Json = None
     for each in (left, right):
