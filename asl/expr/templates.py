@@ -107,8 +107,8 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
 def _computed(value: Json) -> str | None:
     """Return the hint at what computes a container that holds expressions, None for any other."""
     if type(value) is list and any(map(_seems_expression, value)):
-        if all(type(part) is not dict and type(part) is not list for part in value):
-            return f"write States.Array({', '.join(map(_argument, value))})"
+        flat = all(type(part) is not dict and type(part) is not list for part in value)
+        return f"write States.Array({', '.join(map(_argument, value))})" if flat else None
     if type(value) is dict and any(map(_seems_expression, value.values())):
         return "take the .$ from this key, and add it to the keys of what is computed"
     return None

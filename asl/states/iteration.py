@@ -58,7 +58,7 @@ def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:
     text = "$"
     if "ItemsPath" in compiler.state:
         evaluate, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
-        path = parse_path(text)
+        path = parse_path(text, compiler.profile.aws)
         if compiler.profile.aws and path.root == "$":
             evaluate = conflicting(evaluate, path)
     elif "ItemsPath.$" in compiler.state:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.paths.jayway import JAVA_BLANKS, is_definite, parse_segments
-from asl.expr.paths.segments import Path
+from asl.expr.paths.segments import Path, Pick
 from asl.expr.paths.select import select
 
 __all__ = ["concerns", "is_past_end", "parse_amazon_path"]
