@@ -120,7 +120,7 @@ def check(
         document.name,
         _heads(document),
     )
-    graded = _all_graded(workflow, _found(document, workflow), strict=strict)
+    graded = _all_graded(workflow, _found(document, workflow), strict=strict, hints=document.hints)
     unexecuted = execution.check(workflow, for_run=for_run, ignore_blocks=ignore_blocks)
     return place(document, [*graded, *unexecuted])
 
@@ -135,7 +135,8 @@ def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False)
     found = _found(document, workflow)
     unexecuted = [*execution.check(workflow, for_run=True, ignore_blocks=ignore_blocks)]
     if any(_severity(each, profile) is Severity.ERROR for each in (*found, *unexecuted)):
-        insist_on(document, [*_all_graded(workflow, found), *unexecuted])
+        graded = _all_graded(workflow, found, hints=document.hints)
+        insist_on(document, [*graded, *unexecuted])
 
 
 def _found(document: Document, workflow: Workflow) -> list[Finding]:
@@ -169,11 +170,15 @@ def _alone(workflow: Workflow, finding: Finding) -> bool:
 
 
 def _all_graded(
-    workflow: Workflow, findings: list[Finding], *, strict: bool = False
+    workflow: Workflow,
+    findings: list[Finding],
+    *,
+    strict: bool = False,
+    hints: Mapping[str, str],
 ) -> list[Finding]:
     """Return findings once each, with their severity, and what follows from the errors."""
     graded = [
-        _graded(_advised(workflow, each), workflow.profile, strict)
+        _graded(_advised(workflow, each, hints), workflow.profile, strict)
         for each in dict.fromkeys(findings)
     ]
     return [*graded, *included.check(workflow, graded)]
@@ -217,9 +222,11 @@ def _findings(workflow: Workflow) -> Iterator[Finding]:
 _PLACEHOLDER = re.compile(r"\$\{([^${}]+)\}")
 
 
-def _advised(workflow: Workflow, finding: Finding) -> Finding:
-    """Add what to do about a text that a deployment tool was to fill in."""
+def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
+    """Add what to do about a text that a deployment tool was to fill in or to replace."""
     value = resolved(workflow.value, finding.pointer)
+    if finding.code == "V-TASK-02" and type(value) is str and value in hints:
+        return finding._replace(hint=hints[value])
     match = _PLACEHOLDER.search(value) if type(value) is str and not finding.hint else None
     if match is None:
         return finding

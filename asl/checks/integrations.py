@@ -50,26 +50,30 @@ def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
                 else "'$$.Task.Token' belongs into 'Parameters'",
             )
     elif not re.fullmatch(f"{ACTIVITY}|{_JOB}", resource):
-        for place in places:
-            yield Finding(
-                "V-TASK-11",
-                "only a task that waits for an answer has a token",
-                place,
-                f"the 'Resource' of such a task ends in {TOKEN!r}",
-            )
+        for place, is_token in places:
+            if is_token:
+                yield Finding(
+                    "V-TASK-11",
+                    "only a task that waits for an answer has a token",
+                    place,
+                    f"the 'Resource' of such a task ends in {TOKEN!r}",
+                )
 
 
-def _tokens(workflow: Workflow, node: Node) -> Iterator[str]:
-    """Yield the places of what is sent with the token; the whole context object has it too."""
+def _tokens(workflow: Workflow, node: Node) -> Iterator[tuple[str, bool]]:
+    """Yield the places of what is sent with the token, and whether it is the token by itself.
+
+    The whole context object has a token, too, but it may be sent for the sake of the rest.
+    """
     if node.query_language == "JSONata":
         for written in queries.queries_of(workflow, node):
             source = written.source
             if source is not None and "Token" in source and "$states.context" in source:
-                yield written.pointer
+                yield written.pointer, True
         return
     for each in expressions.expressions_of(node):
         if each.text == "$$" or "$$.Task" in each.text:
-            yield each.pointer
+            yield each.pointer, "$$.Task.Token" in each.text
 
 
 # --------------------------------------------------------------------------------------------

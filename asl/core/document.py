@@ -87,6 +87,7 @@ class Document:
     it has in ARNs. `siblings` reads the other state machines of the template, by both of their
     names. `findings` is what there was to say about the value while it was read. Where the text
     that was parsed is not that of the source but put together from it, `_written` is that text.
+    `hints` tells for texts that are wrong where a resource is named what to write instead.
     """
 
     value: Json
@@ -98,6 +99,7 @@ class Document:
     _written: Written | None = None
     composition: Composition | None = None
     deployed: str | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
     siblings: Callable[[], Mapping[str, Document]] | None = None
 
     def __repr__(self) -> str:

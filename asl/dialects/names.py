@@ -17,7 +17,7 @@ __all__ = [
     "computed",
     "fresh",
     "function_of",
-    "integrates",
+    "lost_integration",
     "renamed",
 ]
 
@@ -78,9 +78,17 @@ def function_of(resource: str) -> str:
     return resource if arn is None else arn[1]
 
 
-def integrates(resource: str) -> bool:
-    """Whether the resource of a Task is an integration of AWS, rather than a function."""
-    return resource.startswith("arn:") and ":states:::" in resource
+_WAITING: Final = (".sync", ".sync:2", ".waitForTaskToken")
+"""How the resource of a task ends whose answer comes later."""
+
+
+def lost_integration(resource: str) -> str | None:
+    """Return what is lost where an agent takes the place of a resource, None for a function."""
+    if resource.endswith(_WAITING):
+        return "nothing waits for a job or a token there: what is called answers by itself"
+    if resource.startswith("arn:") and ":states:::" in resource:
+        return "what is called gets the parameters of the integration, and has to give its result"
+    return None
 
 
 def renamed(state: Mapping[str, Json], old: str, new: str, value: Json) -> dict[str, Json]:

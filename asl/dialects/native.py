@@ -9,13 +9,10 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.base import Dialect, Written
 from asl.dialects.layout import laid_out
-from asl.dialects.names import NAMES, Names, integrates, renamed
+from asl.dialects.names import NAMES, Names, lost_integration, renamed
 from asl.states.base import machines_of
 
 __all__ = ["DIALECT"]
-
-_WAITING = (".sync", ".sync:2", ".waitForTaskToken")
-"""How the resource of a task ends whose answer comes later."""
 
 
 def _never(what: str | Mapping[str, Any]) -> bool:
@@ -63,10 +60,8 @@ def _state(
 
 
 def _lost(resource: str, pointer: str) -> Iterator[Finding]:
-    if resource.endswith(_WAITING):
-        yield Finding("L-INTEGRATION", "an agent answers at once: nothing waits for it", pointer)
-    elif integrates(resource):
-        message = "the agent gets the parameters of the integration, and gives what that would"
+    message = lost_integration(resource)
+    if message is not None:
         yield Finding("L-INTEGRATION", message, pointer)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.graphs.words import Words, caught, details, rule_words, title, unsaid
+from asl.graphs.words import Words, caught, details, rule_words, title, told_apart, unsaid
 from asl.states.base import machines_of
 
 __all__ = ["END", "MISSING", "START", "Machine", "State", "Transition", "graph_of"]
@@ -120,10 +120,12 @@ def _starts(machine: Mapping[str, Json], states: Mapping[str, State]) -> Iterato
 def _transitions(
     name: str, state: Mapping[str, Json], pointer: str, words: Words
 ) -> Iterator[Transition]:
-    for index, rule in _objects(state, "Choices"):
-        if type(rule.get("Next")) is str:
-            label = words(rule, f"{pointer}/Choices/{index}") or rule_words(rule)
-            yield Transition(name, rule["Next"], "choice", label)
+    rules = [each for each in _objects(state, "Choices") if type(each[1].get("Next")) is str]
+    labels = told_apart(
+        [words(rule, f"{pointer}/Choices/{index}") or rule_words(rule) for index, rule in rules]
+    )
+    for (_, rule), label in zip(rules, labels, strict=True):
+        yield Transition(name, rule["Next"], "choice", label)
     chosen = "Choices" in state
     if type(state.get("Default")) is str:
         yield Transition(name, state["Default"], "default", "otherwise" if chosen else "no answer")

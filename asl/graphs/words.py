@@ -13,6 +13,7 @@ __all__ = [
     "details",
     "rule_words",
     "title",
+    "told_apart",
     "unsaid",
 ]
 
@@ -25,6 +26,8 @@ def unsaid(part: Mapping[str, Json], pointer: str) -> str | None:
     return None
 
 
+SHORTEST = 44
+"""How much of a label every kind of drawing shows."""
 _SPACE = re.compile(r"\s+")
 _OPERATOR = re.compile(
     r"(?:String|Numeric|Boolean|Timestamp)"
@@ -52,6 +55,25 @@ def cut(text: str, length: int) -> str:
     """Return a printable text on one line, at most *length* characters of it."""
     line = printable(_SPACE.sub(" ", text).strip())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+def told_apart(labels: list[str]) -> list[str]:
+    """Return labels without a long beginning that they share: cut ones would look alike."""
+    found = [_SPACE.sub(" ", label).strip() for label in labels]
+    groups: dict[str, list[int]] = {}
+    for index, label in enumerate(found):
+        if len(label) > SHORTEST:
+            groups.setdefault(label[: SHORTEST - 1], []).append(index)
+    for group in groups.values():
+        first, last = min(found[each] for each in group), max(found[each] for each in group)
+        if first == last:
+            continue
+        pairs = enumerate(zip(first, last, strict=False))
+        shared = next((at for at, (one, other) in pairs if one != other), len(first))
+        begin = first.rfind(" ", 0, shared) + 1 or shared
+        for index in group:
+            found[index] = f"…{found[index][begin:]}"
+    return found
 
 
 # When a transition is taken

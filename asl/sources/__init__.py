@@ -56,6 +56,10 @@ class Template(Protocol):
     def deployed_name(self, name: str, reading: "Reading") -> str:
         """The name of a state machine in ARNs."""
 
+    @property
+    def hints(self) -> Mapping[str, str]:
+        """What to write for the names of resources that are written as they are."""
+
 
 def load(
     what: What,
@@ -91,6 +95,7 @@ def load(
     return replace(
         _with_unused(document, variables, reading),
         deployed=found.deployed_name(chosen, Reading(values, limits, root)),
+        hints=found.hints,
         siblings=partial(_siblings, found, chosen, values, limits, root),
     )
 
@@ -130,7 +135,7 @@ def load_each(
         reading = Reading({**defaults, **variables}, limits, root, asked, files)
         reading.notes.update(dict.fromkeys(() if read else found.remarks))
         try:
-            read.append(found.document(each, reading))
+            read.append(replace(found.document(each, reading), hints=found.hints))
         except InvalidDocument as refusal:
             read.append(refusal)
     if isinstance(read[-1], Document):

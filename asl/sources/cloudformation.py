@@ -56,6 +56,11 @@ class Template:
             raise invalid(self.source, wrong)
         return _Machine(self, name, reading).document()
 
+    @property
+    def hints(self) -> dict[str, str]:
+        """How the ARN of each resource is written, for its logical id."""
+        return {name: f"write !GetAtt {name}.Arn" for name in self.value["Resources"]}
+
     def deployed_name(self, name: str, reading: Reading) -> str:
         """The name of a state machine in ARNs: the one it is given, else its logical id."""
         made = RESOURCES[self.value["Resources"][name]["Type"]]

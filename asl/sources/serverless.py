@@ -48,6 +48,11 @@ class Template:
             name: _called(variables.followed(machines.member(name)).value)
             for name in machines.value
         }
+        self.hints = {
+            name: f"write Fn::GetAtt: [{_logical(function)}LambdaFunction, Arn]"
+            for name, function in variables.functions.items()
+        }
+        """How the ARN of each function is written, for its name."""
 
     def deployed_name(self, name: str, reading: Reading) -> str:
         """The name of a state machine in ARNs: the one it is given, else its key."""

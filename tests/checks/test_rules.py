@@ -837,6 +837,14 @@ def test_every_rule_of_the_executed_language_has_a_case() -> None:
     assert wanted - set(ELSEWHERE) == {case[0] for case in CASES if case[0] in wanted}
 
 
+def test_context_object_is_no_token() -> None:
+    """A task may send all of it for the sake of the rest."""
+    for path, codes in (("$$", []), ("$$.Task", []), ("$$.Task.Token", ["V-TASK-11"])):
+        document = sending(Parameters={"MessageBody.$": path, "QueueUrl": "u"})
+        found = [each.code for each in check(read(document), DEFAULT)]
+        assert [code for code in found if code == "V-TASK-11"] == codes
+
+
 def test_matched_names_of_a_retrier_are_reported_once() -> None:
     """One finding for an entry, with all of its names."""
     document = retrying({"ErrorEquals": ["A", "B"]}, {"ErrorEquals": ["B", "C", "A"]})

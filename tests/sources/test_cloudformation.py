@@ -765,3 +765,11 @@ def test_definition_file_that_is_no_json_is_read_as_yaml(tmp_path: Path) -> None
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(file, resource="Flow")
     assert [each.code for each in refusal.value.report] == ["READ-01"]
+
+
+def test_logical_id_as_resource_has_a_hint() -> None:
+    """Within a definition a name is only a text."""
+    state = {"Type": "Task", "Resource": "Work", "End": True}
+    machine = {"Definition": {"StartAt": "A", "States": {"A": state}}}
+    (found,) = asl.check(asl.load(template(machine), resource="Flow"), profile="aws").errors
+    assert (found.code, found.hint) == ("V-TASK-02", "write !GetAtt Work.Arn")

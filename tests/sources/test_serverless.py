@@ -181,3 +181,12 @@ def test_value_of_a_file_that_is_not_there_is_unknown(tmp_path: Path) -> None:
     assert {each.code for each in asl.check(document)} == {"READ-12"}
     file.write_text(written("${file(missing.yml):size, 5}"))
     assert result(asl.load(file)) == 5
+
+
+def test_name_of_a_function_as_resource_has_a_hint(tmp_path: Path) -> None:
+    """The framework puts no ARN in its place: the hint says how to refer to it."""
+    text = written("x").replace("Type: Pass", "Type: Task\n            Resource: charge-card")
+    document = load(text.replace("            Result: x\n", "").encode(), name="serverless.yml")
+    (found,) = asl.check(document, profile="aws").errors
+    hint = "write Fn::GetAtt: [ChargeDashcardLambdaFunction, Arn]"
+    assert (found.code, found.hint) == ("V-TASK-02", hint)

@@ -33,6 +33,7 @@ class Template:
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
         self.remarks: tuple[Note, ...] = ()
+        self.hints: dict[str, str] = {}
         self.folder = Folder(source, limits)
         self.instances = {
             name: instance

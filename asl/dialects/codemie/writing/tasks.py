@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.tasks import RETRIED
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.codemie.writing.texts import arguments, instruction
-from asl.dialects.names import integrates
+from asl.dialects.names import lost_integration
 
 __all__ = ["stand_in", "stored", "task"]
 
@@ -28,8 +28,8 @@ def task(machine: Machine, name: str, state: State) -> None:
     agent = str(state.get(field))
     tool = field == "Resource" or machine.workflow.is_tool(agent)
     actor = machine.workflow.actor(agent, tool, machine.at(name, field))
-    if integrates(agent):
-        told = "nothing waits for a job or a token there"
+    told = lost_integration(agent)
+    if told is not None:
         machine.lost("L-INTEGRATION", told, machine.at(name, field), "a tool of the same name")
     given = state.get("Arguments", state.get("Parameters"))
     where = machine.at(name, "Arguments" if "Arguments" in state else "Parameters")

@@ -14,7 +14,7 @@ from asl.dialects.contenox.writing.outputs import assigned, output
 from asl.dialects.contenox.writing.state import State, Way
 from asl.dialects.contenox.writing.transitions import leave
 from asl.dialects.contenox.writing.values import Constant, Members, Part, Value
-from asl.dialects.names import integrates
+from asl.dialects.names import lost_integration
 from asl.expr.contenox.templates import macros_in
 
 __all__ = ["call", "stand_in", "stands_in", "task"]
@@ -41,8 +41,8 @@ def task(state: State) -> Iterator[Way]:
         state.at(field),
         "it is given its input under 'input' and what is written out under 'args'",
     )
-    if integrates(agent):
-        told = "nothing waits for a job or a token there"
+    told = lost_integration(agent)
+    if told is not None:
         state.lost("L-INTEGRATION", told, state.at("Resource"), "a tool of the same name")
     yield from _calling(state, agent, *_payload(state))
 

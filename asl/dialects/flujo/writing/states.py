@@ -11,7 +11,7 @@ from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import field_of, referred
 from asl.dialects.flujo.writing.texts import Template, members, shown, template_of, written
 from asl.dialects.formats import Path, computes
-from asl.dialects.names import integrates
+from asl.dialects.names import lost_integration
 from asl.expr.templates import SUFFIX
 
 __all__ = ["Steps", "asides", "steps_of_line"]
@@ -96,8 +96,8 @@ class Steps:
         step: Step = {"name": name}
         key = "Agent" if "Agent" in state else "Resource"
         named = state.get(key)
-        if integrates(str(named)):
-            message = "nothing waits for a job or a token there"
+        message = lost_integration(str(named))
+        if message is not None:
             self.losses.add("L-INTEGRATION", message, f"{pointer}/{key}", "an agent of its name")
         step["uses"] = self.losses.agent(str(named), f"{pointer}/{key}")
         given = self._input(state, pointer)

@@ -1,0 +1,34 @@
+"""The words of drawings."""
+
+from asl.graphs import graph_of
+from asl.graphs.words import cut, told_apart
+
+LONG = "$states.input.order.delivery.address.country = "
+
+
+def test_long_conditions_of_a_choice_stay_apart() -> None:
+    """What they share at their beginning is left out, so that what differs is drawn."""
+    rules = [{"Condition": f"{{% {LONG}'{country}' %}}", "Next": "Z"} for country in ("de", "fr")]
+    states = {
+        "A": {
+            "Type": "Choice",
+            "QueryLanguage": "JSONata",
+            "Choices": [*rules, {"Condition": "{% true %}", "Next": "Z"}],
+            "Default": "Z",
+        },
+        "Z": {"Type": "Succeed"},
+    }
+    labels = [
+        each.label
+        for each in graph_of({"StartAt": "A", "States": states}).transitions
+        if each.kind == "choice"
+    ]
+    assert labels == ["…'de'", "…'fr'", "true"]
+
+
+def test_labels_that_are_told_apart_anyway_are_whole() -> None:
+    """Short ones, equal ones, and those that differ early."""
+    for labels in (["a = 1", "a = 2"], [LONG * 2, LONG * 2], [f"{LONG}1", f"not {LONG}1"]):
+        assert told_apart(labels) == [each.strip() for each in labels]
+    first, second = told_apart([f"{'x' * 60}1", f"{'x' * 60}2"])
+    assert cut(first, 44) != cut(second, 44)
